@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { type AuditRecord, parseRecord } from './record.ts'
 
 /**
- * Layout: `<folder>/<lane>/<first seq, 12 digits>.jsonl`, with `head`, `lock` and `reserve` in the lane's folder, and
- * `<folder>/audit.pub`. Each lane belongs to one process at a time, so several processes can share a folder.
+ * The layout of a log: `<folder>/<lane>/<first seq, 12 digits>.jsonl`, with `head`, `lock` and `reserve` in the lane's
+ * folder, and `<folder>/audit.pub`. Each lane belongs to one process at a time, so several processes can share a
+ * folder.
  */
 export const segmentFileName = (firstSeq: number): string => `${String(firstSeq).padStart(12, '0')}.jsonl`
 
@@ -13,19 +14,19 @@ export const firstSeqOf = (file: string): number => Number.parseInt(file, 10)
 
 export const publicKeyFile = (folder: string): string => join(folder, 'audit.pub')
 
-/** In numeric order; empty if the folder does not exist. */
+/** The lanes of a log in numeric order. Empty if the folder does not exist. */
 export const listLanes = (folder: string): string[] =>
   (ifExists(() => readdirSync(folder)) ?? [])
     .filter((name) => /^[1-9]\d*$/.test(name))
     .sort((a, b) => Number(a) - Number(b))
 
-/** Oldest first. */
+/** The segment files of a lane, oldest first. */
 export const listSegments = (folder: string, lane: string): string[] =>
   (ifExists(() => readdirSync(join(folder, lane))) ?? [])
     .filter((name) => /^\d{12,}\.jsonl$/.test(name))
     .sort((a, b) => firstSeqOf(a) - firstSeqOf(b))
 
-/** Undefined if the file or folder does not exist. */
+/** Runs `read`. Returns undefined if the file or folder does not exist. */
 export function ifExists<T>(read: () => T): T | undefined {
   try {
     return read()
@@ -39,7 +40,7 @@ export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoExce
 
 export const readIfExists = (path: string): string | undefined => ifExists(() => readFileSync(path, 'utf8'))
 
-/** At most `length` bytes of a file. */
+/** Reads at most `length` bytes from the start or the end of a file. */
 export function readPart(path: string, length: number, from: 'start' | 'end'): { bytes: Buffer; size: number } {
   const fd = openSync(path, 'r')
   try {
@@ -55,15 +56,17 @@ export function readPart(path: string, length: number, from: 'start' | 'end'): {
 export interface LogLine {
   readonly bytes: Buffer
   readonly offset: number
-  /** False for bytes after the last newline: a record that is being written or was torn. */
+  /** False for the bytes after the last newline, which belong to a record that is being written or was torn. */
   readonly whole: boolean
 }
 
 const chunkBytes = 256 * 1024
-/** Far beyond any record. Longer lines are not ours; they are returned in pieces to bound memory. */
+/**
+ * Max bytes of a line, far beyond any record. Longer lines are not ours; they are returned in pieces to limit memory.
+ */
 const maxLine = 1024 * 1024
 
-/** Yields lines in batches, so that readers need not await each one. */
+/** Yields the lines of a file in batches, so that readers need not await each line. */
 export async function* readLines(path: string, from = 0): AsyncGenerator<readonly LogLine[]> {
   const file = await open(path, 'r')
   try {
@@ -99,7 +102,7 @@ export interface StoredRecord {
   readonly lane: string
   readonly file: string
   readonly offset: number
-  /** Length of the line with its newline: the next record starts at `offset + bytes`. */
+  /** The length of the line with its newline: the next record starts at `offset + bytes`. */
   readonly bytes: number
   readonly text: string
   readonly record: AuditRecord
@@ -108,14 +111,17 @@ export interface StoredRecord {
 export type ReadPosition = Pick<StoredRecord, 'file' | 'offset'>
 
 interface ReadOptions {
-  /** By lane. Lanes not listed are read from the beginning, as are lanes whose file was removed by retention. */
+  /**
+   * Where to start, by lane. Lanes that are not listed are read from the beginning, and so are lanes whose file was
+   * removed by retention.
+   */
   readonly from?: Readonly<Record<string, ReadPosition>> | undefined
   readonly lanes?: readonly string[]
 }
 
 /**
- * Reads lane by lane, each in the order of writing. Safe while others write: an incomplete record is left for the next
- * read. Does not verify; lines that are not valid records are skipped.
+ * Reads the records lane by lane, each in the order of writing. Safe while other processes write: an incomplete record
+ * is left for the next read. Does not verify; lines that are not valid records are skipped.
  */
 export async function* readRecords(
   folder: string,
@@ -138,7 +144,7 @@ async function* readSegment(folder: string, lane: string, file: string, from: nu
       }
     }
   } catch (error) {
-    // Retention may remove a segment after it was listed.
+    // Retention may remove a segment after it was listed, so a missing file is not an error.
     if (!isMissing(error)) throw error
   }
 }

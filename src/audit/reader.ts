@@ -4,16 +4,16 @@ import { ToolwayError } from '../core/errors.ts'
 import { parseRecord } from './record.ts'
 import { isListed, type OperationRow, rowOf } from './search/rows.ts'
 
-/** With `raw`, the search finds records instead of operations. */
+/** A search for one page. With `raw`, it finds records instead of operations. */
 export type AuditPageQuery = ArchiveQuery
 
 export interface AuditSearchPage {
-  /** Operations; empty for a raw search. */
+  /** The operations found. Empty for a raw search. */
   readonly rows: readonly OperationRow[]
-  /** The lines of the records; empty unless the search is raw. */
+  /** The lines of the records found. Empty unless the search is raw. */
   readonly lines: readonly string[]
   readonly next: string | null
-  /** Set only if an archive is configured. */
+  /** Where the page comes from. Set only if an archive is configured. */
   readonly source?: 'postgres' | 'local'
 }
 
@@ -25,14 +25,16 @@ export interface ArchiveRow extends OperationRow {
 export const emptyPage: AuditSearchPage = { rows: [], lines: [], next: null }
 
 export interface AuditSources {
-  /** Undefined if no archive is configured; resolves with undefined if it is unreachable. */
+  /**
+   * Searches the archive; undefined if no archive is configured. Resolves with undefined if the archive is unreachable.
+   */
   readonly archive: ((query: AuditPageQuery) => Promise<ArchivePage | undefined>) | undefined
   local(query: AuditPageQuery): Promise<AuditSearchPage>
-  /** Message for a search that began in an archive that is now unreachable. */
+  /** The message for a search that began in the archive, if the archive has become unreachable. */
   unavailable(): string
 }
 
-/** Searches the archive first, then the local log. A search continues where its first page came from. */
+/** Searches the archive if possible, otherwise the local log. All pages of a search come from the same source. */
 export async function searchAudit(sources: AuditSources, query: AuditPageQuery): Promise<AuditSearchPage> {
   const { archive, local } = sources
   if (!archive) return local(query)
@@ -51,7 +53,7 @@ export const archivePage = ({ hits, next }: ArchivePage, raw = false): AuditSear
   source: 'postgres',
 })
 
-/** Skips lines that are not records. */
+/** The operations of an archive's search results. Skips lines that are not records. */
 export const archiveRows = (hits: readonly ArchiveHit[]): ArchiveRow[] =>
   hits.flatMap(({ lane, line, begin, replica, host }) => {
     const record = parseRecord(line)

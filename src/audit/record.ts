@@ -15,15 +15,17 @@ import { isRecord } from '../lib/is-record.ts'
 import { parseJson } from '../lib/parse-json.ts'
 
 export interface ChainedRecord {
-  /** ISO 8601, UTC, milliseconds. */
+  /** ISO 8601 in UTC, with milliseconds. */
   readonly time: string
   readonly seq: number
-  /** Hash of the previous record; zeros for the first of a lane. */
+  /** The hash of the previous record. All zeros for the first record of a lane. */
   readonly prev: string
   readonly hash: string
 }
 
-/** `arguments` are redacted, `"dropped"` if the redactor failed, or `TruncatedArguments`. */
+/**
+ * The beginning of an operation. `arguments` are redacted, `"dropped"` if the redactor failed, or `TruncatedArguments`.
+ */
 export interface BeforeRecord extends ChainedRecord, Omit<AuditBegin, 'arguments'> {
   readonly phase: 'before'
   readonly arguments?: unknown
@@ -41,13 +43,13 @@ export interface TruncatedArguments {
   readonly start: string
 }
 
-/** Records about the log itself have no `phase` and are signed. */
+/** A record about the log itself. It has no `phase` and is signed. */
 interface ControlRecordBase extends ChainedRecord {
   readonly phase?: undefined
   readonly lane: string
-  /** Key ID: the start of the SHA-256 of the public key. */
+  /** The ID of the key: the start of the SHA-256 of the public key. */
   readonly key: string
-  /** Ed25519 over the canonical JSON of the record without `signature` and `hash`, in base64url. */
+  /** An Ed25519 signature, in base64url, of the canonical JSON of the record without `signature` and `hash`. */
   readonly signature: string
 }
 
@@ -55,7 +57,7 @@ interface ControlRecordBase extends ChainedRecord {
 export interface SegmentRecord extends ControlRecordBase {
   readonly operation: 'segment'
   readonly reason: 'first' | 'size' | 'age' | 'abandoned'
-  /** Length of the valid part of the previous file; absent for the first file of a lane. */
+  /** The previous file and the length of its valid part. Absent for the first file of a lane. */
   readonly previous?: { readonly file: string; readonly bytes: number }
 }
 
@@ -64,31 +66,31 @@ export interface StartRecord extends ControlRecordBase {
   readonly pid: number
   readonly host: string
   readonly version: string
-  /** All lanes at that time, so that a deleted one is detected. */
+  /** All lanes that existed at that time, so that the deletion of a lane is detected. */
   readonly lanes: readonly string[]
   readonly torn?: number
   /**
-   * Records of the previous, killed process that neither a signature nor `head` confirms: at most one second of reads,
-   * if they are genuine.
+   * The number of records of the previous, killed process that neither a signature nor `head` confirms. If they are
+   * genuine, they are records of reads in the last second of that process.
    */
   readonly unproven?: number
 }
 
-/** Its signature covers all records before it, through `prev`. */
+/** A signed record. Through `prev`, its signature covers all records before it. */
 export interface CheckpointRecord extends ControlRecordBase {
   readonly operation: 'checkpoint'
-  /** The process closed the lane; only the start record of another process may follow. */
+  /** Set if the process closed the lane. Only the start record of another process may follow. */
   readonly final?: true
 }
 
-/** Counts of what was not recorded during an outage, by outcome. */
+/** How many records are missing because of an outage. */
 export interface Unrecorded {
   readonly refused: number
-  /** Missing records: of reads, which ran anyway; of denials; of the ends of writes that have run. */
+  /** Missing records of reads (which ran anyway), of denials, and of the ends of writes that have run. */
   readonly reads: number
   readonly denials: number
   readonly writes: number
-  /** Written records that may not be on disk, because their sync failed. */
+  /** Records that were written but may not be on disk, because syncing them failed. */
   readonly unsynced: number
 }
 
@@ -96,7 +98,7 @@ export interface Unrecorded {
 export interface GapRecord extends ControlRecordBase {
   readonly operation: 'gap'
   /**
-   * `unrecorded` is an outage that we report ourselves; every other reason means that the files were modified or
+   * `unrecorded` is an outage that we report ourselves. Every other reason means that the files were modified or
    * damaged.
    */
   readonly reason: 'unrecorded' | 'records_missing' | 'records_changed' | 'damaged' | 'head_missing' | 'head_invalid'
@@ -106,7 +108,7 @@ export interface GapRecord extends ControlRecordBase {
   readonly missing?: { readonly from: number; readonly to: number }
 }
 
-/** Written before records up to and including `to` are removed because of their age. */
+/** Written before the records up to and including `removed.to` are removed because of their age. */
 export interface RetentionRecord extends ControlRecordBase {
   readonly operation: 'retention'
   readonly removed: { readonly from: number; readonly to: number }
@@ -120,7 +122,10 @@ export const isEvent = (record: AuditRecord): record is EventRecord => record.ph
 
 export const zeroHash = '0'.repeat(64)
 
-/** Undefined if the line is not a valid record. Lines may contain anything after tampering; readers skip such lines. */
+/**
+ * Parses a line; undefined if it is not a valid record. After tampering, lines may contain anything; readers skip such
+ * lines.
+ */
 export function parseRecord(text: string): AuditRecord | undefined {
   const value = parseJson(text)
   return isRecord(value) && hasForm(value) ? (value as unknown as AuditRecord) : undefined
@@ -146,7 +151,7 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 const marker = ',"hash":"'
 const tailBytes = marker.length + zeroHash.length + 2
 
-/** `body` is the canonical JSON of the record without `hash`. */
+/** Adds the hash to a record and makes it a line. `body` is the canonical JSON of the record without `hash`. */
 export function sealLine(body: string): { readonly line: string; readonly hash: string } {
   const hash = digest('sha256', body)
   return { line: `${body.slice(0, -1)}${marker}${hash}"}\n`, hash }
@@ -154,10 +159,10 @@ export function sealLine(body: string): { readonly line: string; readonly hash: 
 
 type ParsedLine =
   | { readonly ok: true; readonly record: AuditRecord }
-  /** `record` is set if the line could be parsed anyway. */
+  /** `record` is set if the line could be parsed in spite of the problem. */
   | { readonly ok: false; readonly wrong: 'form' | 'hash' | 'canonical'; readonly record?: AuditRecord }
 
-/** Checks a line without its newline, as far as possible without its neighbours. */
+/** Checks a line without its newline, as far as that is possible without the lines before and after it. */
 export function parseSealedLine(bytes: Buffer): ParsedLine {
   const record = parseRecord(bytes.toString('utf8'))
   const written = record && writtenOf(record)
@@ -173,7 +178,7 @@ export function parseSealedLine(bytes: Buffer): ParsedLine {
 
 const closing = Buffer.from('}')
 
-/** Undefined if the record nests more deeply than ours do. */
+/** The canonical bytes of a record without `hash`. Undefined if the record nests more deeply than ours do. */
 function writtenOf({ hash: _, ...record }: AuditRecord): Buffer | undefined {
   try {
     return Buffer.from(canonical(record))
@@ -183,26 +188,29 @@ function writtenOf({ hash: _, ...record }: AuditRecord): Buffer | undefined {
 }
 
 export interface Verifier {
-  /** Key ID: the start of the SHA-256 of the DER form. */
+  /** The ID of the key: the start of the SHA-256 of its DER form. */
   readonly id: string
   readonly pem: string
-  /** Takes a record without `hash`; `signature` is excluded from the signed bytes. */
+  /**
+   * Whether the signature of a record is valid. Takes the record without `hash`; the signed bytes do not include
+   * `signature`.
+   */
   verifies(record: Readonly<Record<string, unknown>>): boolean
 }
 
 export interface Signer extends Verifier {
-  /** Takes a record without `signature` and `hash`. */
+  /** Signs a record without `signature` and `hash`. */
   sign(record: Readonly<Record<string, unknown>>): string
-  /** For the file `head`, which changes too often to be signed. */
+  /** The MAC of a text. Used for the file `head`, which changes too often to be signed. */
   mac(text: string): string
 }
 
-// Prefix of the seed in the PKCS #8 form of an Ed25519 key (RFC 8410).
+// The prefix of the seed in the PKCS #8 form of an Ed25519 key (RFC 8410).
 const pkcs8 = Buffer.from('302e020100300506032b657004220420', 'hex')
-/** Domain separation from other uses of the key. */
+/** Precedes the signed bytes, so that signatures cannot be confused with other uses of the key. */
 const purpose = 'toolway audit 1\n'
 
-/** Derives the keys from the secret, so only the secret must be stored. */
+/** Derives the keys from the secret, so that only the secret must be stored. */
 export function signerOf(secret: Buffer | string): Signer {
   const derive = (info: string) => Buffer.from(hkdfSync('sha256', secret, '', info, 32))
   const seed = derive('toolway audit: signing')
@@ -226,7 +234,10 @@ function verifierOf(publicKey: KeyObject | string): Verifier {
   }
 }
 
-/** The file may hold several keys: a replaced secret leaves its public key for the older records. */
+/**
+ * The keys in a file of public keys. There may be several: after the secret is replaced, the old public key is still
+ * needed for older records.
+ */
 export const verifiersOf = (pem: string): Verifier[] =>
   (pem.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g) ?? []).flatMap((block) => {
     try {

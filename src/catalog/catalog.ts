@@ -14,22 +14,22 @@ import { type CatalogSnapshot, createSnapshotBuilder } from './snapshot.ts'
 import { createView } from './view.ts'
 import { createVisibility, metaSource, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
 
-/** Default list deadlines for servers without and with known entries. */
+/** Default times that a list waits: for a server whose entries are not known yet, and for any other server. */
 const firstListMs = 15_000
 const knownListMs = 2_000
 
 export interface CatalogOptions {
-  /** In configuration order, which decides between equal claims to a name. */
+  /** In configuration order. If two sources have equal claims to a name, the first one gets it. */
   readonly sources: readonly Source[]
   readonly naming: NamingConfig
   /** How long a list waits for one source. Default: 15 s for a source without known entries, 2 s for any other. */
   readonly listDeadlineMs: number | undefined
   readonly decide: Decide
-  /** The denial, if the caller may use nothing of a server, whatever it offers. */
+  /** The denial, if the caller may use nothing on the server, whatever the server offers. */
   closed(caller: Caller, server: string): Denial | undefined
   exposure(caller: Caller): Exposure
   readonly flagsOf?: FlagsOf
-  /** Report entries that the caller may not use as not found. */
+  /** If true, entries that the caller may not use are reported as not found. */
   readonly hideDenied?: boolean
   readonly clock: Clock
   readonly log: Log
@@ -37,9 +37,9 @@ export interface CatalogOptions {
 
 export interface Catalog extends Disposable {
   view(caller: Caller): View
-  /** Reports the kinds whose lists changed, debounced; views already show the new lists. */
+  /** Reports which kinds of lists have changed, debounced. Views already show the new lists by then. */
   onChange(listener: ChangeListener): Disposable
-  /** Waits for sources without known entries, regardless of permissions. */
+  /** Waits for sources whose entries are not known yet, regardless of permissions. */
   ready(): Promise<void>
   /** All sources except the meta-tools, regardless of permissions. */
   summaries(): readonly ServerSummary[]
@@ -47,7 +47,7 @@ export interface Catalog extends Disposable {
   everything(kind: Kind): readonly Served[]
   /** The tools that an exposure mode shows to a client with all permissions. */
   shown(exposure: Exposure): readonly Served[]
-  /** Call when decisions may have changed: recomputes views and notifies listeners. */
+  /** Recomputes the views and notifies listeners. Call it when decisions may have changed. */
   reconsider(): void
   /** The served form of a URI that a server mentions. */
   servedUri(server: string, uri: string): string
@@ -96,7 +96,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     snapshot,
     index: () => {
       const current = snapshot()
-      // Updated on search only: servers change in bursts, and most callers never search.
+      // Update the index only when somebody searches: servers change in bursts, and most callers never search.
       if (indexed !== current) index.update(current.items.tool.filter(({ entry }) => entry.server !== metaSource))
       indexed = current
       return index
@@ -150,13 +150,16 @@ const changedKinds = (before: CatalogSnapshot, after: CatalogSnapshot): Kind[] =
         )
       })
 
-/** Servers start and stop in bursts: notify once per burst, 100 ms after the last change but within a second. */
+/**
+ * When to notify listeners of changes: 100 ms after the last change, but within a second. Servers start and stop in
+ * bursts, and each burst should cause one notification.
+ */
 const quietMs = 100
 const latestMs = 1_000
 
 export type ChangeListener = (kinds: ReadonlySet<Kind>) => void
 
-/** Calls listeners, debounced, with the result of `changedKinds` unless it is empty. */
+/** Calls listeners, debounced, with the result of `changedKinds`, unless that is empty. */
 function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<Kind>) {
   const listeners = new Set<ChangeListener>()
   let timer: Disposable | undefined
@@ -183,7 +186,7 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
       timer = clock.after(Math.max(0, Math.min(quietMs, latest - now)), tell)
     },
     onChange: (listener: ChangeListener): Disposable => {
-      // Wrapped, so that a function registered twice counts as two listeners.
+      // Wrap the listener, so that a function registered twice counts as two listeners.
       const own: ChangeListener = (kinds) => listener(kinds)
       listeners.add(own)
       return { [Symbol.dispose]: () => void listeners.delete(own) }
@@ -196,10 +199,13 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
   }
 }
 
-/** Bounds the number of catalogs; each distinct set of client capabilities needs one. */
+/** Max number of catalogs. Each distinct set of client capabilities needs one. */
 const maxProfiles = 32
 
-/** A change reaches the catalogs of all profiles at the same time; call the listener once. */
+/**
+ * Merges simultaneous notifications. A change reaches the catalogs of all profiles at the same time, but the listener
+ * should be called once.
+ */
 function once(listener: ChangeListener): ChangeListener {
   let gathered: Set<Kind> | undefined
   return (kinds) => {
@@ -216,7 +222,10 @@ function once(listener: ChangeListener): ChangeListener {
   }
 }
 
-/** Servers may offer more to clients with more capabilities, so each capability profile has its own catalog. */
+/**
+ * Creates a separate catalog for each set of client capabilities, because servers may offer more to clients with more
+ * capabilities.
+ */
 export function createCatalogs(options: CatalogOptions): Catalog {
   const listeners = new Map<ChangeListener, Map<string, Disposable>>()
   const catalogs = new Map<string, Catalog>()
@@ -262,7 +271,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     const profile = profileOf(capabilities)
     const known = catalogs.get(profile)
     if (known) {
-      // Move to the end: the first catalog after the plain one is then the least recently used.
+      // Move the catalog to the end, so that the first one after the plain one is the least recently used.
       if (known !== plain) catalogs.delete(profile)
       catalogs.set(profile, known)
       return known

@@ -6,10 +6,16 @@ import { writeAtomic } from '../lib/atomic-write.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { fileName } from './pins/pin-files.ts'
 
-/** Increment when the record format changes, so that other Toolway versions do not misread it. */
+/**
+ * The version of the record format. Increment it when the format changes, so that other versions of Toolway do not
+ * misread the files.
+ */
 const version = 1
 
-/** Persists what servers list, one file per server. Missing, damaged and foreign files count as absent. */
+/**
+ * Persists what servers list, in one file per server. A file that is missing, damaged or written by another version
+ * counts as absent.
+ */
 export function descriptorStore(folder: string, log: Log = silentLog): DescriptorStore {
   const saving = new Map<string, Promise<void>>()
 

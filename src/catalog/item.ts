@@ -2,7 +2,7 @@ import type { Served } from '../core/access.ts'
 import type { Definition, Entry, Kind } from '../core/entry.ts'
 import { asRecord, isRecord } from '../lib/is-record.ts'
 
-/** A served entry with its definition as JSON, serialized on demand and cached. */
+/** A served entry with its definition as JSON, which is serialized on demand and cached. */
 export interface Item extends Served {
   readonly json: string
 }
@@ -10,7 +10,7 @@ export interface Item extends Served {
 export interface Label {
   readonly name: string
   readonly origin: 'native' | 'forwarded'
-  /** The source cannot currently confirm its entries. */
+  /** Whether the source currently cannot confirm its entries. */
   readonly stale: boolean
   /** The served URI of the app page in a tool's `_meta`. */
   readonly page?: string
@@ -25,13 +25,19 @@ const nameField: Readonly<Record<Kind, string>> = {
 
 const ourKeys = new Set(['source', 'server', 'stale', 'flags'].map((word) => `dev.toolway/${word}`))
 
-/** What the scanner found in a definition, one word per finding (B5). */
+/** Returns what the scanner found in an entry's definition, one word per finding (B5). */
 export type FlagsOf = (entry: Entry) => readonly string[]
 
-/** Builds the definition on first use, because most entries are only called, not listed. */
+/**
+ * Makes the item of an entry. Builds the definition on first use, because most entries are only called and never
+ * listed.
+ */
 export function createItem(entry: Entry, label: Label, flagsOf: FlagsOf = () => []): Item {
   let made: { readonly flags: string; readonly definition: Definition; json?: string } | undefined
-  /** The scanner runs in the background, so flags may appear after the first listing. */
+  /**
+   * The definition with the current flags. The scanner runs in the background, so flags may appear after the first
+   * listing.
+   */
   const served = () => {
     const flags = flagsOf(entry)
     const key = flags.join()
@@ -66,7 +72,7 @@ export function renamed(item: Item, name: string): Item {
   }
 }
 
-/** The source's definition, in its own member order, with the served name and our `_meta`. */
+/** The source's definition with the served name and our `_meta`. Members keep the order of the source. */
 function servedDefinition(entry: Entry, label: Label, flags: readonly string[]): Definition {
   const meta: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(asRecord(entry.definition._meta))) {
@@ -92,6 +98,6 @@ function withPage(key: string, value: unknown, page: string): unknown {
   return key === 'ui' && isRecord(value) && 'resourceUri' in value ? { ...value, resourceUri: page } : value
 }
 
-// Assigning to `__proto__` would set the prototype, and a server may send that key.
+// Sets a member. Plain assignment to `__proto__`, a key that a server may send, would set the prototype instead.
 const define = (target: object, key: string, value: unknown) =>
   Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })

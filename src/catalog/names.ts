@@ -1,23 +1,27 @@
 import { createHash } from 'node:crypto'
 import type { NamingConfig } from '../config/schema.ts'
 
-/** The possible served names of one entry. They depend only on its server, its name and the naming configuration. */
+/**
+ * The possible served names of one entry. They depend only on the entry's server, its name and the naming
+ * configuration.
+ */
 export interface NameChoice {
-  /** Readable names in order of preference; none has the form of a hashed name. */
+  /** Readable names in order of preference. None of them has the form of a hashed name. */
   readonly plain: readonly string[]
-  /** The name if no plain name is free; `attempt` 1 uses a longer hash, for hash collisions. */
+  /** The name if no plain name is free. `attempt` 1 uses a longer hash, in case the short one collides. */
   hashed(attempt: 0 | 1): string
   readonly badAlias?: string
 }
 
 export type Namer = (server: string, name: string) => NameChoice
 
-/** Our own sources: their entries keep their names, and entries of servers cannot take those. */
+/** Our own sources. Their entries keep their names, and entries of servers cannot take these names. */
 export const ownSources: readonly string[] = ['toolway', 'native']
 
 /**
- * Creates the rule that names tools and prompts: server, separator and tool if every model vendor accepts the result,
- * otherwise a readable part and a hash. A separator with other characters therefore makes all names hashed.
+ * Creates the function that names tools and prompts. The name is server, separator and tool if every model vendor
+ * accepts that, otherwise a readable part and a hash. If the separator has characters that vendors reject, all names
+ * are therefore hashed.
  */
 export function createNamer(naming: NamingConfig): Namer {
   const { strategy, separator, maxLength } = naming
@@ -28,7 +32,8 @@ export function createNamer(naming: NamingConfig): Namer {
 
   return (server, name) => {
     const joined = server + separator + name
-    // The first separator ends the server name, so `a` + `b__c` and `a__b` + `c` cannot collide: the second is hashed.
+    // The first separator must end the server name, so that `a` + `b__c` and `a__b` + `c` cannot collide: the second is
+    // hashed.
     const bordered = joined.indexOf(separator) === server.length && usable(joined) && !givenAway.has(joined)
     const prefixed = bordered ? [joined] : []
     const shortened = (text: string) => (attempt: 0 | 1) => hashedName(text, server, name, maxLength, attempt)
@@ -59,10 +64,11 @@ export function couldBeNamed(server: string, name: string, { strategy, aliases }
   return readable.startsWith(sanitized) || sanitized.startsWith(readable)
 }
 
-// The hash starts with a digit; otherwise `get_document` and `list_projects` would look like hashed names.
+// The hash starts with a digit. Otherwise names such as `get_document` and `list_projects` would look like hashed
+// names.
 const hashEnding = /_[2-7][a-z2-7]{7}(?:[a-z2-7]{4})?$/
 
-/** Names that look hashed are not plain, so the two kinds never collide. */
+/** Whether a name can be served as it is. Names that look hashed cannot, so plain and hashed names never collide. */
 const isPlain = (name: string, maxLength: number): boolean =>
   name.length > 0 && name.length <= maxLength && /^[A-Za-z0-9_-]+$/.test(name) && !hashEnding.test(name)
 
@@ -75,7 +81,7 @@ function hashedName(text: string, server: string, name: string, maxLength: numbe
 const readableOf = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, '_')
 
 function shortHash(server: string, name: string, length: number): string {
-  // JSON separates the pair unambiguously, whatever characters it contains, including lone surrogates.
+  // Hash the pair as JSON, which is unambiguous whatever characters the names contain, including lone surrogates.
   const digest = createHash('sha256')
     .update(JSON.stringify([server, name]))
     .digest()
@@ -84,11 +90,11 @@ function shortHash(server: string, name: string, length: number): string {
   return text
 }
 
-/** One entry's request for a name, with the rank of its source. */
+/** One entry's claim to a name, with the rank of its source. */
 export interface NameClaim {
   readonly server: string
   readonly name: string
-  /** Lower tiers choose first: meta-tools, then native tools, then servers. */
+  /** Entries with a lower tier choose first: meta-tools, then native tools, then servers. */
   readonly tier: number
   readonly priority: number
   readonly choice: NameChoice
@@ -98,14 +104,14 @@ export interface NameConflict {
   readonly server: string
   readonly name: string
   readonly wanted: string
-  /** Absent if the wanted name was invalid. */
+  /** The entry that got the wanted name. Undefined if that name was invalid. */
   readonly winner: { readonly server: string; readonly name: string } | undefined
   readonly served: string
 }
 
 /**
- * Gives each claim a unique name; the result has the order of the claims. Plain names go by tier, priority and order;
- * the remaining claims get hashed names, which cannot equal a plain one.
+ * Gives each claim a unique name; the names are in the order of the claims. Plain names are assigned by tier, priority
+ * and order. The remaining claims get hashed names, which cannot equal a plain one.
  */
 export function assignNames(claims: readonly NameClaim[]): {
   names: readonly string[]
@@ -133,7 +139,8 @@ export function assignNames(claims: readonly NameClaim[]): {
     if (!claim.choice.plain.some((name) => take(index, claim, name))) left.push(index)
   }
 
-  // Not by rank: which of two colliding hashes stays short must not depend on the order of the configuration.
+  // Sort by text, not by rank: which of two colliding hashes stays short must not depend on the order of the
+  // configuration.
   left.sort((a, b) => compareText(claims[a] as NameClaim, claims[b] as NameClaim))
   for (const index of left) {
     const claim = claims[index] as NameClaim

@@ -8,13 +8,16 @@ import type { Item } from './item.ts'
 
 const wordFor = (kind: Kind): string => (kind === 'template' ? 'resource template' : kind)
 
-/** `known` are the server names that this caller may see. */
+/** The error for an unknown server. `known` are the server names that the caller may see. */
 export function unknownServer(server: string, known: readonly string[]): ToolwayError {
   const hint = alternatives(nearMisses(server, known)) || ' Call list_servers to see the servers you may use.'
   return new ToolwayError('SERVER_NOT_FOUND', `There is no server named ${quoted(server)}.${hint}`)
 }
 
-/** `offered` is what this caller may use; `spelt` gives names in the form that the caller used. */
+/**
+ * The error for an unknown entry. `offered` is what the caller may use; `spelt` gives a name in the form that the
+ * caller used.
+ */
 export function unknownEntry(
   kind: Kind,
   name: string,
@@ -28,7 +31,7 @@ export function unknownEntry(
   return new ToolwayError('TOOL_NOT_FOUND', `There is no ${wordFor(kind)} ${quoted(name)}${where}.${hint}`, { server })
 }
 
-/** Does not name the denied entries. */
+/** Explains that the caller may use nothing (of this kind) on a server. Does not name the denied entries. */
 export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kind): string {
   const what = kind === undefined ? 'anything' : `any ${wordFor(kind)}`
   const nothing = `You may not use ${what} on the server ${quoted(server)}: ${rule}`
@@ -37,7 +40,7 @@ export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kin
   return `${nothing} allows only read-only tools, and none of its tools is known to be read-only. The operator can list read-only tools in ${settings} to trust its readOnlyHint.`
 }
 
-/** `usable` are the entries that this caller may see. */
+/** The error for a spelling that means several entries. `usable` are those that the caller may see. */
 export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[]): ToolwayError {
   const names = usable.slice(0, 10).map(({ name }) => quoted(name))
   const hint = names.length === 0 ? '' : ` Use one of their exact names: ${names.join(', ')}.`
@@ -45,8 +48,8 @@ export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[
 }
 
 /**
- * Defined if the entries of a server are not known: it may offer the entry, so "not found" would be wrong.
- * `lateAfterMs` is set if the call waited and the server is still starting.
+ * The error for a server whose entries are not known: it may offer the entry, so "not found" would be wrong. Undefined
+ * if the entries are known. `lateAfterMs` is set if the call waited and the server is still starting.
  */
 export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayError | undefined {
   if (source.entries().length > 0) return undefined
@@ -64,10 +67,12 @@ export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayErr
   )
 }
 
-/** How many names to compare by edit distance; `sharedEnds` preselects them. */
+/** Max number of names to compare by edit distance. They are preselected by `sharedEnds`. */
 const compared = 50
 
-/** Entries with the same name on any server, otherwise those with similar names. */
+/**
+ * Entries that the caller may have meant: those with the same name on any server, otherwise those with similar names.
+ */
 function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)
   const namesakes = evenedOf(offered).filter(({ own, served }) => own === wanted || served === wanted)
@@ -103,7 +108,7 @@ interface Evened {
 
 const evened = new WeakMap<readonly Item[], readonly Evened[]>()
 
-/** Cached per list, so that repeated wrong names cost little. */
+/** The items with their names in a form for comparison. Cached per list, so that repeated wrong names cost little. */
 function evenedOf(items: readonly Item[]): readonly Evened[] {
   const known =
     evened.get(items) ?? items.map((item) => ({ item, served: evenly(item.name), own: evenly(item.entry.name) }))
@@ -129,5 +134,5 @@ function sharedEnds(wanted: string, offered: string): number {
 const alternatives = (names: readonly string[]): string =>
   names.length === 0 ? '' : ` Did you mean ${names.map(quoted).join(' or ')}?`
 
-/** Names come from callers and servers: truncate and escape them. */
+/** Quotes a name. Names come from callers and servers, so they are truncated and escaped. */
 const quoted = (name: string): string => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)

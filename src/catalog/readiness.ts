@@ -11,18 +11,18 @@ export interface ReadinessOptions {
   readonly clock: Clock
 }
 
-/** How long a call waits for a source without a configured timeout. */
+/** How long a call waits for a source that has no configured timeout. */
 export const defaultCallMs = 30_000
 
 const failed: ReadonlySet<Health> = new Set(['unhealthy', 'needs-auth', 'disabled'])
 
-/** Waits for sources that have not finished their first start (V2). Does not wait for failed ones. */
+/** Waits for sources that have not finished their first start (V2). Does not wait for sources that failed to start. */
 export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions) {
   const asking = new Map<Source, Promise<void>>()
   const settled = new Set<Source>()
   const timers = new Map<Disposable, () => void>()
 
-  /** All waiters share one `ready` call per source. */
+  /** Calls `ready` of a source. All waiters share one call per source. */
   const asked = (source: Source): Promise<void> => {
     const known = asking.get(source)
     if (known) return known
@@ -70,14 +70,14 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
 
   return {
     /**
-     * Triggers all sources, and waits for those that `waitsFor` accepts, up to the list deadline. `brief` uses the
-     * shorter deadline of sources with known entries.
+     * Triggers all sources, and waits up to the list deadline for those that `waitsFor` accepts. `brief` uses the
+     * shorter deadline of sources with known entries for all of them.
      */
     async all(brief: 'brief' | undefined, waitsFor: (source: Source) => boolean): Promise<void> {
       const waiting: Promise<boolean>[] = []
       for (const source of sources) {
         const first = brief === undefined && source.entries().length === 0
-        // Also trigger settled sources, so that they can refresh, but do not wait for them.
+        // Trigger settled sources too, so that they can refresh, but do not wait for them.
         if (pending(source) && waitsFor(source))
           waiting.push(within(source, first ? deadlineMs.first : deadlineMs.known))
         else void asked(source)
@@ -85,8 +85,8 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
       if (waiting.length > 0) await Promise.all(waiting)
     },
     /**
-     * Waits for the sources that a call needs until each has settled or timed out, or until `enough`. Triggers them
-     * again even if they had no entries before. Returns those that timed out; rejects with the signal's reason.
+     * Triggers the sources that a call needs, even if they had no entries before, and waits until each has settled or
+     * timed out, or until `enough` returns true. Returns the sources that timed out. Rejects with the signal's reason.
      */
     async of(needed: readonly Source[], wait: Wait = {}, enough = () => false): Promise<readonly Source[]> {
       const { signal, timeoutMs } = wait

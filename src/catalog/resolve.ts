@@ -5,8 +5,8 @@ import type { CatalogSnapshot } from './snapshot.ts'
 import { type MatchesTemplate, originalUri, templateMatcher } from './uris.ts'
 
 /**
- * All entries that a spelling can mean, without duplicates. An exact served name wins; any other spelling is matched
- * against the registry server by server, so there is no guessing where a server's name ends.
+ * All entries that a spelling can mean, without duplicates. An exact served name wins. Any other spelling is compared
+ * with the names of each server, so that nothing has to guess where the name of a server ends.
  */
 export function resolveName(
   snapshot: CatalogSnapshot,
@@ -30,16 +30,18 @@ export function resolveName(
   return [...found]
 }
 
-/** What a spelling says about its server: used for errors and to decide which servers to wait for. */
+/** The servers that a spelling can refer to. Used for errors, and to decide which servers to wait for. */
 export interface NamedServers {
   readonly servers: readonly string[]
-  /** The text in the position of a server name, if the spelling has that form. */
+  /**
+   * The part of the spelling that stands where a server name would. Undefined if the spelling does not have that form.
+   */
   readonly qualifier: string | undefined
 }
 
 export function namedServers(names: Iterable<string>, spelling: string, configured: string): NamedServers {
   const all = readings(spelling, configured)
-  // After the `toolway` prefix comes a server name, unless it is the name of a meta-tool.
+  // After the prefix `toolway`, expect a server name, unless the rest is the name of a meta-tool.
   const inner = all.length > 1 && all.slice(1).some(({ text }) => qualifierOf(text) !== undefined)
   const considered = inner ? all.slice(1) : all
   const isNamed = (server: string) => considered.some((reading) => namesAfter(server, reading).length > 0)
@@ -59,10 +61,10 @@ function qualifierOf(text: string): string | undefined {
   return ends.length === 0 ? undefined : text.slice(0, Math.min(...ends))
 }
 
-/** Accepted between server and tool in addition to the configured separator. */
+/** Separators that are accepted between server and tool, in addition to the configured one. */
 const separators: readonly string[] = ['::', '.', '__', '/']
 
-/** Clients may prefix names with the name of this gateway. */
+/** The name of this gateway, with which clients may prefix names. */
 const ownPrefixes = separators.map((separator) => `toolway${separator}`)
 
 /** One way to read a spelling: `text` is a served name, or server and tool joined by one of `separators`. */
@@ -71,7 +73,7 @@ interface Reading {
   readonly separators: readonly string[]
 }
 
-/** All ways to read a spelling; the unmodified one first. */
+/** All ways to read a spelling. The first is the unmodified spelling. */
 function readings(spelling: string, configured: string): readonly Reading[] {
   const known = separators.includes(configured) ? separators : [...separators, configured]
   const stripped = ownPrefixes.filter((prefix) => spelling.startsWith(prefix))
@@ -83,8 +85,9 @@ function readings(spelling: string, configured: string): readonly Reading[] {
 }
 
 /**
- * All entries that a URI can mean, in this order: a served name; a template served unchanged; a URI in a server's
- * served form, listed or not; a URI as a server lists it. More than one result means the URI is ambiguous.
+ * All entries that a URI can mean. It tries in this order: a served name; a template served unchanged; a URI in a
+ * server's served form, listed or not; a URI as a server lists it. More than one result means that the URI is
+ * ambiguous.
  */
 export function resolveResource(snapshot: CatalogSnapshot, uri: string): readonly Served[] {
   const served = snapshot.byName.resource.get(uri) ?? snapshot.byName.template.get(uri)
@@ -110,7 +113,10 @@ export function resolveTemplate(snapshot: CatalogSnapshot, template: string): re
 export const serversInUri = (names: Iterable<string>, uri: string): readonly string[] =>
   [...names].filter((server) => originalUri(server, uri) !== undefined)
 
-/** Servers can read URIs that they do not list, so a server with resources accepts any URI in its served form. */
+/**
+ * Resolves a URI in the served form of this server. Servers can read URIs that they do not list, so a server with
+ * resources accepts any such URI.
+ */
 function resolveInside(snapshot: CatalogSnapshot, server: string, served: string): readonly Served[] {
   const original = originalUri(server, served)
   const own = snapshot.registry.get(server)
@@ -155,7 +161,10 @@ const reading = (item: Item, uri: string): Served => ({
   uri,
 })
 
-/** Policy and audit must see the URI that is read, so the entry has its name; any entry of the server can read it. */
+/**
+ * An entry for a URI that the server does not list. It has the name of that URI, because policy and audit must see what
+ * is read; any other entry of the server can run it.
+ */
 const unlisted = ({ server, traits, run, subscribe }: Entry, uri: string, served: string): Served => ({
   name: served,
   entry: { kind: 'resource', server, name: uri, definition: { uri }, traits, run, subscribe },

@@ -7,14 +7,14 @@ import { createItem, type FlagsOf, type Item, type Label, pageOf, renamed } from
 import { assignNames, createNamer, type NameChoice, type NameClaim, type NameConflict, ownSources } from './names.ts'
 import { isOwnUri, servedUri, wrappedUri } from './uris.ts'
 
-/** All served entries at one moment. Immutable; a change of any source creates a new snapshot. */
+/** All served entries at one moment. A snapshot never changes; a change of any source creates a new one. */
 export interface CatalogSnapshot {
-  /** In list order: meta-tools, native tools, then servers in configuration order. */
+  /** The items in list order: meta-tools, native tools, then servers in configuration order. */
   readonly items: PerKind<readonly Item[]>
   readonly byName: PerKind<ReadonlyMap<string, Item>>
-  /** By source and by the entry's name at that source, to resolve spellings. */
+  /** The items by source, and by the name that the source gave the entry. Used to resolve spellings. */
   readonly registry: ReadonlyMap<string, PerKind<ReadonlyMap<string, Item>>>
-  /** The served form of a URI that a server mentions; reading it leads back to that server. */
+  /** The served form of a URI that a server mentions. Reading the served form leads back to that server. */
   uriOf(server: string, uri: string): string
 }
 
@@ -41,7 +41,7 @@ export function buildSnapshot(
         const servedPage = page === undefined ? undefined : uriOf(source.name, page)
         const label = { name, origin: source.origin, stale, page: servedPage }
         const known = registry.get(source.name)?.[kind] as Map<string, Item>
-        // Aliases come after the entry's own name in the claims.
+        // The claim of an entry's own name comes before the claims of its aliases, so the item is known here.
         const item = alias ? renamed(known.get(entry.name) as Item, name) : itemOf(entry, label)
         if (!alias) listed.push(item)
         byName[kind].set(name, item)
@@ -53,7 +53,10 @@ export function buildSnapshot(
   return { items, byName, registry, uriOf }
 }
 
-/** A listed resource may keep its URI. For any other URI, only the form with the server name says where to read it. */
+/**
+ * Creates `uriOf`. A listed resource may keep its URI; for any other URI, only the form with the server name shows
+ * where to read it.
+ */
 function uriRule(parts: readonly SourcePart[], names: readonly string[]): CatalogSnapshot['uriOf'] {
   const listed = new Map<string, Map<string, string>>()
   let at = 0
@@ -71,17 +74,17 @@ function tell(kind: Kind, { server, name, wanted, winner, served }: NameConflict
   else warn(facts, 'ignoring an alias that is too long, ends like a hash or has characters other than A-Z a-z 0-9 _ -')
 }
 
-/** Depends only on the source and the naming. */
+/** What one source contributes to a snapshot. Depends only on the source and the naming. */
 export interface SourcePart {
   readonly source: Source
-  /** The source cannot currently confirm its entries. */
+  /** Whether the source currently cannot confirm its entries. */
   readonly stale: boolean
   readonly claims: PerKind<readonly EntryClaim[]>
 }
 
 interface EntryClaim extends NameClaim {
   readonly entry: Entry
-  /** The name is an alias of the entry: callable, but not listed. */
+  /** True if the name is an alias of the entry, which can be called but is not listed. */
   readonly alias?: true
 }
 
@@ -136,7 +139,7 @@ function tierOf(source: Source): number {
 
 type Warn = (facts: object, message: string) => void
 
-/** Names are reassigned on every change of any server; log each warning once. */
+/** Logs each warning once. Names are reassigned on every change of any server, so warnings would be repeated. */
 function warnOnce(log: Log): Warn {
   const logged = new Set<string>()
   return (facts, message) => {
@@ -148,7 +151,7 @@ function warnOnce(log: Log): Warn {
   }
 }
 
-/** Merges sources into snapshots. Reuses unchanged parts (per source) and items (per entry). */
+/** Merges sources into snapshots. Reuses the parts of unchanged sources and the items of unchanged entries. */
 export function createSnapshotBuilder(sources: readonly Source[], naming: NamingConfig, log: Log, flagsOf?: FlagsOf) {
   const ordered = [...sources].sort((a, b) => tierOf(a) - tierOf(b))
   const choose = createChooser(naming)
@@ -176,7 +179,7 @@ export function createSnapshotBuilder(sources: readonly Source[], naming: Naming
       current = undefined
       parts.delete(source)
     },
-    /** The same object until `invalidate` is called. */
+    /** The current snapshot. It is the same object until `invalidate` is called. */
     snapshot: (): CatalogSnapshot => {
       current ??= buildSnapshot(ordered.map(partOf), itemOf, warn)
       return current

@@ -1,8 +1,8 @@
 /**
- * The served form of a server's URI or URI template. Servers may use equal URIs, so the server's name is inserted after
- * the scheme; the scheme stays, because hosts look at it (`ui://`). A URI without a literal scheme, or with ours, is
- * wrapped. `demo://resource/1` → `demo://everything/resource/1`, `urn:x:1` → `urn:everything/x:1`,
- * `{+path}` → `toolway://everything/{+path}`.
+ * The served form of a server's URI or URI template. Different servers may use equal URIs, so the server's name is
+ * inserted after the scheme. The scheme stays, because hosts look at it (`ui://`). A URI without a literal scheme, or
+ * with our own scheme, is wrapped. `demo://resource/1` → `demo://everything/resource/1`, `urn:x:1` →
+ * `urn:everything/x:1`, `{+path}` → `toolway://everything/{+path}`.
  * Expanding a served template and removing the server gives an expansion of the original template.
  */
 export function servedUri(server: string, uri: string): string {
@@ -14,7 +14,7 @@ export function servedUri(server: string, uri: string): string {
 
 export const wrappedUri = (server: string, uri: string): string => `toolway://${segment(server)}/${uri}`
 
-/** The URI at `server`, or undefined if the served URI does not have this server's form. */
+/** The server's own URI, or undefined if the served URI does not have this server's form. */
 export function originalUri(server: string, served: string): string | undefined {
   const scheme = literalScheme(served)
   if (scheme === undefined) return undefined
@@ -25,7 +25,7 @@ export function originalUri(server: string, served: string): string | undefined 
   return isOurs(scheme) ? rest : served.slice(0, start) + rest
 }
 
-/** Whether a URI has our own scheme; such a URI is never served unchanged. */
+/** Whether a URI has our own scheme. Such a URI is never served unchanged. */
 export const isOwnUri = (uri: string): boolean => isOurs(literalScheme(uri) ?? '')
 
 const literalScheme = (uri: string): string | undefined => /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(uri)?.[0]
@@ -37,7 +37,7 @@ const segment = (server: string): string => encodeURIComponent(server.toWellForm
 const maxUri = 16_384
 
 interface Expression {
-  /** The first character of an expansion; an expression that has one may also expand to nothing. */
+  /** The first character of an expansion, or empty. An expression with such a character may also expand to nothing. */
   readonly lead: string
   readonly stop: string
 }
@@ -53,12 +53,12 @@ const expressions: ReadonlyMap<string, Expression> = new Map([
   ['&', { lead: '&', stop: '#' }],
 ])
 
-/** Whether a URI can be an expansion of a template. Time is at most proportional to the product of both lengths. */
+/** Whether a URI can be an expansion of a template. The time is at most proportional to the product of both lengths. */
 export type MatchesTemplate = (uri: string) => boolean
 
 /**
- * Parses a template (RFC 6570) for matching. Templates come from servers, so they are not compiled to regular expressions: the
- * matcher carries the set of reached positions from part to part, which no template can make slow.
+ * Parses a template (RFC 6570) for matching. Templates come from servers, so they are not compiled to regular
+ * expressions: the matcher passes the set of reached positions from part to part, so that no template can make it slow.
  */
 export function templateMatcher(template: string): MatchesTemplate {
   const parts = split(template)
@@ -92,7 +92,10 @@ function split(template: string): readonly (string | Expression)[] {
 const afterLiteral = (uri: string, reached: readonly number[], literal: string): readonly number[] =>
   reached.filter((at) => uri.startsWith(literal, at)).map((at) => at + literal.length)
 
-/** Positions ascend, so one sweep adds each position once, however many ways lead to it. */
+/**
+ * The positions that can be reached after an expression. Positions ascend, so one pass adds each of them once, however
+ * many ways lead to it.
+ */
 function afterExpression(uri: string, reached: readonly number[], { lead, stop }: Expression): readonly number[] {
   const positions: number[] = []
   let swept = -1

@@ -31,13 +31,13 @@ export interface ViewOptions {
   exposure(caller: Caller): Exposure
   readonly decide: Decide
   closed(caller: Caller, server: string): Denial | undefined
-  /** Report entries that the caller may not use as not found. */
+  /** If true, entries that the caller may not use are reported as not found. */
   readonly hideDenied: boolean
 }
 
 /**
- * The catalog as one caller sees it, always current. Resolving an entry does not check permission: the call decides
- * that, with a reason and an audit record. Lists and hints contain only what the caller may use.
+ * The catalog as one caller sees it, always current. Resolving an entry does not check permission: that happens in the
+ * call, with a reason and an audit record. Lists and hints contain only what the caller may use.
  */
 export function createView(caller: Caller, options: ViewOptions): View {
   const { readiness, naming, hideDenied } = options
@@ -84,7 +84,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
   }
   return hideDenied ? hiding(view) : view
 
-  /** The same view, except that its errors carry the denial for the audit record only. */
+  /** The same view, except that denials are hidden from the caller. They are kept for the audit record only. */
   function hiding(shown: View): View {
     const conceal = (truth: () => ToolwayError | undefined) => (thrown: unknown) => {
       throw thrown instanceof ToolwayError ? thrown.concealing(truth()) : thrown
@@ -126,7 +126,10 @@ export function createView(caller: Caller, options: ViewOptions): View {
     return refusalOf({ ...denial, reason: nothingUsable(server, denial, kind) }, server)
   }
 
-  /** Leaves out servers of which the caller may use nothing, unless their names are listed for it anyway. */
+  /**
+   * The sources that the caller may know of. Leaves out servers of which the caller may use nothing, unless their names
+   * are listed for the caller anyway.
+   */
   function knownSources(): ReadonlyMap<string, Source> {
     const shown = new Set(serverNames())
     return new Map([...options.sources].filter(([name]) => shown.has(name) || closedServer(name) === undefined))
@@ -159,12 +162,15 @@ export function createView(caller: Caller, options: ViewOptions): View {
     return { servers: serversInUri(names, spelling), qualifier: undefined }
   }
 
-  /** No entry matches yet: wait for the servers that may still offer it, then fail. */
+  /**
+   * Resolves a spelling that matches no entry yet: waits for the servers that may still offer the entry, then fails if
+   * none does.
+   */
   async function resolveLater(kind: Kind, spelling: string, wait: Wait | undefined): Promise<Served> {
     const { servers: meant, qualifier } = namedIn(sources.keys(), kind, spelling)
     const servers = openAmong(meant)
     const named = servers.map((server) => sources.get(server) as Source)
-    // With several candidates, stop waiting as soon as one of them has the entry.
+    // If there are several candidates, stop waiting as soon as one of them has the entry.
     const candidates =
       named.length > 0 ? named : starting((server) => isByUri(kind) || couldBeNamed(server, spelling, naming))
     const late = await readiness.of(candidates, wait, () => usable(meanings(kind, spelling)).length > 0)
@@ -186,7 +192,10 @@ export function createView(caller: Caller, options: ViewOptions): View {
     )
   }
 
-  /** Drops servers that are closed to the caller, so errors do not reveal their state; throws if all are closed. */
+  /**
+   * The servers that are not closed to the caller, so that errors do not reveal the state of closed ones. Throws if all
+   * are closed.
+   */
   function openAmong(servers: readonly string[]): readonly string[] {
     const denials = servers.map((server) => options.closed(caller, server))
     const [first] = denials
@@ -210,6 +219,6 @@ export function createView(caller: Caller, options: ViewOptions): View {
 
 const isByUri = (kind: Kind): boolean => kind === 'resource' || kind === 'template'
 
-/** The time that a call waited for a source that did not become ready. */
+/** How long a call waited for a source that did not become ready in time. Undefined for any other source. */
 const waitedFor = (late: readonly Source[], source: Source, wait: Wait | undefined): number | undefined =>
   late.includes(source) ? (wait?.timeoutMs ?? source.timeoutMs ?? defaultCallMs) : undefined

@@ -10,15 +10,15 @@ import { type CatalogSnapshot, type PerKind, perKind } from './snapshot.ts'
 /** What callers with the same permissions see of one snapshot. */
 export interface Visible {
   readonly items: PerKind<readonly Item[]>
-  /** The exposure mode applies to tools only. */
+  /** The tools of each exposure mode. The mode applies to tools only. */
   readonly tools: ToolsByExposure
   readonly toolPages: Readonly<Record<Exposure, Pages>>
   readonly pages: PerKind<Pages>
-  /** Computed on each call, because the status of a source changes without a new snapshot. */
+  /** Summaries of the servers. Computed on each call, because the status of a source changes without a new snapshot. */
   servers(): readonly ServerSummary[]
 }
 
-/** Bounds the cache: agents that are no longer in use are evicted. */
+/** Max number of cached results. Agents that are no longer in use are evicted. */
 const maxKept = 64
 
 export function createVisibility(
@@ -45,7 +45,8 @@ export function createVisibility(
   return (snapshot, caller) => {
     if (of !== snapshot) known = new Map()
     of = snapshot
-    // Every property that a rule can depend on. The agent alone would show too much to unauthenticated callers.
+    // The key has every property of a caller that a rule can depend on. With the agent alone, unauthenticated callers
+    // would see too much.
     const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
     const visible = known.get(key) ?? see(snapshot, caller)
     known.delete(key)
@@ -55,10 +56,10 @@ export function createVisibility(
   }
 }
 
-/** Few clients request a second page, so the first one is large. */
+/** Max entries per page. Few clients request a second page, so pages are large. */
 const pageSize = 10_000
 
-/** A list in pages, by cursor; each page is serialized once. */
+/** Returns the page of a list that follows a cursor. Each page is serialized once. */
 type Pages = (cursor: string | undefined) => Page
 
 function createPages(items: readonly Item[]): Pages {
@@ -76,7 +77,7 @@ function createPages(items: readonly Item[]): Pages {
   return (cursor) => {
     const start = startOf(cursor)
     const page = made.get(start) ?? makePage(items, start)
-    // Cache only consecutive pages: every entry name is a valid cursor, and each would add a page.
+    // Cache only pages at multiples of the page size: every entry name is a valid cursor, and each could add a page.
     if (start % pageSize === 0) made.set(start, page)
     return page
   }
@@ -90,12 +91,15 @@ function makePage(items: readonly Item[], start: number): Page {
   return { items: bytes, count: shown.length, nextCursor: more ? cursorOf(last) : undefined }
 }
 
-/** Opaque to clients, equal on all replicas, and valid as long as the entry is listed. */
+/**
+ * The cursor that stands for an item. It is opaque to clients, equal on all replicas, and valid as long as the entry is
+ * listed.
+ */
 const cursorOf = (item: Item): string => Buffer.from(item.name).toString('base64url')
 
 export const metaSource = 'toolway'
 
-/** The sources of these items, without the meta-tools. */
+/** Summaries of the sources that have some of these items, without the meta-tools. */
 export function summariesOf(
   items: PerKind<readonly Item[]>,
   sources: Iterable<Source>,
@@ -105,7 +109,7 @@ export function summariesOf(
   const tools = new Map<string, number>()
   for (const list of Object.values(items)) for (const { entry } of list) usable.add(entry.server)
   for (const { entry } of items.tool) tools.set(entry.server, (tools.get(entry.server) ?? 0) + 1)
-  // A server that has listed nothing yet may still offer something to this caller, so it is shown.
+  // A server that has listed nothing yet may still offer something to this caller, so include it.
   const silent = (source: Source) => source.entries().length === 0 && mayReach(source.name)
   const shown = [...sources].filter(
     (source) => source.name !== metaSource && (usable.has(source.name) || silent(source)),
@@ -115,7 +119,7 @@ export function summariesOf(
 
 export type ToolsByExposure = Readonly<Record<Exposure, readonly Item[]>>
 
-/** The only tools of code mode (B3): find a tool, declare it, call it. */
+/** The only tools of code mode (B3): one each to find tools, to declare them, and to run programs that call them. */
 const codeTools = [
   { server: metaSource, name: 'search_tools' },
   { server: metaSource, name: 'describe_tools' },
@@ -123,8 +127,8 @@ const codeTools = [
 ] as const
 
 /**
- * The tools that each exposure mode shows, out of those that the caller may use. Each tool is listed once, under its
- * own name, or under an alias where code mode requires that. Tools that are not shown can still be called.
+ * The tools that each exposure mode shows, out of those that the caller may use. Each tool is listed once: under an
+ * alias where code mode requires that, otherwise under its own name. Tools that are not shown can still be called.
  */
 export function toolsByExposure(items: readonly Item[], servers: () => readonly ServerSummary[]): ToolsByExposure {
   const direct = items.filter(({ entry }) => entry.server !== metaSource)
@@ -140,7 +144,7 @@ export function toolsByExposure(items: readonly Item[], servers: () => readonly 
   return { direct, meta, both: [...meta, ...direct], code }
 }
 
-/** Descriptions that mention servers mention only those that the caller sees. */
+/** An item whose description mentions only servers that the caller sees. */
 function told(item: Item, servers: () => readonly ServerSummary[]): Item {
   const description = item.entry.descriptionFor?.(servers(), item.name)
   if (description === undefined) return item

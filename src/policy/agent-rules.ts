@@ -2,10 +2,10 @@ import type { AgentConfig } from '../config/schema.ts'
 import { byEither, byName, byStar, type CompilePattern, compilePatterns, type Patterns } from './patterns.ts'
 import { type Permission, type PolicyQuery, type PolicyRefusal, permission } from './verdict.ts'
 
-/** As configured. */
+/** The rules of an agent as configured. */
 export type WrittenAgent = Pick<AgentConfig, 'allow' | 'deny'>
 
-/** The compiled rules of one agent, without inherited ones. */
+/** The compiled rules of one agent, without the rules that it inherits. */
 export interface AgentRules {
   readonly path: string
   readonly allow: RuleSet<Permission>
@@ -13,7 +13,7 @@ export interface AgentRules {
   readonly metaTools: Permission
   readonly serverNotAllowed: PolicyRefusal
   readonly toolNotAllowed: PolicyRefusal
-  /** A tool rule allows only if a server rule allows the server, too. */
+  /** If true, a tool rule allows a tool only if a server rule also allows the server. */
   readonly toolsNeedServer: boolean
 }
 
@@ -35,7 +35,7 @@ export function compileAgent(
     serverNotAllowed: {
       ...byDefault,
       auditReason: 'server_not_allowed',
-      // Also used for entries that do not exist, so it does not reveal what the server offers.
+      // This message is also used for entries that do not exist, so it must not reveal what the server offers.
       sentence: ({ agent, server }) =>
         `The agent ${agent} may not use this: no rule allows the server ${server}. ${advice}`,
     },
@@ -65,18 +65,21 @@ const toolDenied = ({ agent, server, name }: PolicyQuery, rule: string) =>
 
 type WrittenRules = AgentConfig['allow']
 
-/** `allow` or `deny` of one agent, compiled; look-ups return the outcome of the matching rule. */
+/** The compiled `allow` or `deny` of one agent. Look-ups return the outcome of the matching rule. */
 interface RuleSet<Outcome> {
   readonly empty: boolean
   readonly listsNoServer: boolean
   readonly servers: Patterns<Outcome>
-  /** By server name. */
+  /** Tool rules by server name. */
   readonly tools: ReadonlyMap<string, Patterns<Outcome>>
-  /** By server pattern. */
+  /** Tool rules by server pattern. */
   readonly starred: readonly { matches(server: string): boolean; readonly tools: Patterns<Outcome> }[]
 }
 
-/** `path` is the path of the rules in the configuration; `outcomeOf` maps a rule to its outcome. */
+/**
+ * Compiles the `allow` or `deny` of an agent. `path` is where the rules are in the configuration; `outcomeOf` maps a
+ * rule to its outcome.
+ */
 function compileRuleSet<Outcome>(
   { servers, tools }: WrittenRules,
   path: string,
@@ -102,7 +105,7 @@ export function toolByName<Outcome>(rules: RuleSet<Outcome>, server: string, too
   return list && byName(list, tool)
 }
 
-/** The first matching rule with a wildcard in the server or the tool. */
+/** The outcome of the first matching rule that has a wildcard in the server or the tool. */
 export function toolByStar<Outcome>(rules: RuleSet<Outcome>, server: string, tool: string): Outcome | undefined {
   const list = rules.tools.get(server)
   const found = list && byStar(list, tool)
@@ -114,7 +117,7 @@ export function toolByStar<Outcome>(rules: RuleSet<Outcome>, server: string, too
   return undefined
 }
 
-/** Whether a tool list applies to the server; an empty list counts. */
+/** Whether a tool list applies to the server. An empty list counts too. */
 export function listsTools({ tools, starred }: RuleSet<unknown>, server: string): boolean {
   if (tools.has(server)) return true
   for (const { matches } of starred) if (matches(server)) return true

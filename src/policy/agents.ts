@@ -4,19 +4,20 @@ import { didYouMean } from '../lib/near.ts'
 export interface AgentSelection {
   /** The agents that the credential may act as; `*` means all. */
   readonly credential: { readonly agents: readonly string[] | '*' }
-  /** The requested agent, by header, query, `_meta` or `agent_id`. */
+  /** The agent that the caller requested by header, query, `_meta` or `agent_id`. */
   readonly asked: string | undefined
   readonly agents: ReadonlySet<string>
   readonly defaults: { readonly agent?: string | undefined; readonly denyOnMissingAgent: boolean }
 }
 
-/** The agent of every caller if there are no rules, and the last fallback if there are. */
+/** The name of the agent that every caller has if there are no rules. If there are rules, it is the last fallback. */
 export const defaultAgent = 'default'
 
 /**
- * Selects the agent of a caller (G7). Without a request: the credential's only agent, else the configured default
- * agent, else `default` unless missing agents are denied, else an error. A credential that lists agents never acts as
- * any other, not even by default; one that lists none uses the same fallback as callers without an agent.
+ * Selects the agent of a caller (G7). If the caller requested none, it is the credential's only agent, else the
+ * configured default agent, else `default`, unless missing agents are denied; otherwise it throws. A credential that
+ * lists agents never acts as any other agent, not even by default. A credential that lists none gets the fallback of
+ * callers without an agent.
  */
 export function selectAgent(selection: AgentSelection): { readonly agent: string } {
   const { credential, asked, agents } = selection
@@ -24,7 +25,7 @@ export function selectAgent(selection: AgentSelection): { readonly agent: string
   if (asked === undefined) return { agent: orThrow(fallback(selection)) }
   if (credential.agents === '*') {
     if (agents.has(asked)) return { agent: asked }
-    // Do not suggest to name none: `toolway why` needs an agent, and there may be no fallback.
+    // Do not suggest omitting the agent: `toolway why` needs one, and there may be no fallback.
     throw invalid(`There is no agent ${quoted(asked)}`, asked, [...agents], '.')
   }
   const mine = credential.agents.length > 0 ? credential.agents : [fallback(selection)].filter(isName)
@@ -37,10 +38,10 @@ export function selectAgent(selection: AgentSelection): { readonly agent: string
   throw invalid(`${why} ${quoted(asked)}`, asked, possible)
 }
 
-/** A caller that requested no agent and has no fallback; no configured agent can have this name. */
+/** Stands for the agent of a caller that requested none and has no fallback. No configured agent can have this name. */
 export const noAgent = '(none)'
 
-/** Like `selectAgent`, but a caller without a request may connect without an agent and name one later. */
+/** Like `selectAgent`, but a caller that requested no agent may connect without one and name it later. */
 export function agentOrNone(selection: AgentSelection): string {
   if (selection.asked !== undefined || selection.agents.size === 0) return selectAgent(selection).agent
   const found = fallback(selection)
@@ -70,7 +71,7 @@ function fallback({ credential, agents, defaults }: AgentSelection): string | To
     return new ToolwayError('FALLBACK_AGENT_NOT_IN_RULES', sentence, { rule: 'defaults.agent' })
   }
   if (!denyOnMissingAgent && agents.has(defaultAgent) && mayBe(defaultAgent)) return defaultAgent
-  // Do not name agents that the credential may not act as.
+  // Do not mention agents that the credential may not act as.
   const [example = 'your-agent'] = credential.agents === '*' ? agents : mine
   const which = mine.size === 0 ? 'an agent' : listed([...mine])
   const sentence = `No agent was specified, and no default agent is configured. To specify ${which}, ${waysToName(example)}. An operator can set defaults.agent.`
@@ -78,7 +79,7 @@ function fallback({ credential, agents, defaults }: AgentSelection): string | To
   return new ToolwayError('NO_FALLBACK_CONFIGURED', sentence, details)
 }
 
-/** A model can only set arguments; a client can also set headers. */
+/** How a caller can name its agent. The sentence mentions arguments first, because a model cannot set headers. */
 const waysToName = (agent: string): string =>
   `pass "agent_id" in the arguments of a Toolway tool, for example execute_tool {"agent_id": "${agent}", …}, or send the header "Toolway-Agent: ${agent}", ?agent=${agent} or _meta["dev.toolway/agent"]`
 
@@ -96,7 +97,7 @@ function invalid(why: string, asked: string, possible: readonly string[], end = 
 
 const maxShown = 64
 
-/** Callers may send anything: truncate it and show it as ASCII on one line. */
+/** Quotes a name. Callers may send anything, so it is truncated and shown as ASCII on one line. */
 const quoted = (text: string): string =>
   `"${text.slice(0, maxShown).replaceAll(/[^\x20-\x7e]/g, '?')}${text.length > maxShown ? '…' : ''}"`
 
@@ -109,8 +110,8 @@ function listed(agents: readonly string[]): string {
 }
 
 /**
- * An agent and the agents that it inherits from, itself first: `team.role.junior`, `team.role`, `team`, if configured.
- * An agent whose parent is missing inherits from the next one up.
+ * An agent and the agents that it inherits from, itself first, such as `team.role.junior`, `team.role`, `team`.
+ * Ancestors that are not configured are skipped.
  */
 export function lineage(agent: string, agents: { has(agent: string): boolean }): string[] {
   const names = [agent]
@@ -118,7 +119,10 @@ export function lineage(agent: string, agents: { has(agent: string): boolean }):
   return names
 }
 
-/** For each agent the nearest value in its family, and the agent that has it; without agents that inherit none. */
+/**
+ * For each agent, the nearest value in its family and the agent that has this value. Omits agents that neither have nor
+ * inherit a value.
+ */
 export function inherited<Configured, Value>(
   agents: Readonly<Record<string, Configured>>,
   settingOf: (agent: Configured) => Value | undefined,
@@ -132,7 +136,7 @@ export function inherited<Configured, Value>(
   return found
 }
 
-/** The parent's name, whether or not it is configured; undefined for a name without a dot. */
+/** The name of the parent, whether or not the parent is configured. Undefined for a name without a dot. */
 export function parentName(agent: string): string | undefined {
   const dot = agent.lastIndexOf('.')
   return dot > 0 ? agent.slice(0, dot) : undefined

@@ -4,7 +4,10 @@ import { didYouMean } from '../lib/near.ts'
 import { compileRules } from './rules.ts'
 import { knownServers, noServer, serversMeant } from './warnings.ts'
 
-/** Valid but probably unintended: rules and limits for servers that do not exist, agents without rules, … */
+/**
+ * Warnings about policy settings that are valid but probably unintended: rules and limits for servers that do not
+ * exist, agents without rules, …
+ */
 export const policyDoubts = (config: Config): readonly string[] => [
   ...compileRules({ ...config, servers: Object.keys(config.mcpServers) }).warnings,
   ...doubtfulLimits({ limits: config.limits, servers: Object.keys(config.mcpServers) }),
@@ -14,7 +17,7 @@ export const policyDoubts = (config: Config): readonly string[] => [
   ...alikeServers(Object.keys(config.mcpServers)),
 ]
 
-/** An agent without rules may use nothing. */
+/** Warnings about agents that settings name but that have no rules, and therefore may use nothing. */
 function unknownAgents({ agents, defaults, auth }: Config): string[] {
   const known = Object.keys(agents)
   if (known.length === 0) return []
@@ -40,7 +43,7 @@ const readsNothing = ({ mcpServers }: Config): string[] =>
     return [`mcpServers.${name}.readOnly: none of its tools is known to be read-only, so none can be used; ${help}`]
   })
 
-/** Rules per agent mean little if every caller can act as any agent. */
+/** Warns if every caller can act as any agent, because rules per agent then mean little. */
 function openAgents({ agents, auth }: Config): string[] {
   const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
   if (auth.token !== 'none' || identified || Object.keys(agents).length === 0) return []
@@ -51,13 +54,16 @@ function openAgents({ agents, auth }: Config): string[] {
 
 interface DoubtfulLimits {
   readonly limits: Pick<LimitsConfig, 'servers' | 'tools'>
-  /** The configured servers, including disabled ones; `native`, `toolway` and `sink` are implied. */
+  /**
+   * The configured servers, including disabled ones. `native`, `toolway` and `sink` always exist and need not be
+   * listed.
+   */
   readonly servers: readonly string[]
-  /** The tools that are known so far; tool names of a server without known tools are not checked. */
+  /** The tools that are known so far. For a server without known tools, tool names are not checked. */
   readonly tools?: Iterable<{ readonly server: string; readonly name: string }>
 }
 
-/** Limits that are valid but probably unintended. */
+/** Warnings about limits that are valid but probably unintended. */
 export function doubtfulLimits({ limits, servers: configured, tools = [] }: DoubtfulLimits): string[] {
   const servers = knownServers(configured)
   const toolsOf = Map.groupBy(tools, ({ server }) => server)
@@ -83,7 +89,7 @@ function doubtfulTool(pattern: string, servers: ReadonlySet<string>, toolsOf: To
   if (isName && !plain.includes('.')) return [`${key} has no effect; write it as server.tool`]
   const possible = serversMeant(pattern, servers)
   if (possible.length === 0) return noServer(key, plain.split('.', 1)[0] as string, servers)
-  // A pattern may be intended for tools that do not exist yet.
+  // Check only exact names, because a pattern may be intended for tools that do not exist yet.
   const known = possible.map((server) => toolsOf.get(server) ?? [])
   if (!isName || known.some((tools) => tools.length === 0)) return []
   const names = known.flat().map(({ server, name }) => `${server}.${name}`)

@@ -13,23 +13,27 @@ export interface PolicyOptions {
 }
 
 export interface Policy {
-  /** Lists and calls use this one function; each decision names its rule. */
+  /** Decides whether a caller may use an entry. Both lists and calls use it; each decision names its rule. */
   readonly decide: Decide
-  /** Whether decisions depend on definitions: pins with quarantine, or read-only access. */
+  /**
+   * Whether decisions depend on definitions: true if pins use quarantine mode, or if an agent or a server is read-only.
+   */
   readonly judgesDefinitions: boolean
-  /** The denial if a caller may use nothing of a server, whatever it offers. */
+  /** The denial, if a caller may use nothing on a server, whatever the server offers. */
   closed(caller: Caller, server: string): Denial | undefined
-  /** The agents that have rules. If there are none, there is one user with all permissions. */
+  /** The agents that have rules. If there are none, every caller has all permissions. */
   readonly agents: ReadonlySet<string>
-  /** The same decision, with everything that was considered. */
+  /** Decides like `decide`, and also returns everything that was considered. */
   explain(agent: string, entry: Entry, options?: { readonly authenticated?: boolean }): Explanation
-  /** The agent of a credential (G7); throws INVALID_AGENT_ID if the credential may not act as the requested one. */
+  /** The agent of a credential (G7). Throws INVALID_AGENT_ID if the credential may not act as the requested agent. */
   agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
-  /** The caller as the agent that the arguments request, if that agent may also make this call. */
+  /** The caller as the agent that the arguments request. Throws if that agent may not make this call. */
   actAs(call: Pick<Call, 'caller' | 'entry'>, asked: string | undefined): Caller
-  /** The agent's setting, else that of the nearest agent it inherits from, else the default. */
+  /**
+   * The exposure mode of an agent: its own setting, else that of the nearest agent it inherits from, else the default.
+   */
   exposureOf(agent: string): Exposure
-  /** Whether an agent may see the state of the gateway (G5); inherited like `exposureOf`. */
+  /** Whether an agent may see the state of the gateway (G5). The setting is inherited like that of `exposureOf`. */
   mayDebug(agent: string): boolean
 }
 
@@ -55,8 +59,8 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   }
 
   /**
-   * A caller without an agent can still name one in the arguments of a meta-tool, so meta-tools are open to it; they
-   * show and run nothing without an agent.
+   * Decides for a caller without an agent. Meta-tools are open to it, because it can name an agent in their arguments;
+   * without an agent, they show and run nothing.
    */
   const decideForNone = (caller: Caller, entry: Entry): Decision => {
     if (entry.server === 'toolway') return { allowed: true, rule: 'agents (meta-tools)' }
@@ -113,7 +117,9 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   }
 }
 
-/** A deny of any name applies: an alias must not bypass a rule. */
+/**
+ * The decision for an entry with aliases. A deny of any of its names applies, so that an alias cannot bypass a rule.
+ */
 function strictest<Ruled extends { readonly allowed: boolean }>(
   { name, aliases = [] }: Pick<Entry, 'name' | 'aliases'>,
   ruleOn: (name: string) => Ruled,
@@ -139,8 +145,9 @@ function createReadOnly(servers: Config['mcpServers']): (entry: Entry) => Denial
 }
 
 /**
- * For read-only agents, denies everything that is not known to be a read, also our own tools and sinks. Tools that only
- * run other calls pass, because those calls are decided separately. Agents inherit the restriction.
+ * For read-only agents, denies everything that is not known to be a read, including our own tools and sinks. Tools that
+ * only run other calls are not denied, because each of those calls gets its own decision. Agents inherit the
+ * restriction.
  */
 function createReadOnlyAgents(agents: Config['agents']): (agent: string, entry: Entry) => Denial | undefined {
   const restricted = inherited(agents, ({ readOnly }) => readOnly || undefined)

@@ -3,12 +3,13 @@ import type { Consideration } from './explanation.ts'
 import { byName, byStar } from './patterns.ts'
 import { decides, type Permission, type PolicyQuery, type PolicyRefusal, passes, type Ruling } from './verdict.ts'
 
-/** An agent and the agents that it inherits from, itself first; never empty. */
+/** An agent and the agents that it inherits from, itself first. Never empty. */
 export type RuleFamily = readonly AgentRules[]
 
 /**
- * Decides by the precedence of G6. Any deny in the family wins, explicit ones first. Every agent with an `allow` must
- * allow; one without leaves that to its parent. So an agent never has more permissions than those it inherits from.
+ * Decides by the precedence of G6. A deny of any agent in the family wins; explicit denies are checked before
+ * wildcards. Then every agent that has an `allow` must allow; an agent without one leaves that to its parent. So an
+ * agent never has more permissions than the agents it inherits from.
  */
 export function decideByRules(family: RuleFamily, question: PolicyQuery, considered?: Consideration[]): Ruling {
   const { server, name, isTool } = question
@@ -35,7 +36,7 @@ export function decideByRules(family: RuleFamily, question: PolicyQuery, conside
     if (!ruling.allowed) return ruling
     nearest ??= ruling
   }
-  // The last of a family has no parent, so its `allow` was evaluated and a permission exists here.
+  // The last agent of a family has no parent, so its `allow` was always evaluated, and there is a permission here.
   return nearest as Permission
 }
 
@@ -52,7 +53,9 @@ export function closedBy(family: RuleFamily, server: string): PolicyRefusal | un
   return family.find(closes)?.serverNotAllowed
 }
 
-/** Whether tool rules are void for lack of a server rule. An agent without server rules uses its parent's. */
+/**
+ * Whether tool rules have no effect because a server rule is missing. An agent without server rules uses its parent's.
+ */
 const lacksServer = ({ toolsNeedServer, allow }: AgentRules, server: string, hasParent: boolean): boolean =>
   toolsNeedServer &&
   server !== 'toolway' &&

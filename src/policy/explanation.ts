@@ -4,7 +4,7 @@ import type { Entry } from '../core/entry.ts'
 import { createApprovals } from './approvals.ts'
 import { compileLimits } from './limits.ts'
 
-/** In order of evaluation. */
+/** The steps of a decision, in order of evaluation. */
 export type ExplanationStep =
   | 'blocked tools'
   | 'allowed servers'
@@ -25,9 +25,12 @@ export type ExplanationStep =
 
 export interface Consideration {
   readonly step: ExplanationStep
-  /** The matching rule, or the part of the configuration that has none. */
+  /** The matching rule, or the part of the configuration that has no matching rule. */
   readonly rule: string
-  /** `passes`: undecided, the next step follows. An agent with parents needs `allows` from each. */
+  /**
+   * `passes`: this step does not decide, and the next one follows. If an agent has parents, each of them must allow
+   * too.
+   */
   readonly outcome: 'allows' | 'denies' | 'passes'
   readonly note: string
 }
@@ -35,9 +38,12 @@ export interface Consideration {
 export interface Explanation {
   readonly decision: Decision
   readonly rule: string
-  /** Whether the server exists: wildcard rules also decide about others. */
+  /** Whether the server exists. Wildcard rules also decide about servers that do not. */
   readonly serverExists: boolean
-  /** In order. A denial is the last one; an allowed call may still meet limits and need approval. */
+  /**
+   * What was considered, in order. A denial is always last. An allowed call may still be subject to limits and
+   * approval.
+   */
   readonly considered: readonly Consideration[]
 }
 

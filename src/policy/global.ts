@@ -6,13 +6,16 @@ import { decides, type PolicyQuery, type PolicyRefusal, passes } from './verdict
 export type GlobalPolicy = Pick<PolicyConfig, 'allowedServers' | 'allowedTools' | 'blockedTools' | 'requireAuth'> &
   Partial<Pick<PolicyConfig, 'toolsNeedServer'>>
 
-/** Undefined leaves the decision to the rules of the agent. */
+/** The refusal of global policy. If undefined, the rules of the agent decide. */
 export type RefuseGlobally = (
   question: Omit<PolicyQuery, 'agent'>,
   considered?: Consideration[],
 ) => PolicyRefusal | undefined
 
-/** Global policy (F7): blocked tools, allowed servers, allowed tools, tools that need an authenticated caller. */
+/**
+ * Compiles global policy (F7): blocked tools, allowed servers, allowed tools, and tools that need an authenticated
+ * caller.
+ */
 export function compileGlobal(policy: GlobalPolicy, compile: CompilePattern): RefuseGlobally {
   const blockedTools = compilePatterns(policy.blockedTools, compile, (index) =>
     blocked(`policy.blockedTools[${index}]`),

@@ -8,36 +8,40 @@ export interface LimitsOptions {
   readonly agents: Readonly<Record<string, Pick<Config['agents'][string], 'perMinute'>>>
 }
 
-/** A limit, independent of the agent. */
+/** A limit without the agent that it applies to. */
 interface Share extends Omit<Limit, 'key'> {
-  /** The part of the key that all agents share. */
+  /** The part of the key that is the same for all agents. */
   readonly of: string
-  /** Limits by agent; building the key on every call would dominate the cost. */
+  /** The limits by agent. They are cached, because building the key on every call would dominate the cost. */
   readonly met: Map<string, Limit>
 }
 
 const none: readonly Limit[] = []
 
-/** More pairs of agents and limits than are in use at a time. Bounded, because tool names come from servers. */
+/**
+ * Max pairs of agents and limits that are cached, more than are in use at a time. There is a limit because tool names
+ * come from servers.
+ */
 const maxRemembered = 100_000
 
 /**
- * Selects the buckets of a call (F8). Each agent has its own: one per limited tool, one per limited server (for its
- * tools without a limit, its resources and prompts), and one for everything else; the most specific applies. An agent
- * may also have or inherit a total: the nearest number in its family applies, and each member has its own bucket.
+ * Selects the buckets of a call (F8). Each agent has its own buckets: one per limited tool, one per limited server (for
+ * its resources, its prompts, and its tools without their own limit), and one for everything else. The most specific
+ * one applies. An agent may also have or inherit a total: the nearest number in its family applies, and each member of
+ * the family has its own bucket.
  *
- * Tools that only run other calls meet only their own limits; otherwise those calls would count twice.
+ * Tools that only run other calls are only subject to their own limits; otherwise those calls would count twice.
  */
 export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
   const totals = compileTotals(agents)
   const shareOf = compileShares(limits)
   if (totals.size === 0 && shareOf === undefined) return () => none
   let remembered = 0
-  // Weak, so that cached limits last as long as their entries.
+  // A weak map, so that cached limits last only as long as their entries.
   let shares = new WeakMap<LimitedEntry, { readonly share: Share | undefined }>()
 
   const limitFor = (agent: string, { rule, perMinute, scope, of, met }: Share): Limit => {
-    // Names of agents and servers contain no spaces, so keys are unique.
+    // Names of agents and servers contain no spaces, so the parts of a key cannot be confused.
     const limit = { key: `${agent} ${of}`, perMinute, rule, scope }
     met.set(agent, limit)
     if (++remembered > maxRemembered) {
@@ -97,8 +101,8 @@ const compileTotals = (agents: LimitsOptions['agents']): ReadonlyMap<string, Lim
   )
 
 /**
- * Limits by `server.tool`: an exact name first, then the most specific matching pattern. For a tool that only runs
- * other calls (`carries`), only patterns with its own server apply.
+ * Compiles the limits by `server.tool`. An exact name applies first, then the most specific matching pattern. For a
+ * tool that only runs other calls (`carries`), only patterns that name its server apply.
  */
 function compileToolLimits(written: Readonly<Record<string, number>>) {
   const limits = Object.entries(written).map(([pattern, perMinute]) => ({
@@ -118,7 +122,7 @@ function compileToolLimits(written: Readonly<Record<string, number>>) {
 
 const isPattern = (text: string): boolean => text.includes('*')
 
-/** Longer literal prefix first, then more literal characters, then alphabetical order. */
+/** Sorts patterns: longer literal prefix first, then more literal characters, then alphabetical order. */
 function byParticularity({ pattern: a }: { pattern: string }, { pattern: b }: { pattern: string }): number {
   return b.indexOf('*') - a.indexOf('*') || letters(b) - letters(a) || (a < b ? -1 : 1)
 }
@@ -127,7 +131,10 @@ const letters = (pattern: string): number => pattern.replaceAll('*', '').length
 
 type Agents = Readonly<Record<string, Pick<Config['agents'][string], 'concurrency'>>>
 
-/** Max. calls in flight per agent (B7): its own number, or the nearest in its family; each agent counts separately. */
+/**
+ * Max calls in flight per agent (B7): the agent's own number, or the nearest one in its family. Each agent is counted
+ * separately.
+ */
 export function compileConcurrency(agents: Agents): (agent: string) => number | undefined {
   const limits = inherited(agents, ({ concurrency }) => concurrency)
   return (agent) => limits.get(agent)?.value

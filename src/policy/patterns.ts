@@ -15,10 +15,12 @@ interface Star<Outcome> extends Placed<Outcome> {
 
 type Matches = (text: string) => boolean
 
-/** Compiles each distinct pattern once: hundreds of agents may share the same ones. */
+/** Compiles a pattern. Each distinct pattern is compiled once, because hundreds of agents may share the same ones. */
 export type CompilePattern = (pattern: string) => Matches
 
-/** Names are looked up by hash; patterns are tried in order, each in linear time. */
+/**
+ * Compiles a list of names and patterns. Names are looked up by hash; patterns are tried in order, each in linear time.
+ */
 export function compilePatterns<Outcome>(
   written: readonly string[],
   compile: CompilePattern,
@@ -35,7 +37,7 @@ export function compilePatterns<Outcome>(
   return { names: names.size === 0 ? noNames : names, stars }
 }
 
-// Most lists are empty or have no names; share one object.
+// Shared by all lists that have no names, which is the case for most lists.
 const noNames: ReadonlyMap<string, never> = new Map<string, never>()
 const noPatterns: Patterns<never> = { names: noNames, stars: [] }
 
@@ -45,7 +47,7 @@ export const byName = <Outcome>({ names }: Patterns<Outcome>, text: string): Out
 export const byStar = <Outcome>({ stars }: Patterns<Outcome>, text: string): Outcome | undefined =>
   firstStar(stars, text)?.outcome
 
-/** The outcome of the match that is first in the list. */
+/** The outcome of the name or pattern that matches and comes first in the list. */
 export function byEither<Outcome>({ names, stars }: Patterns<Outcome>, text: string): Outcome | undefined {
   const name = names.get(text)
   const star = firstStar(stars, text)
@@ -67,7 +69,7 @@ export function createPatternCompiler(): CompilePattern {
   }
 }
 
-/** Equivalent to `matches` of core, for patterns that are used many times. */
+/** Compiles a pattern that is used many times. The result is equivalent to `matches` of core. */
 export function compilePattern(pattern: string): Matches {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()

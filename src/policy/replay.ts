@@ -15,14 +15,14 @@ export type PastCall = Pick<
   readonly time: string
 }
 
-/** An agent and an entry with a different decision than before. */
+/** An agent and an entry for which the decision differs from the recorded one. */
 export interface Change {
   readonly agent: string
   readonly server: string
   readonly tool: string
   readonly calls: number
   readonly last: string
-  /** The deciding rules then and now; undefined if the record names none. */
+  /** The deciding rules then and now. `before` is undefined if the record names no rule. */
   readonly before: string | undefined
   readonly after: string
   readonly reason?: string
@@ -33,14 +33,14 @@ export interface Replayed {
   readonly calls: number
   readonly denied: readonly Change[]
   readonly allowed: readonly Change[]
-  /** Calls to entries that would no longer exist, so policy would not be evaluated. */
+  /** Calls to entries that would no longer exist, so that policy would not be evaluated for them. */
   readonly gone: readonly Change[]
 }
 
 export interface ReplayOptions {
   readonly policy: Pick<Policy, 'decide' | 'agents' | 'agentOf'>
   readonly servers: Config['mcpServers']
-  /** Whether `servers` are part of the proposal; if not, missing ones are ignored. */
+  /** Whether `servers` are part of the proposal. If not, no entry counts as gone. */
   readonly serversProposed: boolean
 }
 
@@ -50,11 +50,12 @@ export interface Replay {
 }
 
 /**
- * Decides recorded calls again by another policy (B12). A call that a limit or a guard refused had been allowed by
- * policy. A call that a pin refused is never a change: approval of definitions is separate.
+ * Decides recorded calls again by another policy (B12). A call that a limit or a guard refused counts as allowed
+ * before, because policy had allowed it. A call that a pin refused never counts as a change, because definitions are
+ * approved separately.
  */
 export function createReplay({ policy, servers, serversProposed }: ReplayOptions): Replay {
-  // A map, because a look-up in the object itself would find `constructor`.
+  // Use a map: a look-up in the object itself would find `constructor`.
   const proposed = new Map(Object.entries(servers))
   const denied = new Map<string, Change>()
   const allowed = new Map<string, Change>()
@@ -87,7 +88,7 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
     }),
   }
 
-  /** Without agents, every caller was `default`; select the agent that it would be now. */
+  /** The agent that a recorded caller would have now. Without agents, every caller was `default`. */
   function agentNow(agent: string): string {
     if (agent !== defaultAgent || policy.agents.has(agent)) return agent
     return policy.agentOf({ agents: '*' }, undefined)
@@ -114,10 +115,10 @@ function count(changes: Map<string, Change>, change: Omit<Change, 'calls'>): voi
   changes.set(key, { ...change, last, calls: (known?.calls ?? 0) + 1 })
 }
 
-/** Built-in sources, which no server configuration contains. */
+/** The built-in sources. No server configuration contains them. */
 const ours: ReadonlySet<string> = new Set(['native', 'toolway', 'sink'])
 
-/** The configuration path that removes the entry; undefined if it may exist. */
+/** The path in the configuration that causes the entry to be missing. Undefined if the entry may exist. */
 function missingBy(
   servers: ReadonlyMap<string, ServerConfig>,
   { kind = 'tool' }: PastCall,
@@ -138,8 +139,8 @@ function missingBy(
 }
 
 /**
- * Whether the entry would count as a read, as in `upstream/listing/definitions.ts`. The annotations of the server are
- * not recorded; if they would be trusted, the recorded classification is used instead.
+ * Whether the entry would count as a read, by the rules of `upstream/listing/definitions.ts`. The server's annotations
+ * are not recorded; where they would be trusted, the recorded classification is used instead.
  */
 function isRead({ kind = 'tool', write }: PastCall, name: string, config: ServerConfig | undefined): boolean {
   if (kind !== 'tool') return true

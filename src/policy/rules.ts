@@ -21,19 +21,22 @@ import { doubtfulRules, knownServers } from './warnings.ts'
 export interface RulesOptions {
   readonly agents: Readonly<Record<string, WrittenAgent>>
   readonly policy: GlobalPolicy
-  /** The configured servers, including disabled ones; `native`, `toolway` and `sink` are implied. */
+  /**
+   * The configured servers, including disabled ones. `native`, `toolway` and `sink` always exist and need not be
+   * listed.
+   */
   readonly servers: readonly string[]
 }
 
 export interface Rules {
-  /** The agents that have rules. If there are none, there is one user with all permissions. */
+  /** The agents that have rules. If there are none, every caller has all permissions. */
   readonly agents: ReadonlySet<string>
-  /** Decisions name their rule even if they allow. */
+  /** Decides whether a caller may use an entry. The decision names its rule even if it allows. */
   readonly decide: (
     caller: Pick<Caller, 'agent' | 'authenticated'>,
     entry: Pick<Entry, 'kind' | 'server' | 'name'>,
   ) => PolicyVerdict
-  /** The denial if nothing of a server can be used, whatever it offers. */
+  /** The denial, if a caller may use nothing on a server, whatever the server offers. */
   closed(caller: Pick<Caller, 'agent' | 'authenticated'>, server: string): RuledDenial | undefined
   explain(
     agent: string,
@@ -41,23 +44,29 @@ export interface Rules {
     name: string,
     options?: { readonly authenticated?: boolean; readonly kind?: Kind },
   ): Explanation
-  /** Valid but probably unintended: rules about servers that do not exist, agents that may use nothing, … */
+  /**
+   * Warnings about rules that are valid but probably unintended: rules about servers that do not exist, agents that may
+   * use nothing, …
+   */
   readonly warnings: readonly string[]
 }
 
-/** More entries than a gateway has. Bounded, because names come from servers, which may change them at will. */
+/**
+ * Max cached entries, more than a gateway has. There is a limit because names come from servers, which may change them
+ * at will.
+ */
 const maxEntries = 2 ** 16
-/** Every pair of 1,000 agents and 10,000 entries; at most 32 MiB. */
+/** Max cached pairs of agent and entry: enough for 1,000 agents and 10,000 entries, in at most 32 MiB. */
 const maxRemembered = 2 ** 24
 
 /**
- * Compiles the rules of all agents (G6) behind global policy (F7).
+ * Compiles the rules of all agents (G6), together with global policy (F7), which is checked first.
  *
- * Rule names in decisions:
+ * Decisions name their rule in one of these forms:
  * - `policy.blockedTools[0]`, `policy.allowedServers`, `policy.allowedTools`, `policy.requireAuth[0]`: global policy;
- * - `agents.NAME.deny.servers[0]`, `agents.NAME.deny.tools.SERVER[0]`, and the same with `allow`: that line. NAME is
- *   the agent or one that it inherits from, SERVER the key as configured. An implicit grant names the line that
- *   allows the server;
+ * - `agents.NAME.deny.servers[0]`, `agents.NAME.deny.tools.SERVER[0]`, and the same with `allow`: that line of the
+ *   configuration. NAME is the agent or one that it inherits from, SERVER the key as configured. If a tool is allowed
+ *   only because its server is, the decision names the line that allows the server;
  * - `agents.NAME (meta-tools)`: a meta-tool that no rule denies;
  * - `agents.NAME (default deny)`: the `allow` of NAME does not cover it;
  * - `agents (default deny)`: rules exist, but none for this agent;
@@ -68,7 +77,7 @@ const maxRemembered = 2 ** 24
  */
 export function compileRules({ agents: written, policy, servers }: RulesOptions): Rules {
   const compile = createPatternCompiler()
-  // A map, because a look-up in the object itself would find `constructor`.
+  // Use a map: a look-up in the object itself would find `constructor`.
   const own = new Map(
     Object.entries(written).map(([name, rules]) => [name, compileAgent(name, rules, compile, policy.toolsNeedServer)]),
   )
@@ -86,7 +95,7 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
     if (family) return decideByRules(family, question, considered)
     if (own.size === 0)
       return decides(noAgents, 'agent', 'no agents are configured, so everything is allowed', considered)
-    // A caller may outlive its agent, because rules are reloaded while it is connected.
+    // A caller may outlive its agent, because rules are reloaded while the caller is connected.
     return decides(unknownAgent, 'agent', 'the agent has no rules', considered)
   }
 
@@ -149,7 +158,10 @@ const unknownAgent: PolicyRefusal = {
   sentence: ({ agent }) => `The agent ${agent} has no rules, so it may not use anything; act as another agent.`,
 }
 
-/** An agent has many entries and few distinct rulings: a list of rulings, and per entry an index into it, or 0. */
+/**
+ * The cached rulings of one agent. An agent has many entries but few distinct rulings, so this holds a list of rulings
+ * and, for each entry, an index into it; 0 means not cached.
+ */
 interface Page {
   places: Uint16Array
   readonly rulings: (Ruling | undefined)[]
@@ -160,8 +172,8 @@ const smallest = 64
 const maxRulings = 2 ** 16
 
 /**
- * Two bytes per pair, for at most `limit` pairs. Cleared when full: entries in use are cached again on the next call,
- * and no eviction order has to be maintained.
+ * Caches rulings for at most `limit` pairs of agent and entry, with two bytes per pair. It is cleared when full:
+ * entries in use are cached again on the next call, and no eviction order has to be maintained.
  */
 export function createMemory(limit: number) {
   let pages: (Page | undefined)[] = []
@@ -198,9 +210,9 @@ export function createMemory(limit: number) {
   }
 }
 
-/** A cached entry: its number, and the global policy for it, which does not depend on the agent. */
+/** An entry with its number in the cache, and with the refusals of global policy, which do not depend on the agent. */
 interface NumberedEntry {
-  /** Undefined if the entry is not cached. */
+  /** The number of the entry in the cache. Undefined if the entry is not cached. */
   readonly number: number | undefined
   readonly refusal: PolicyRefusal | undefined
   readonly anonymousRefusal: PolicyRefusal | undefined
@@ -208,16 +220,17 @@ interface NumberedEntry {
 
 type Refuse = (server: string, name: string, isTool: boolean, authenticated: boolean) => PolicyRefusal | undefined
 
-/** Longer names are not cached: URIs come from callers, who must not be able to fill the cache. */
+/** Max characters of a name that is cached. URIs come from callers, who must not be able to fill the cache. */
 const maxName = 256
 
-/** Numbers entries in order of use, from 0 up to the limit; then starts over and calls `startsAfresh`. */
+/** Numbers entries in order of use, from 0 up to the limit. Then it starts again at 0 and calls `startsAfresh`. */
 export function createEntryNumbers(
   limit: number,
   refuse: Refuse,
   startsAfresh: () => void,
 ): (server: string, name: string, isTool: boolean) => NumberedEntry {
-  // Nested maps, so that a look-up does not concatenate strings; the parts have cached hashes.
+  // Use nested maps, so that a look-up need not concatenate strings. The engine caches the hash of each separate
+  // string.
   let tools = new Map<string, Map<string, NumberedEntry>>()
   let others = new Map<string, Map<string, NumberedEntry>>()
   let next = 0

@@ -1,11 +1,11 @@
 import { isObject } from '../core/schema-keywords.ts'
 
-/** Also looks in schemas that these refer to or combine. */
+/** Whether one of the schemas declares a member. Also looks in schemas that they refer to or combine. */
 export function declares(schemas: readonly unknown[], name: string, root: unknown): boolean {
   return composed(schemas, root).some(({ properties }) => isObject(properties) && Object.hasOwn(properties, name))
 }
 
-/** The schemas of a member, or of the items if no member is given. */
+/** The schemas of a member; if no member is given, the schemas of the items. */
 export function schemasAt(schemas: readonly unknown[], member: string | undefined, root: unknown): readonly unknown[] {
   return composed(schemas, root).map(({ items, properties }) => {
     if (member === undefined) return items
@@ -15,7 +15,9 @@ export function schemasAt(schemas: readonly unknown[], member: string | undefine
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** These schemas and all that they combine, each once: schemas of servers may be circular. */
+/**
+ * These schemas and all schemas that they refer to or combine, each once, because schemas of servers may be circular.
+ */
 export function composed(schemas: readonly unknown[], root: unknown): readonly Fields[] {
   const found = new Set<Fields>()
   const open = [...schemas]

@@ -10,7 +10,7 @@ const ruleReasons = [
   'agent_not_in_rules',
 ] as const
 
-/** The audit reason of a denial by rules (F11): one word per cause, never a sentence. */
+/** Why rules denied a call, for the audit record (F11): one word per cause, never a sentence. */
 export type AuditReason = (typeof ruleReasons)[number]
 
 const policyReasons: ReadonlySet<string> = new Set([
@@ -18,7 +18,7 @@ const policyReasons: ReadonlySet<string> = new Set([
   ...(['WRITE_NOT_ALLOWED', 'NO_FALLBACK_CONFIGURED', 'FALLBACK_AGENT_NOT_IN_RULES'] as const).map(auditReasonOf),
 ])
 
-/** Whether policy made a recorded denial, as opposed to a limit, a guard or a pin. */
+/** Whether a recorded denial was made by policy, as opposed to a limit, a guard or a pin. */
 export const isPolicyReason = (reason: string | undefined): boolean => reason !== undefined && policyReasons.has(reason)
 
 export interface RuledDenial extends Denial {
@@ -30,14 +30,14 @@ export type PolicyVerdict = Permission | RuledDenial
 export interface PolicyQuery {
   readonly agent: string
   readonly server: string
-  /** The entry's own name: of a tool or prompt, or a URI. */
+  /** The entry's own name: the name of a tool or prompt, or a URI. */
   readonly name: string
-  /** Tool rules apply to tools only; server rules apply to everything else. */
+  /** Whether the entry is a tool. Tool rules apply to tools only; for everything else, only server rules count. */
   readonly isTool: boolean
   readonly authenticated: boolean
 }
 
-/** A denial without its message: one object per rule, shared by everything that it denies. */
+/** A denial without its message. There is one object per rule, shared by everything that the rule denies. */
 export interface PolicyRefusal {
   readonly allowed: false
   readonly code: ErrorCode
@@ -52,7 +52,7 @@ export type { Permission }
 
 export const permission = (rule: string): Permission => ({ allowed: true, rule })
 
-/** Returns the ruling; notes it if the caller wants an explanation. */
+/** Returns the ruling, and adds it to `considered` if the caller wants an explanation. */
 export function decides<Decided extends Ruling>(
   ruling: Decided,
   step: ExplanationStep,

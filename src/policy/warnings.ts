@@ -33,7 +33,10 @@ export function doubtfulRules({ agents, families, policy, servers }: Doubtful): 
 export const noServer = (key: string, name: string, servers: ReadonlySet<string>): string[] =>
   name.includes('*') || servers.has(name) ? [] : [`${key}: there is no server ${name}${didYouMean(name, servers, '')}`]
 
-/** The servers whose tools a pattern may mean: a server name may contain a dot, so `a.b.c` is a tool of `a` or `a.b`. */
+/**
+ * The servers whose tools a pattern may mean. A server name may contain a dot, so `a.b.c` may be a tool of `a` or of
+ * `a.b`.
+ */
 export function serversMeant(pattern: string, servers: ReadonlySet<string>): string[] {
   const plain = pattern.split('*', 1)[0] as string
   const mayMean = (start: string) => plain.startsWith(start) || (plain !== pattern && start.startsWith(plain))
@@ -59,7 +62,7 @@ function missingParent(agent: string, families: ReadonlyMap<string, unknown>): s
   ]
 }
 
-/** Lines of `allow` that never allow anything. */
+/** Warnings about lines of `allow` that never allow anything. */
 function withoutEffect(
   agent: string,
   { allow }: WrittenAgent,
@@ -84,7 +87,10 @@ function withoutEffect(
   ]
 }
 
-/** A tool list of a server that `allow.servers` does not list: easily overlooked, or without effect. */
+/**
+ * The warning for a tool list of a server that `allow.servers` does not list. Such a list is easily overlooked, or has
+ * no effect.
+ */
 function withoutServer(
   agent: string,
   server: string,
@@ -105,7 +111,7 @@ function usesNothing(
   family: RuleFamily,
   servers: ReadonlySet<string>,
 ): string[] {
-  // Denying everything is intentional.
+  // Denying every server is intentional, so do not warn about it.
   if (deny.servers.includes('*')) return []
   const some = [...servers].some((server) => server !== 'toolway' && closedBy(family, server) === undefined)
   return some ? [] : [`agents.${agent} may use only the meta-tools: its rules allow no server`]

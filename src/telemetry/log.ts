@@ -6,16 +6,16 @@ import { speltOut } from '../lib/hidden-characters.ts'
 
 export interface LogOptions {
   readonly level: string
-  /** Standard error by default: standard output is for responses. */
+  /** Standard error by default, because standard output is for responses. */
   readonly destination?: Writable
   readonly pretty?: boolean
 }
 
-/** Level numbers that log collectors expect. */
+/** The numbers of the levels, as log collectors expect them. */
 const levels = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60 } as const
 type Level = keyof typeof levels
 
-/** `silent` and unknown levels disable the log. */
+/** Creates a log. `silent` and unknown levels disable it. */
 export function createLog({ level, destination = process.stderr, pretty = false }: LogOptions): Log {
   const least = levels[level as Level] ?? Number.POSITIVE_INFINITY
   let clean = (line: string): string => line
@@ -40,7 +40,7 @@ function lineOf(level: number, facts: object, msg: string): string {
   try {
     return `${JSON.stringify({ ...head, ...facts, msg }, (_, fact) => (fact instanceof Error ? errorFacts(fact) : fact))}\n`
   } catch {
-    // Facts that cannot be serialized must not lose the message.
+    // Keep the message even if the facts cannot be serialized.
     return `${JSON.stringify({ ...head, msg })}\n`
   }
 }
@@ -53,7 +53,7 @@ function errorFacts(error: Error): object {
 const names: Record<number, string> = Object.fromEntries(Object.entries(levels).map(([name, number]) => [number, name]))
 const colours = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const
 
-/** `12:30:01 warn  filesystem: connection lost … (error="…")` */
+/** Formats a line for people: `12:30:01 warn  filesystem: connection lost … (error="…")`. */
 function readable(line: string, stream: Writable): string {
   const paint = (colour: 'gray' | (typeof colours)[keyof typeof colours], text: string) =>
     styleText(colour, text, { stream })
@@ -66,12 +66,14 @@ function readable(line: string, stream: Writable): string {
   return `${head} ${sentence}${tail.length > 0 ? paint('gray', ` (${plain(tail.join(', '))})`) : ''}\n`
 }
 
-/** Servers control parts of the text: keep it on one line and escape terminal sequences. */
+/**
+ * Makes text safe to print. Servers control parts of it, so it is kept on one line and terminal sequences are escaped.
+ */
 const plain = (text: string): string => speltOut(text.replace(/\s+/g, ' '))
 
 /**
- * Logs each call at debug level; names are redacted, because any may hold a secret (B6). Use it only if `logsCalls` is
- * true, to avoid building lines that are discarded.
+ * Logs each call at debug level. Names are redacted, because any name may hold a secret (B6). Use it only if
+ * `logsCalls` is true, to avoid building lines that are then discarded.
  */
 export const callLog = (log: Log, redact: (text: string) => string): Observer => ({
   ended(observed) {

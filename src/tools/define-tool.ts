@@ -16,15 +16,15 @@ import type { ServerSummary } from '../core/source-status.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { type CompiledSchema, compileSchema, type InputOf, type OutputOf, type ToolSchema } from './schema.ts'
 
-/** The call that runs a tool, and ways to notify its caller meanwhile. */
+/** The call that runs a tool, and methods to notify the caller while the tool runs. */
 export interface ToolContext {
   readonly call: Call
-  /** Aborted when the result is no longer needed: pass it to anything slow. */
+  /** Aborted when the result is no longer needed. Pass it to every slow operation. */
   readonly signal: AbortSignal
   readonly caller: Caller
-  /** Sends a progress notification, if the caller asked for them. */
+  /** Sends a progress notification, if the caller asked for progress. */
   progress(done: number, total?: number, message?: string): void
-  /** Sends a log message, if the caller asked for this level. */
+  /** Sends a log message, if the caller asked for messages of this level. */
   log(level: LogLevel, data: unknown): void
 }
 
@@ -41,7 +41,7 @@ export interface Tool {
   readonly name: string
   readonly definition: Definition
   readonly aliases?: readonly string[]
-  /** The description for a caller that sees these servers; `name` is the name it is listed under. */
+  /** The description for a caller that sees these servers; `name` is the name that the tool is listed under. */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string
   readonly readOnly: boolean
   readonly idempotent: boolean
@@ -50,39 +50,42 @@ export interface Tool {
   readonly timeoutKey?: string | undefined
   readonly carries?: true
   readonly isolated?: Isolated
-  /** The pipeline checks the arguments against the schema of the definition. */
+  /** True if the pipeline checks the arguments against the schema of the definition. */
   readonly checkedBySchema?: true
   readonly run: Handler
 }
 
-/** `env` lists environment variables that the child process gets besides `PATH`, `HOME` and the like. */
+/**
+ * Whether a tool runs in a child process. `env` lists environment variables that the process gets besides `PATH`,
+ * `HOME` and the like.
+ */
 export type Isolated = true | { readonly env: readonly string[] }
 
-/** Text, an object (sent as structured content and as JSON text), or a complete result. */
+/** What `run` may return: text, an object (sent as structured content and as JSON text), or a complete result. */
 type Answer<Output extends z.ZodObject | undefined> = Output extends z.ZodObject
   ? z.input<Output> | Result
   : string | object
 
 export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObject | undefined = undefined> {
-  /** Up to 64 of `[A-Za-z0-9_-]`. */
+  /** At most 64 letters, digits, `_` and `-`. */
   readonly name: string
   readonly aliases?: readonly string[]
   readonly title?: string
-  /** For the model. A function can tailor it to the servers that a caller sees. */
+  /** The description for the model. A function can adapt it to the servers that a caller sees. */
   readonly description: string | ((servers: readonly ServerSummary[], name: string) => string)
-  /** Unknown fields are rejected, unless it is a `z.looseObject`. */
+  /** Unknown fields are rejected, unless this is a `z.looseObject`. */
   readonly input: Input
   /** If given, it is published to clients and every result is checked against it. */
   readonly output?: Output
   readonly annotations?: ToolAnnotations
-  /** Changes nothing anywhere; allowed where writes are not. */
+  /** The tool changes nothing anywhere, so callers that may not write can use it. */
   readonly readOnly?: boolean
   readonly timeoutMs?: number
-  /** The setting behind `timeoutMs`, for error messages. */
+  /** The name of the setting that defines `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
-  /** Only runs other calls, which are counted themselves. */
+  /** The tool only runs other calls, each of which counts as a call of its own. */
   readonly carries?: true
-  /** For tools of plugins: runs in a child process, which is killed if it does not stop in time. */
+  /** For tools of plugins: the tool runs in a child process, which is killed if it does not stop in time. */
   readonly isolated?: Isolated
   run(args: z.output<Input>, context: ToolContext): Answer<Output> | Promise<Answer<Output>>
 }
@@ -91,12 +94,15 @@ export interface HandlerOptions<Input extends ToolSchema, Output extends ToolSch
   extends Omit<ToolOptions<z.ZodObject>, 'input' | 'output' | 'run' | 'carries'> {
   /** A Zod object, any Standard Schema of an object, or JSON Schema. Omit it for a tool without arguments. */
   readonly inputSchema?: Input
-  /** If given, it is published to clients. Results are checked against it, except against JSON Schema. */
+  /** If given, it is published to clients. Results are checked against it, unless it is JSON Schema. */
   readonly outputSchema?: Output
   handler(args: OutputOf<Input>, context: ToolContext): HandlerAnswer<Output> | Promise<HandlerAnswer<Output>>
 }
 
-/** Text, content blocks, an object (sent as structured content and as JSON text), or a complete result. */
+/**
+ * What `handler` may return: text, content blocks, an object (sent as structured content and as JSON text), or a
+ * complete result.
+ */
 export type HandlerAnswer<Output extends ToolSchema | undefined> =
   | Result
   | (Output extends ToolSchema ? InputOf<Output> : string | readonly Content[] | ResultBody | object)
@@ -166,8 +172,8 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
       try {
         return await resultFrom(name, await run(read.value, contextOf(name, call)), output)
       } catch (thrown) {
-        // The tool itself exists, so what is missing was named in its arguments. Return a result: a JSON-RPC error
-        // would end the run of many agents.
+        // The tool itself exists, so the error is about something that its arguments name. Return a result: a JSON-RPC
+        // error would end the run of many agents.
         if (thrown instanceof ToolwayError && thrown.kind.malformed) return refusedResult(thrown)
         if (thrown instanceof ToolwayError || thrown instanceof ServerError) throw thrown
         if (call.signal.aborted) throw call.signal.reason
@@ -203,7 +209,7 @@ function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOption
     inputSchema: input as unknown as ToolSchema,
     outputSchema: output as unknown as ToolSchema | undefined,
     run: (args, context) => options.run(args as never, context),
-    // The exception's message may hold secrets: only our own errors reach the caller.
+    // The message of any other exception may hold secrets, so the caller only gets our own errors.
     explain(thrown) {
       const sentence = `${name} failed unexpectedly; see the log of Toolway for the cause.`
       throw new ToolwayError('INTERNAL', sentence, { cause: thrown })

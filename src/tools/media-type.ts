@@ -1,4 +1,4 @@
-/** Media types by magic bytes: file names and headers are only claims. */
+/** Media types and the magic bytes that identify them. File names and headers can be wrong. */
 const beginnings: readonly (readonly [type: string, fits: (bytes: Buffer) => boolean])[] = [
   ['image/png', (bytes) => starts(bytes, '\x89PNG\r\n\x1a\n')],
   ['image/jpeg', (bytes) => starts(bytes, '\xff\xd8\xff')],
@@ -20,7 +20,10 @@ export const sniffedType = (bytes: Buffer): string | undefined => beginnings.fin
 const starts = (bytes: Buffer, text: string, at = 0) =>
   bytes.length >= at + text.length && bytes.toString('latin1', at, at + text.length) === text
 
-/** 11 sync bits, then the layer in bits 1-2 of the second byte: never 0 for MP3, always 0 for AAC. */
+/**
+ * Whether an MPEG audio frame begins here: 11 sync bits, then the layer in bits 1-2 of the second byte, which is never
+ * 0 for MP3 and always 0 for AAC.
+ */
 function isFrame(bytes: Buffer, layer: number): boolean {
   const [first, second = 0] = bytes
   return first === 0xff && (second & 0xe0) === 0xe0 && (second & 0x06) === layer

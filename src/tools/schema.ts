@@ -34,13 +34,16 @@ export type InputOf<Schema> = Schema extends StandardSchema<infer Input, unknown
 
 export interface CompiledSchema {
   readonly json: JsonSchema
-  /** Parses the value or says why it does not fit. Absent for JSON Schema, which the pipeline checks. */
+  /** Parses the value or explains why it does not fit. Absent for JSON Schema, because the pipeline checks that. */
   read?(value: unknown): SchemaOutcome | Promise<SchemaOutcome>
 }
 
 export type SchemaOutcome = { readonly value: unknown } | { readonly refusal: ToolwayError }
 
-/** `io` is the side of the schema that clients see. Throws a TypeError if the schema does not describe an object. */
+/**
+ * Compiles a schema. `io` selects whether clients see its input or its output type. Throws a TypeError if the schema
+ * does not describe an object.
+ */
 export function compileSchema(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
   if (schema instanceof z.ZodObject) return byZod(io === 'input' ? strict(schema) : schema, tool, io)
   const json = '~standard' in schema ? standardJson(schema as StandardSchema, io) : (schema as JsonSchema)
@@ -66,22 +69,31 @@ function byZod(schema: z.ZodObject, tool: string, io: 'input' | 'output'): Compi
   }
 }
 
-/** Rejects unknown fields, so that a misspelt one is not dropped silently, unless the schema defines a catchall. */
+/**
+ * Makes a schema reject unknown fields, so that a misspelt one is not silently dropped. A schema that defines a
+ * catchall stays as it is.
+ */
 const strict = (input: z.ZodObject): z.ZodObject => (input.def.catchall === undefined ? input.strict() : input)
 
-/** Omits `$schema`: the protocol defaults to the same draft, and some clients fail on the field. */
+/**
+ * Converts a Zod schema to JSON Schema. Omits `$schema`: the protocol defaults to the same draft, and some clients fail
+ * on the field.
+ */
 function zodJson(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: withoutNoise })
   return rest
 }
 
-/** Zod adds the safe-integer bounds to every integer; in a schema they only cost tokens. */
+/** Removes the safe-integer bounds that Zod adds to every integer: in a schema they only cost tokens. */
 function withoutNoise({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }) {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
-/** Uses the JSON Schema export of the schema's library, if it has one; otherwise clients only see `type: object`. */
+/**
+ * Converts a schema of another library with its own JSON Schema export. If it has none, clients only see `type:
+ * object`.
+ */
 function standardJson(schema: StandardSchema, io: 'input' | 'output'): JsonSchema {
   if ('_zod' in schema) return zodJson(schema as unknown as z.ZodType, io)
   const target = 'draft-2020-12'
@@ -112,7 +124,10 @@ type Path = readonly PropertyKey[]
 
 const maxProblems = 5
 
-/** Writes an error that a model can act on: which field, what was expected, what was given. */
+/**
+ * The error for invalid arguments, which a model can act on: it says which field is wrong, what was expected and what
+ * was given.
+ */
 function argumentsRefused(tool: string, error: z.ZodError, schema: JsonSchema, given: unknown): ToolwayError {
   const problems = error.issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
   const omitted = error.issues.length - problems.length
@@ -148,7 +163,10 @@ function expectation(issue: Issue): string | undefined {
   }
 }
 
-/** Quotes only a string that should have been one of an enumeration: any other value may be a secret. */
+/**
+ * How the given value differs, for an error message. Quotes only a string that should have been one of an enumeration,
+ * and a number that should be whole: any other value may be a secret.
+ */
 function contrast(issue: Issue, given: unknown): string {
   if (issue.code === 'invalid_value' && typeof given === 'string') {
     const near = nearMiss(given, issue.values.map(String))

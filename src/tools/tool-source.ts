@@ -9,7 +9,7 @@ export interface ToolSourceOptions {
   /** Shown by `list_servers`. */
   readonly description: string
   readonly tools: readonly Tool[]
-  /** For tools without their own timeout. */
+  /** The timeout for tools that have none of their own. */
   readonly timeoutMs: number
   readonly clock: Clock
 }
@@ -23,7 +23,7 @@ export function toolSource({ name, origin, description, tools, timeoutMs, clock 
   return {
     name,
     origin,
-    // The highest priority: a server cannot take the name of a native tool.
+    // Native tools have the highest priority, so that a server cannot take the name of one.
     priority: Number.MAX_SAFE_INTEGER,
     entries: () => entries,
     status: () => ({ health: 'healthy', reason: '', since, description, transport: 'in-process', breaker: 'closed' }),
@@ -52,7 +52,7 @@ const entryOf = (server: string, tool: Tool, timeoutMs: number): Entry => ({
   run: tool.run,
 })
 
-/** Names of the built-in tools; reserved even while a tool is not served. */
+/** Names of the built-in tools. They are reserved even while a tool is not served. */
 export const builtInNames = 'hash time fetch generate vision speech diffusion execute_code'.split(' ')
 
 /** Checks the tools that a program registers; throws a TypeError for the first that cannot be served. */

@@ -22,7 +22,7 @@ export async function* readAllArrivals(
 export interface FollowArrivals {
   readonly archive: Pick<Archive, 'arrivals'>
   readonly wanted: Wanted
-  /** The last position already read, and later records that are already known. */
+  /** `from` is the last position already read; `known` are records after it that are already known. */
   readonly from: number
   readonly known: readonly ArchiveArrival[]
   readonly clock: Clock
@@ -30,12 +30,12 @@ export interface FollowArrivals {
   readonly everyMs?: number
 }
 
-/** How long a replica may hold positions before its records become visible. */
+/** How long a replica may hold positions before its records are visible to others. */
 const settledMs = 5_000
 
 /**
  * Yields new records. A replica takes positions when it begins to write, so records with later positions may become
- * visible first: recent positions are read again.
+ * visible before records with earlier ones. Recent positions are therefore read again.
  */
 export async function* followArrivals(options: FollowArrivals): AsyncGenerator<readonly ArchiveArrival[]> {
   const { archive, wanted, clock, signal, everyMs = 1_000 } = options

@@ -24,13 +24,13 @@ import { readHead } from '../write/head.ts'
 
 type NumberedPosition = ReadPosition & { readonly seq: number }
 
-/** Reads the log in a folder for copying it to an archive. Safe while others write. */
+/** Reads the log in a folder, to copy it to an archive. Safe while other processes write. */
 export function openSpool(folder: string): Spool {
   let replica: string | undefined
-  /** Start and end of the last read of each lane, so that the next read need not search for them. */
+  /** For each lane, the start and the end of the last read, so that the next read need not search for them. */
   const places = new Map<string, readonly NumberedPosition[]>()
 
-  /** A position from which no record after this number is missed. */
+  /** A position to read from so that no record after the number `after` is missed. */
   const startAt = (lane: string, after: number): ReadPosition | undefined => {
     const known = places.get(lane)?.findLast(({ seq }) => seq <= after)
     if (known) return known
@@ -39,7 +39,7 @@ export function openSpool(folder: string): Spool {
   }
 
   return {
-    // Created on first use: a full disk must not prevent the start.
+    // Create the ID on first use: a full disk must not prevent the gateway from starting.
     get replica() {
       replica ??= replicaOf(folder)
       return replica
@@ -49,7 +49,7 @@ export function openSpool(folder: string): Spool {
       const ends = new Map<string, ChainEnd>()
       for (const lane of listLanes(folder)) {
         const read = readHead(folder, lane, undefined)
-        // A head that is being rewritten is read the next time.
+        // Skip a head that is being rewritten. It is read the next time.
         if (read.state === 'read' && read.head.seq > 0) ends.set(lane, read.head)
       }
       return ends
@@ -63,7 +63,8 @@ export function openSpool(folder: string): Spool {
       let last: NumberedPosition | undefined
       for await (const stored of readRecords(folder, { lanes: [lane], from: from && { [lane]: from } })) {
         const { seq } = stored.record
-        // Not on disk yet; or a foreign number, which must not delay the records after it.
+        // Skip a record that is not on disk yet. A number that is too high may also be foreign, and must not delay the
+        // records after it.
         if (seq > head.head.seq) continue
         if (seq > after) {
           first ??= { file: stored.file, offset: stored.offset, seq: after }
@@ -82,7 +83,10 @@ const replicaFile = (folder: string): string => join(folder, 'replica')
 
 export const readReplica = (folder: string): string | undefined => readIfExists(replicaFile(folder))?.trim()
 
-/** The first process creates it. A copy of the folder has the same ID and must not be written to as well. */
+/**
+ * The ID of the replica. The first process creates it. A copy of the folder has the same ID, so only one of the two may
+ * be written to.
+ */
 function replicaOf(folder: string): string {
   const known = readReplica(folder)
   if (known) return known
@@ -91,7 +95,7 @@ function replicaOf(folder: string): string {
   const temporary = `${path}.${process.pid}`
   writeFileSync(temporary, `${randomUUID()}\n`, { mode: 0o600 })
   try {
-    // Atomic, and never replaces an existing file.
+    // A link is created atomically and never replaces an existing file.
     linkSync(temporary, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -116,7 +120,7 @@ function toArchiveRecord(record: AuditRecord, line: string): ArchiveRecord {
   }
 }
 
-/** The first indexed field that contradicts the record; undefined if all agree. */
+/** The name of the first indexed field that contradicts the record. Undefined if all fields agree. */
 export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord): string | undefined {
   const own = toArchiveRecord(record, filed.line)
   const wrong = archiveNames.find((name) => !isSame(own.names[name] ?? null, filed.names[name]))
@@ -124,11 +128,12 @@ export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord):
   if (own.time !== filed.time) return 'time'
   if (own.is_error !== filed.is_error) return 'is_error'
   if (!isSame(own.words, filed.words)) return 'arguments'
-  // A beginning is hidden by its end, which may be anywhere; no other record is hidden.
+  // Do not compare `shown` of a beginning: it is hidden if its end is recorded, and that may be anywhere in the
+  // archive. No other record is hidden.
   return own.phase !== 'before' && filed.shown !== (own.phase === 'after' || own.gap) ? 'operation' : undefined
 }
 
-/** Texts that a store may be unable to keep unchanged are not compared. */
+/** Whether two texts are the same. A text that a store may be unable to keep unchanged counts as the same. */
 const isSame = (own: string | null, filed: string | null): boolean =>
   own === filed || (own !== null && (own.length > maxName || own.includes('\0') || !own.isWellFormed()))
 

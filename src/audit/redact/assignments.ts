@@ -3,18 +3,20 @@ import { matches } from '../../lib/wildcard.ts'
 import { redacted } from './conceal.ts'
 import { characterTable } from './finder.ts'
 
-/** Names of passwords in connection strings and signed URLs, redacted regardless of the configuration. */
+/**
+ * Names of passwords in connection strings and signed URLs. Their values are redacted regardless of the configuration.
+ */
 const always =
   /^(?:pwd|passwd|password|passphrase|accountkey|sharedaccesskey|clientsecret|x-amz-(?:signature|security-token))$/i
 
 const maxName = 64
 
 /**
- * Redacts values assigned to secret names: `password=…` in URLs, forms, connection strings and commands, `--token …`,
- * `X-Api-Key: …`, and `"secret": …` in truncated or embedded JSON.
+ * Redacts values that are assigned to secret names: `password=…` in URLs, forms, connection strings and commands,
+ * `--token …`, `X-Api-Key: …`, and `"secret": …` in truncated or embedded JSON.
  */
 export function concealAssignments(text: string, isSecretKey: IsSecretKey): string {
-  // Most texts contain no assignment; this check is much cheaper than the search.
+  // Most texts contain no assignment, and this test is much cheaper than the search.
   if (!text.includes('=') && !text.includes(':') && !text.includes('--')) return text
   let result = ''
   let done = 0
@@ -35,7 +37,7 @@ export function concealAssignments(text: string, isSecretKey: IsSecretKey): stri
 interface Value {
   readonly name: string
   readonly start: number
-  /** Ends the value if it is not quoted. */
+  /** What ends the value if it is not quoted. */
   readonly until: RegExp
 }
 
@@ -54,7 +56,7 @@ function afterColon(text: string, at: number): Value | undefined {
   const quoted = skip(text, at - 1, -1, isQuote)
   if (quoted < at - 1) return { name: nameBefore(text, quoted + 1), start, until: member }
   const name = nameBefore(text, at)
-  // Prose says `token: a unit of text`; a name with a hyphen is a header.
+  // Only a name with a hyphen is a header. Other names occur in prose, such as `token: a unit of text`.
   return name.includes('-') && start > at + 1 ? { name, start, until: line } : undefined
 }
 
@@ -64,21 +66,21 @@ function afterFlag(text: string, at: number): Value | undefined {
   return start === end || text[start] === '-' ? undefined : { name: text.slice(at + 2, end), start, until: word }
 }
 
-/** The value without its quotes; empty if there is nothing to redact. */
+/** The start and end of the value without its quotes. The range is empty if there is nothing to redact. */
 function extentOf(text: string, { start, until }: Value): readonly [start: number, end: number] {
-  // Keep the scheme before a credential.
+  // Skip the scheme before a credential, so that the scheme is kept.
   const scheme = /(?:basic|bearer|token|digest) +/iy
   scheme.lastIndex = start
   const from = scheme.test(text) ? scheme.lastIndex : start
   const opened = skip(text, from, 1, isQuote)
   if (text.startsWith(redacted, opened)) return [opened, opened]
   if (opened === from) {
-    // The end of an object cannot be found in truncated text.
+    // Redact an object or list up to the end of the text, because its end cannot be found in truncated text.
     if (until === member && /[[{]/.test(text.charAt(from))) return [from, text.length]
     until.lastIndex = from
     return [from, until.exec(text)?.index ?? text.length]
   }
-  // Quotes of nested JSON are preceded by backslashes and end with as many.
+  // The quotes of nested JSON are preceded by backslashes, as many at the end as at the start.
   const quote = text.slice(from, opened)
   for (let at = text.indexOf(quote, opened); at !== -1; at = text.indexOf(quote, at + 1)) {
     if (text[at - 1] !== '\\') return [opened, at]
@@ -104,7 +106,10 @@ const isSpace = among(/[ \t]/)
 
 type IsSecretKey = (name: string) => boolean
 
-/** Ignores case and word separators on both sides: `*api_key*` also matches `apiKey`, `API-Key` and `x-api-key`. */
+/**
+ * Creates the test for secret names. It ignores case and word separators in patterns and names: `*api_key*` also
+ * matches `apiKey`, `API-Key` and `x-api-key`.
+ */
 export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   const wanted = [...new Set(patterns.map(plain))].filter((pattern) => pattern !== '')
   const isWanted = (name: string) => {
@@ -114,14 +119,14 @@ export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   return memoize(isWanted, 4096, 256)
 }
 
-/** Counts of tokens, not tokens: `max_tokens`, `tokens_used`, `token_count`, `max_schema_tokens`. */
+/** Names of counts of tokens, as opposed to tokens: `max_tokens`, `tokens_used`, `token_count`, `max_schema_tokens`. */
 const count =
   /tokens$|tokens?(?:count|limit|used|usage|budget|total|left|remaining|perminute)$|^(?:max|min|num|total|n)tokens?/
 
-/** A number under such a name is not a secret, whatever pattern the name matches. */
+/** Whether a name is that of a count. A number under such a name is not a secret, whatever pattern the name matches. */
 export const isCount = (name: string): boolean => count.test(plain(name))
 
-/** Lower-case letters, digits and `*`; NFKC maps full-width and similar characters to plain ones. */
+/** The lower-case letters, digits and `*` of a name. NFKC maps full-width and similar characters to plain ones. */
 const plain = (name: string): string =>
   name
     .normalize('NFKC')

@@ -2,10 +2,13 @@ import { createFinder, type Needle } from './finder.ts'
 
 export const redacted = '[redacted]'
 
-/** Shorter values occur by chance in ordinary text: `none`, `1234`, `main`. */
+/** Min length of a secret. Shorter values occur by chance in ordinary text: `none`, `1234`, `main`. */
 export const shortestSecret = 6
 
-/** An argument in a command in JSON in JSON. Deeper nesting does not occur, and every layer costs a pass. */
+/**
+ * Max layers of encoding, such as those of an argument in a command in JSON in JSON. Deeper nesting does not occur, and
+ * every layer costs a pass.
+ */
 const deepest = 3
 
 const ascii = /^[\0-\x7f]*$/
@@ -23,7 +26,7 @@ export function createConceal(secrets: readonly string[]): Conceal {
   if (plus) decoders.push(percentDecoder({ plus }))
 
   return (text) => {
-    // The needles are UTF-8 bytes: if some are not ASCII, the text must be bytes, too.
+    // The finder compares UTF-8 bytes if some secrets are not ASCII. The text must then be converted to bytes too.
     const wide = asBytes && !ascii.test(text)
     const searched = wide ? Buffer.from(text).toString('latin1') : text
     const spans: Span[] = []
@@ -36,14 +39,17 @@ export function createConceal(secrets: readonly string[]): Conceal {
 
 export type Span = readonly [start: number, end: number]
 
-/** Each line of a multi-line key is secret, and so is each part of a very long one. */
+/**
+ * The parts of a secret to search for. Each line of a multi-line key is secret, and so is each piece of a very long
+ * one.
+ */
 function partsOf(secret: string): string[] {
   const whole = secret.trim()
   const lines = whole.split(/\r?\n/).map((line) => line.trim())
   return [whole, ...lines.filter((line) => line.length >= shortestLine && !/^-----/.test(line))].flatMap(pieces)
 }
 
-/** Shorter lines of a longer secret may be headings or braces. */
+/** Min length of a line that is searched for. Shorter lines of a longer secret may be headings or braces. */
 const shortestLine = 16
 const maxPiece = 512
 
@@ -55,7 +61,7 @@ function pieces(text: string): string[] {
   )
 }
 
-/** Searches the text, then its decoded forms, layer by layer. */
+/** Searches a text for secrets, then the decoded forms of the text, layer by layer. */
 function search(
   text: string,
   decoders: readonly Decode[],
@@ -74,7 +80,7 @@ function search(
   }
 }
 
-/** The spans may overlap. */
+/** Redacts spans of a text. The spans may overlap. */
 export function concealSpans(text: string, spans: Span[]): string {
   if (spans.length === 0) return text
   spans.sort((a, b) => a[0] - b[0])
@@ -88,8 +94,8 @@ export function concealSpans(text: string, spans: Span[]): string {
 }
 
 /**
- * The encodings to search for directly. Percent-encoding and JSON escapes have too many variants, so the text is
- * decoded instead.
+ * The encodings of a secret to search for directly. Percent-encoding and JSON escapes have too many variants, so the
+ * text is decoded for those instead.
  */
 function formsOf(secret: string): Needle[] {
   const spellings = new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())])
@@ -103,8 +109,8 @@ function formsOf(secret: string): Needle[] {
 }
 
 /**
- * The bytes inside the base64 of something longer: three bytes become four characters, so there are three alignments.
- * Only characters that hold nothing but bits of the secret are compared.
+ * The forms of a secret within the base64 of something longer. Three bytes become four characters, so there are three
+ * alignments. Only characters that consist entirely of bits of the secret are compared.
  */
 function base64Forms(bytes: Buffer): Needle[] {
   return [0, 1, 2].flatMap((ahead) => {
@@ -117,7 +123,7 @@ function base64Forms(bytes: Buffer): Needle[] {
   })
 }
 
-/** `places` maps each character, and the end, to its position in the original. */
+/** A decoded text. `places` maps each character, and the end, to its position in the original. */
 interface Decoded {
   readonly text: string
   readonly places: Uint32Array
@@ -125,7 +131,10 @@ interface Decoded {
 
 type Decode = (text: string) => Decoded | undefined
 
-/** `units` are UTF-16 units or UTF-8 bytes; `length` is in characters of the encoded text. */
+/**
+ * An escape sequence. `units` are its UTF-16 units or UTF-8 bytes; `length` is the number of characters in the encoded
+ * text.
+ */
 interface Escape {
   readonly length: number
   readonly units: readonly number[]
@@ -133,7 +142,9 @@ interface Escape {
 
 type ReadEscape = (text: string, at: number) => Escape | undefined
 
-/** `hint`: nothing is to decode without this character; looking for it is much cheaper. */
+/**
+ * Creates a decoder. `hint` is a character without which there is nothing to decode; searching for it is much cheaper.
+ */
 const decoder =
   (hint: string, mark: RegExp, readEscape: ReadEscape): Decode =>
   (text) => {
@@ -147,7 +158,7 @@ const decoder =
       end = index + read.length
     }
     if (escapes.length === 0) return undefined
-    // An escape never decodes to more units than it has characters.
+    // An escape never decodes to more units than it has characters, so this is long enough.
     const places = new Uint32Array(text.length + 1)
     let result = ''
     let length = 0
@@ -169,7 +180,10 @@ const decoder =
 
 const space: Escape = { length: 1, units: [0x20] }
 
-/** `%2F` in any case, also where encoding was unnecessary; with `plus`, `+` is a space, as in forms. */
+/**
+ * Decodes percent-encoding such as `%2F` or `%2f`, also where it was unnecessary. With `plus`, `+` is a space, as in
+ * forms.
+ */
 const percentDecoder = ({ plus }: { plus: boolean }): Decode =>
   decoder(plus ? '+' : '%', plus ? /[%+]/g : /%/g, (text, at) => {
     if (text.charCodeAt(at) === 0x2b) return space
@@ -185,7 +199,7 @@ const wrappedDecoder = decoder('\n', /\r?\n[ \t]{0,8}/g, (text, at) => {
 
 const short: Readonly<Record<string, number>> = { b: 8, f: 12, n: 10, r: 13, t: 9, '"': 34, '/': 47, '\\': 92 }
 
-/** `\"`, `\n`, `\u002f` and the like. */
+/** Decodes the escapes of JSON: `\"`, `\n`, `\u002f` and the like. */
 const jsonDecoder = ({ asBytes }: { asBytes: boolean }): Decode => {
   const unitsOf = (point: number) => (asBytes ? [...Buffer.from(String.fromCodePoint(point))] : [point])
   return decoder('\\', /\\/g, (text, at) => {

@@ -1,19 +1,19 @@
-/** `text` holds characters up to U+00FF only. */
+/** A text to search for. It only holds characters up to U+00FF. */
 export interface Needle {
   readonly text: string
-  /** Set if the neighbouring characters also hold bits of the needle, as in base64. */
+  /** Set if the characters before or after a match also hold bits of the needle, as in base64. */
   readonly shared?: { readonly before: boolean; readonly after: boolean }
 }
 
-/** `needle` is the index of the longest needle that ends there. */
+/** Called for each match. `needle` is the index of the longest needle that ends there. */
 type OnMatch = (start: number, end: number, needle: number) => void
 
-/** The reported matches may overlap; together they cover every needle in the text. */
+/** Searches a text. The reported matches may overlap; together they cover every needle in the text. */
 type FindMatches = (text: string, found: OnMatch) => void
 
 /**
- * Aho–Corasick: finds all needles in one pass, so the time does not grow with their number. Transitions are in one
- * open-addressing hash table: a dense table would take megabytes for a hundred secrets, and longer to build. For a
+ * Aho–Corasick: finds all needles in one pass, so the time does not grow with the number of needles. Transitions are in
+ * one open-addressing hash table: a dense table would take megabytes for a hundred secrets, and longer to build. For a
  * fixed set of needles, `dense` makes the search faster.
  */
 export function createFinder(needles: readonly Needle[], { dense = false } = {}): FindMatches {
@@ -48,13 +48,13 @@ function denseFinder(automaton: Automaton): FindMatches {
   const { size, way, order, fail, child, reach } = automaton
   const used = [...new Set(way.subarray(1, size))]
   const width = used.length + 1
-  /** Column of each character; 0 for characters that no needle contains. */
+  /** The column of each character. 0 for characters that no needle contains. */
   const columns = new Uint8Array(256)
   for (const [index, code] of used.entries()) columns[code] = index + 1
   const next = new Uint16Array(size * width)
   for (const code of used) next[columns[code] as number] = child(0, code)
   for (const state of order) {
-    // The fallback state is shorter, so its row is complete.
+    // The fallback state is shorter, so its row is already complete.
     const behind = (fail[state] as number) * width
     for (const code of used) {
       const column = columns[code] as number
@@ -79,11 +79,11 @@ function report({ reach, shares, ids }: Automaton, text: string, end: number, st
   found(start - before, end + after, ids[state] as number)
 }
 
-/** 1 for each ASCII character that the expression matches. */
+/** A table with 1 for each ASCII character that the expression matches. */
 export const characterTable = (characters: RegExp): Uint8Array =>
   Uint8Array.from({ length: 128 }, (_, code) => (characters.test(String.fromCharCode(code)) ? 1 : 0))
 
-/** Standard and URL-safe alphabet. */
+/** The standard and the URL-safe alphabet of base64. */
 const base64 = characterTable(/[\w+/-]/)
 const isBase64 = (code: number): boolean => base64[code] === 1
 
@@ -91,7 +91,7 @@ function build(needles: readonly Needle[]) {
   const maxStates = needles.reduce((sum, { text }) => sum + text.length, 1)
   const table = createTransitions(maxStates)
   const fail = new Int32Array(maxStates)
-  /** Length of the longest needle that ends in a state; 0 if none does. */
+  /** The length of the longest needle that ends in a state. 0 if none does. */
   const reach = new Int32Array(maxStates)
   const shares = new Uint8Array(maxStates)
   const ids = new Int32Array(maxStates)
@@ -130,7 +130,8 @@ function build(needles: readonly Needle[]) {
       target = table.child(behind, code)
     }
     fail[state] = target
-    // Needles that end in the fallback state end here too; the longest covers the others.
+    // Needles that end in the fallback state end here too. It is enough to know the longest, because it covers the
+    // others.
     if (reach[state] === 0) {
       reach[state] = reach[target] as number
       ids[state] = ids[target] as number
@@ -140,7 +141,10 @@ function build(needles: readonly Needle[]) {
   return { size, root, way, order, child: table.child, fail, reach, shares, ids }
 }
 
-/** All states but the root, shortest first: the fallback of a state is shorter and must be computed first. */
+/**
+ * All states except the root, shortest first: the fallback of a state is shorter than the state and must be computed
+ * first.
+ */
 function byDepth(depths: Int32Array): number[] {
   const levels: number[][] = []
   for (let state = 1; state < depths.length; state++) {
@@ -163,7 +167,7 @@ function createTransitions(maxStates: number) {
     return slot
   }
   return {
-    /** 0 if there is none: no transition leads to the root. */
+    /** The next state. 0 if there is none, because no transition leads to the root. */
     child: (state: number, code: number): number => targets[slotOf(state * 256 + code)] as number,
     add: (state: number, code: number, target: number): void => {
       const slot = slotOf(state * 256 + code)

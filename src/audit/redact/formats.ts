@@ -1,4 +1,4 @@
-/** Characters allowed after a token's prefix. */
+/** Sets of characters that may follow a token's prefix. */
 export const alphabets = {
   hex: '0-9a-f',
   upper: 'A-Z0-9',
@@ -16,12 +16,15 @@ export interface TokenFormat {
   readonly name: string
   readonly prefixes: readonly string[]
   readonly alphabet?: Alphabet
-  /** Characters after the prefix: fewer than vendors use today, so that a changed length still matches. */
+  /**
+   * Min and max number of characters after the prefix. `min` is lower than what vendors use today, so that a changed
+   * length still matches.
+   */
   readonly min?: number
   readonly max?: number
-  /** For prefixes that ordinary words share: the rest must have a digit or mixed case, or look random. */
+  /** For prefixes that occur in ordinary words: the rest must have a digit or mixed case (`digit`), or look random. */
   readonly needs?: 'digit' | 'random'
-  /** For tokens of several parts, instead of alphabet and length. Every repetition must be bounded. */
+  /** For tokens of several parts, this replaces the alphabet and the length. Every repetition must be bounded. */
   readonly shape?: RegExp
 }
 
@@ -130,7 +133,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Slack rotation', prefixes: of('xoxe- xoxe.xoxb- xoxe.xoxp-'), alphabet: 'url', min: 10 },
   {
     name: 'Discord bot',
-    // The first part is the base64 of a decimal number.
+    // The first part of the token is the base64 of a decimal number.
     prefixes: of('MD MT Mj Mz ND NT Nj Nz OD OT'),
     shape: /[\w-]{20,28}\.[\w-]{6}\.[\w-]{27,45}/,
   },
@@ -172,7 +175,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Mapbox', prefixes: of('sk.eyJ pk.eyJ tk.eyJ'), alphabet: 'dotted', min: 40 },
 ]
 
-/** A value without a recognisable form: the word before it identifies it. */
+/** A kind of credential without a recognisable form. It is identified by the word before it. */
 export interface ContextFormat {
   readonly name: string
   readonly word: string
@@ -180,7 +183,7 @@ export interface ContextFormat {
   readonly lengths: readonly number[]
 }
 
-/** Matched up to 40 characters after the word, on the same line, if the value looks random. */
+/** Credentials that are matched up to 40 characters after the word, on the same line, if the value looks random. */
 export const contextFormats: readonly ContextFormat[] = [
   { name: 'Cloudflare', word: 'cloudflare', alphabet: 'url', lengths: [40] },
   { name: 'AWS secret key', word: 'aws', alphabet: 'base64', lengths: [40] },

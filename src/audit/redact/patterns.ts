@@ -2,7 +2,7 @@ import { concealSpans, redacted, type Span } from './conceal.ts'
 import { characterTable, createFinder } from './finder.ts'
 import { type Alphabet, alphabets, contextFormats, type TokenFormat, tokenFormats } from './formats.ts'
 
-/** True if the range has a digit near its start or changes case often. Hyphenated words do neither. */
+/** Whether the range has a digit near its start or changes case often. Hyphenated words do neither. */
 function hasDigit(text: string, from: number, to: number): boolean {
   const end = Math.min(to, from + 48)
   let changes = 0
@@ -18,8 +18,8 @@ function hasDigit(text: string, from: number, to: number): boolean {
 }
 
 /**
- * True if the range changes constantly between lower case, upper case and digits, with digits in several places.
- * Identifiers (`createHmacSha256Digest`), paths, hashes and UUIDs do not.
+ * Whether the range changes constantly between lower case, upper case and digits, with digits in several places. That
+ * is not so for identifiers (`createHmacSha256Digest`), paths, hashes and UUIDs.
  */
 function looksRandom(text: string, from: number, to: number): boolean {
   let changes = 0
@@ -56,7 +56,7 @@ function kindOf(code: number): number {
   return code >= 0x61 && code <= 0x7a ? lower : other
 }
 
-/** Checks for a token at a needle found from `start` to `end`. */
+/** Checks whether there is a token at a needle that was found from `start` to `end`. */
 type Examine = (text: string, start: number, end: number, runEnd: RunEnd) => Span | undefined
 
 /** Words that precede a credential: `API key: …`, `the token is …`. */
@@ -73,7 +73,7 @@ for (const { word, alphabet, lengths } of contextFormats) {
 }
 for (const noun of nouns) for (const needle of inAnyCase(noun)) add(needle, afterNoun)
 
-/** Every text that holds a token contains at least one of these. */
+/** The needles. Every text that holds a token contains at least one of them. */
 const tokenNeedles: readonly string[] = [...examiners.keys()]
 const byNeedle = [...examiners.values()]
 
@@ -101,7 +101,7 @@ function prefixed({ alphabet = 'url', min = 0, max, needs, shape }: TokenFormat,
       return sticky.test(text) ? [start, sticky.lastIndex] : undefined
     }
     let last = runEnd(alphabet, end)
-    // The full stop of a sentence.
+    // Exclude the full stop of a sentence.
     while (last > end && text.charCodeAt(last - 1) === 0x2e) last--
     const length = last - end
     if (length < min || (max !== undefined && (length > max || isAlphanumeric(text.charCodeAt(last))))) return undefined
@@ -111,7 +111,7 @@ function prefixed({ alphabet = 'url', min = 0, max, needs, shape }: TokenFormat,
   }
 }
 
-/** A token starts at a word boundary or after an escape such as `%20`, `\n` or `\u003d`. */
+/** Whether a token can start here: at a word boundary, or after an escape such as `%20`, `\n` or `\u003d`. */
 function startsToken(text: string, start: number, strict: boolean): boolean {
   const before = text.charCodeAt(start - 1)
   if (!isAlphanumeric(before) && (!strict || (before !== 0x5f && before !== 0x2d))) return true
@@ -148,7 +148,7 @@ function afterNoun(text: string, start: number, end: number): Span | undefined {
 
 const isAccessKeyId = (text: string, start: number): boolean => /^A(?:KIA|SIA)/.test(text.slice(start, start + 4))
 
-/** An AWS access key ID and its secret usually appear next to each other. */
+/** The secrets near an AWS access key ID, because the two usually appear next to each other. */
 function secretsBeside(text: string, [start, end]: Span): Span[] {
   const from = Math.max(0, start - 160)
   return [...text.slice(from, end + 160).matchAll(/(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g)]
@@ -164,7 +164,10 @@ const tables = Object.fromEntries(
 
 const isAlphanumeric = (code: number): boolean => tables.alnum[code] === 1
 
-/** Caches the last run of each alphabet: otherwise several prefixes inside one run make the search quadratic. */
+/**
+ * Creates a function that finds the end of a run of characters. It caches the last run of each alphabet: otherwise
+ * several prefixes inside one run would make the search quadratic.
+ */
 function createRunEnd(text: string): RunEnd {
   const known: Partial<Record<Alphabet, Span>> = {}
   return (alphabet, from) => {
@@ -179,21 +182,24 @@ function createRunEnd(text: string): RunEnd {
 }
 
 interface Pattern {
-  /** The text must contain one of these; finding them is much cheaper than the expression. */
+  /** The text must contain one of these. Finding them is much cheaper than running the expression. */
   readonly hints: readonly string[]
   /**
-   * Must run in linear time: every repetition is of one class and is bounded or contains no second start. The group, if
-   * any, is kept.
+   * Must run in linear time: every repetition is of one class, and is bounded or contains no second start. If there is
+   * a group, its text is kept.
    */
   readonly find: RegExp
   readonly sure?: (credential: string) => boolean
 }
 
-/** A token starts at a word boundary or after an escape such as `%20`, `\n` or `\u003d`. */
+/**
+ * An expression that matches only where a token can start: at a word boundary, or after an escape such as `%20`, `\n`
+ * or `\u003d`.
+ */
 const starting = (rest: string, flags = 'g', before = '\\w-') =>
   new RegExp(`(?:(?<![${before}])|(?<=%[0-9A-Fa-f]{2})|(?<=\\\\[nrt])|(?<=\\\\u[0-9A-Fa-f]{4}))${rest}`, flags)
 
-/** Credentials recognisable by their form; those with a prefix are in formats.ts. */
+/** Credentials that are recognisable by their form. Those with a prefix are in formats.ts. */
 const patterns: readonly Pattern[] = [
   {
     hints: ['earer', 'EARER'],
@@ -206,7 +212,7 @@ const patterns: readonly Pattern[] = [
   },
   { hints: ['eyJ'], find: starting('eyJ[\\w-]{8,}\\.[\\w-]{2,}(?:\\.[\\w-]*){1,3}') },
   { hints: ['://'], find: /(:\/\/[^\s/?#@:"'<>]{0,256}:)[^\s/?#"'<>]+(?=@)/g },
-  // A token alone before the host, as in a Sentry DSN.
+  // A token that stands alone before the host, as in a Sentry DSN.
   { hints: ['://'], find: /(:\/\/)[0-9a-f]{32}(?=(?::\[redacted\])?@)/g },
   { hints: ['hooks.slack.com/'], find: /(hooks\.slack\.com\/[a-z]{1,16}\/)[\w/-]{8,}/g },
   { hints: ['/api/webhooks/'], find: /(\/api\/webhooks\/\d{1,24}\/)[\w-]{20,}/g },
@@ -228,7 +234,10 @@ const find = createFinder(
   { dense: true },
 )
 
-/** One pass for all kinds, because most texts contain none. */
+/**
+ * Redacts everything that has the form of a credential. Searches for all kinds in one pass, because most texts contain
+ * none.
+ */
 export function concealPatterns(text: string): string {
   if (text.length < shortest) return text
   const tokens = searchTokens(text)
@@ -247,7 +256,10 @@ function concealTokens(text: string): string {
   return concealSpans(text, tokens.spans)
 }
 
-/** `hinted` holds indexes into `hints`; the index after the last stands for private keys. */
+/**
+ * Redacts the credentials whose hints were found. `hinted` holds indexes into `hints`; the index after the last stands
+ * for private keys.
+ */
 function concealShapes(text: string, hinted: ReadonlySet<number>): string {
   let result = hinted.has(hints.length) ? concealPrivateKeys(text) : text
   const possible = new Set([...hinted].flatMap((hint) => byHint[hint] ?? []))
@@ -262,10 +274,13 @@ function concealShapes(text: string, hinted: ReadonlySet<number>): string {
   return result
 }
 
-/** `://:x@h` */
+/** The length of the shortest text with a credential: `://:x@h`. */
 const shortest = 7
 
-/** Not one regular expression: it would search for the end again from each beginning. */
+/**
+ * Redacts private keys. Does not use a single regular expression, which would search for the end again from each
+ * beginning.
+ */
 function concealPrivateKeys(text: string): string {
   const begin = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g
   const end = /-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g

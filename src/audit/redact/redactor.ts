@@ -6,9 +6,9 @@ import { type Conceal, createConceal, redacted } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
 
 export interface RedactorOptions {
-  /** Secret values. Those shorter than six characters are ignored: they would match everywhere. */
+  /** Secret values. Values shorter than six characters are ignored, because they would match everywhere. */
   readonly secrets: readonly string[]
-  /** Secret values that change over time; must return a new array after each change. */
+  /** Secret values that change over time. The function must return a new array after each change. */
   readonly tokens?: () => readonly string[]
   /** Names whose values are redacted; `*` is a wildcard. */
   readonly keys: readonly string[]
@@ -17,13 +17,14 @@ export interface RedactorOptions {
 export interface Redactor {
   /**
    * Redacts known values in any encoding, then the values of secret names, then anything that has the form of a
-   * credential. Never modifies its input. Values it cannot handle are dropped; deep or long ones are cut.
+   * credential. Never modifies its input. Values that it cannot handle are dropped; values that are too deep or too
+   * long are cut.
    */
   value(value: unknown): unknown
   text(text: string): string
-  /** Redacts only the known values. */
+  /** Redacts only the known values in a value. */
   known(value: unknown): unknown
-  /** Redacts only the known values, without truncating. */
+  /** Redacts only the known values in a text, and does not truncate it. */
   line(text: string): string
 }
 
@@ -43,7 +44,7 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
       return concealJson(concealed, depth) ?? concealPatterns(concealAssignments(concealed, isSecretKey))
     })
 
-  /** Redacts text that is JSON by its structure; undefined if it is not JSON. */
+  /** Redacts JSON text by its structure. Undefined if the text is not JSON. */
   const concealJson = (text: string, depth: number): string | undefined => {
     if (!/^\s*[[{]/.test(text)) return undefined
     const value = parseJson(text)
@@ -94,7 +95,7 @@ function concealThose(list: () => readonly string[]): Conceal {
 const undefinedIfDropped = (value: unknown): unknown => (value === dropped ? undefined : value)
 
 /**
- * Truncates after redacting, and redacts some text beyond the cut as well, so that a secret across the cut is found.
+ * Truncates a text after redacting it. Also redacts some text beyond the cut, so that a secret across the cut is found.
  */
 function shorten(text: string, maxLength: number, clean: Conceal): string {
   if (text.length <= maxLength) return clean(text)
@@ -102,20 +103,20 @@ function shorten(text: string, maxLength: number, clean: Conceal): string {
   return `${part.slice(0, -bounds.beyond).toWellFormed()}… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
 }
 
-/** Audit keeps 16 KiB of arguments, so processing more would be wasted. */
+/** Limits for one value. An audit record keeps 16 KiB of arguments, so processing much more would be wasted. */
 const bounds = {
-  /** Deeper than any legitimate argument. */
+  /** Max depth, deeper than any legitimate argument. */
   depth: 32,
-  /** Members and items of one value, across all levels. */
+  /** Max members and items of one value, across all levels. */
   nodes: 5000,
   name: 256,
-  /** Characters of one text: enough to recognise a file or a query. */
+  /** Max characters of one text, enough to recognise a file or a query. */
   text: 4096,
-  /** For `known`: no more fits into a record. */
+  /** Max characters of one text for `known`. No more than that fits into a record. */
   fullText: 16 * 1024,
-  /** Characters redacted beyond the cut; longer than any usual secret when encoded. */
+  /** Number of characters redacted beyond the cut. Any usual secret is shorter, even when encoded. */
   beyond: 4096,
-  /** Characters of all texts of one value. */
+  /** Max characters of all texts of one value. */
   total: 64 * 1024,
 } as const
 
@@ -145,7 +146,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (typeof value === 'number') return visit.number(value)
       if (typeof value === 'boolean' || value === null) return value
       if (typeof value !== 'object') return dropped
-      // As text: JSON parsers would round the number.
+      // Record it as text, because JSON parsers would round the number.
       if (value instanceof Numeral) return text(value.source, depth)
       if (depth >= bounds.depth) return '[too deep]'
       return Array.isArray(value) ? items(value, depth) : members(value, depth)
@@ -184,7 +185,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
   return part(value, from)
 }
 
-/** A getter may throw; then only its field is dropped. */
+/** A member of an object. A getter may throw; then only its field is dropped. */
 function memberOf(record: object, name: string): unknown {
   try {
     return (record as Record<string, unknown>)[name]
@@ -197,7 +198,9 @@ type ArgumentsMode = 'none' | 'shape' | 'redacted' | 'full'
 
 export type DescribeArguments = (args: Readonly<Record<string, unknown>>) => unknown
 
-/** `full` still redacts the secrets of our own configuration. */
+/**
+ * Creates the function that describes arguments in a mode. Even `full` redacts the secrets of our own configuration.
+ */
 export function describeArguments(mode: ArgumentsMode, redactor: Redactor): DescribeArguments {
   if (mode === 'none') return () => undefined
   if (mode === 'shape') return (args) => shapeOf(args, redactor)
@@ -207,7 +210,10 @@ export function describeArguments(mode: ArgumentsMode, redactor: Redactor): Desc
 const maxMembers = 64
 const deepest = 8
 
-/** Types and sizes: `{ path: 'string(12)', lines: ['array(3)', 'number'] }`. Names are kept, but redacted. */
+/**
+ * The types and sizes of a value: `{ path: 'string(12)', lines: ['array(3)', 'number'] }`. Names are kept, but
+ * redacted.
+ */
 function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
   if (typeof value === 'string') return `string(${value.length})`
   if (typeof value !== 'object') return typeof value

@@ -4,8 +4,8 @@ import { decodePercent } from '../../lib/basic-auth.ts'
 import { shortestSecret } from './conceal.ts'
 
 /**
- * The secret values of a configuration, plus `more` (such as the generated token). Skips values too short or too common
- * to be distinguished from ordinary text.
+ * The secret values of a configuration, plus `more` (such as the generated token). Skips values that are too short or
+ * too common to be distinguished from ordinary text.
  */
 export function secretsOf(settings: Iterable<SecretSetting>, more: readonly string[] = []): string[] {
   const worth = [...more, ...[...settings].flatMap(ofSetting)]
@@ -29,7 +29,7 @@ function ofNamed(name: string, value: string): string[] {
   return isSecret(name, value) ? [value, ...ofConnection(value)] : ofConnection(value)
 }
 
-/** Credentials may follow a scheme; a cookie header may hold several. */
+/** The secrets in headers. A credential may follow a scheme, and a cookie header may hold several. */
 const ofHeaders = (headers: Readonly<Record<string, string>>): string[] =>
   Object.entries(headers).flatMap(([name, value]) => {
     const [, scheme = '', credential] = /^(bearer|basic|token|apikey|digest)\s+(\S.*)$/i.exec(value.trim()) ?? []
@@ -45,7 +45,9 @@ function ofUserInfo(encoded: string): string[] {
   return decoded.includes(':') ? [decoded.slice(decoded.indexOf(':') + 1)] : []
 }
 
-/** The password, the values of secret parameters, and random-looking path segments and user names. */
+/**
+ * The secrets in a URL: the password, the values of secret parameters, and random-looking path segments and user names.
+ */
 function ofUrl(url: string): string[] {
   if (!URL.canParse(url)) return []
   const { username, password, pathname, searchParams } = new URL(url)
@@ -55,7 +57,7 @@ function ofUrl(url: string): string[] {
   return [...user, password, decodePercent(password), ...parameters.map(([, value]) => value), ...segments]
 }
 
-/** `Server=db;Password=…`. */
+/** The secrets in a connection string such as `Server=db;Password=…`. */
 const ofConnection = (value: string): string[] =>
   value.includes(';') || value.includes(' ')
     ? [...value.matchAll(/([\w .-]{1,64})=([^;\s]+)/g)].flatMap(([, name = '', part = '']) =>
@@ -63,7 +65,7 @@ const ofConnection = (value: string): string[] =>
       )
     : []
 
-/** `--api-key=…`, `--token …`, and addresses with a password in them. */
+/** The secrets in command-line arguments: `--api-key=…`, `--token …`, and URLs with a password. */
 const ofArguments = (words: readonly string[]): string[] =>
   words.flatMap((word, index) => {
     const [, name, value] = /^(?:--?)?([\w-]+)=(.+)$/s.exec(word) ?? []
@@ -74,16 +76,19 @@ const ofArguments = (words: readonly string[]): string[] =>
     return word.includes('://') ? ofUrl(word) : []
   })
 
-/** Names that may hold a secret or something ordinary, such as PRIMARY_KEY. */
+/** Names whose value may be a secret or something ordinary, such as PRIMARY_KEY. */
 const doubtfulName = /(?:^|[-_])(?:key|auth|pin|psk|salt|sig)(?:$|[-_])|session|signature|webhook/i
 
-/** Under a doubtful name, a value made of words is not a secret. */
+/** Whether a setting is a secret. Under a doubtful name, a value made of words is not. */
 export const isSecret = (name: string, value: string): boolean =>
   isSecretName(name) ||
   isRandom(value) ||
   (doubtfulName.test(name) && !isAboutSecret(name) && !/^[a-z]+(?:[-_ ./][a-z]+)*$/i.test(value))
 
-/** Redacting these would hide ordinary text everywhere and protect nothing. */
+/**
+ * Common values that are never treated as secrets. Redacting them would hide ordinary text everywhere and protect
+ * nothing.
+ */
 const commonplace = new Set(
   `true false yes no on off none null nil undefined default auto automatic enabled disabled enable disable required optional
   production development staging testing test local localhost prod dev debug trace info warn warning error fatal silent
@@ -100,7 +105,7 @@ export const isCommonplace = (value: string): boolean =>
   (/^\d{0,9}$|^[\d.,:_-]*[.,:_-]$|^\d[\d.,:_-]*\d$/.test(value) && !/^\d{10,}$/.test(value)) ||
   /^(.)\1*$/.test(value)
 
-/** A file path: its parts are words, or it starts with a common folder. */
+/** Whether a value is a file path: its parts are words, or it starts with a common folder. */
 export const isPath = (value: string): boolean =>
   /^(?:~|\.{1,2})?[/\\]|^[A-Za-z]:[/\\]/.test(value) &&
   (/^[/\\](?:usr|etc|home|var|run|opt|tmp|root|mnt|srv|lib|bin|proc|dev|Users|Applications|Library|private|data|app|workspace|nix)(?:[/\\]|$)/.test(
@@ -110,8 +115,8 @@ export const isPath = (value: string): boolean =>
     value.split(/[/\\]/).every((part) => part === '' || !isRandom(part)))
 
 /**
- * Looks generated: a part mixes letters and digits at length, or switches case without a pattern. False for
- * `production-eu-west-1`, `en_US.UTF-8` and `gpt-4o-mini`.
+ * Whether a value looks generated: a part of it mixes letters and digits at length, or switches case without a pattern.
+ * False for `production-eu-west-1`, `en_US.UTF-8` and `gpt-4o-mini`.
  */
 export function isRandom(value: string): boolean {
   return value.split(/[^A-Za-z0-9]+/).some((piece) => {

@@ -17,14 +17,17 @@ interface IndexPosition {
 }
 
 interface IndexedLane extends IndexPosition {
-  /** Position and hash of the last indexed record: if it is no longer there, the file was not only appended to. */
+  /**
+   * The position and hash of the last indexed record. If that record is no longer there, the file was not only appended
+   * to.
+   */
   readonly last: number
   readonly hash: string
 }
 
 const batchSize = 10_000
 
-/** Returns the number of new records. */
+/** Adds new records to the index and returns their number. */
 export async function catchUp(database: DatabaseSync, folder: string, options: CatchUpOptions = {}): Promise<number> {
   if (!isConsistent(database, folder)) emptyIndex(database)
   forgetRemoved(database, folder)
@@ -36,7 +39,7 @@ export async function catchUp(database: DatabaseSync, folder: string, options: C
       for await (const batch of batches(database, folder, lane)) {
         options.signal?.throwIfAborted()
         const fresh = enterBatch(database, lane, batch)
-        // Another process emptied the index: read this lane again from its current position.
+        // If another process emptied the index, read this lane again from its current position.
         going = fresh === undefined
         if (fresh === undefined) break
         count += fresh
@@ -71,7 +74,10 @@ async function* batches(database: DatabaseSync, folder: string, lane: string): A
   if (records.length > 0) yield { records, from }
 }
 
-/** Skips records that another process has indexed meanwhile. */
+/**
+ * Adds a batch to the index and returns the number of new records. Skips records that another process has indexed in
+ * the meantime.
+ */
 function enterBatch(database: DatabaseSync, lane: string, { records, from }: Batch): number | undefined {
   return inTransaction(database, () => {
     const indexed = indexedLane(database, lane)
@@ -91,7 +97,7 @@ function enterBatch(database: DatabaseSync, lane: string, { records, from }: Bat
 
 const isBefore = (a: IndexPosition, b: IndexPosition): boolean => a.file < b.file || (a.file === b.file && a.at < b.at)
 
-/** True if each lane's last indexed record is still in place or was removed by retention. */
+/** Whether each lane's last indexed record is still in place or was removed by retention. */
 function isConsistent(database: DatabaseSync, folder: string): boolean {
   using segments = createSegmentReader(folder)
   const lanes = database.prepare('SELECT lane FROM lanes').all()
@@ -119,7 +125,7 @@ function forgetRemoved(database: DatabaseSync, folder: string): void {
   })
 }
 
-/** The columns shared with the archive, and one that only the index has. */
+/** The columns shared with the archive, and `latency_ms`, which only the index has. */
 const columns = [...archiveNames, 'latency_ms'] as const
 
 function createIndexWriter(database: DatabaseSync) {
@@ -163,7 +169,7 @@ function createIndexWriter(database: DatabaseSync) {
 
   return {
     enter(records: readonly StoredRecord[]): void {
-      // Most operations end within the same batch: do not mark those as open.
+      // Most operations end within the same batch, so do not mark those as open.
       const ended = new Set(records.map(({ record }) => (record.phase === 'after' ? record.call : undefined)))
       const begun = new Map<string, number>()
       for (const stored of records) {

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { matches } from '../../lib/wildcard.ts'
 
-/** The index is derived from the segments and can always be rebuilt. */
+/** The file of the index. The index is derived from the segments and can always be rebuilt. */
 export const indexFile = (folder: string): string => join(folder, 'index.sqlite')
 
-/** Another process may be updating the index; one batch takes a fraction of a second. */
+/** Max time to wait for another process that is updating the index. One batch takes a fraction of a second. */
 const busyMs = 30_000
 
-/** Creates the index if it is missing or damaged. */
+/** Opens the index. Creates it if it is missing or damaged. */
 export function openIndex(folder: string): DatabaseSync {
   const path = indexFile(folder)
   if (!mayWrite(path)) return prepared(':memory:')
@@ -22,7 +22,7 @@ export function openIndex(folder: string): DatabaseSync {
   }
 }
 
-/** Processes that have the files open continue with their copy. */
+/** Removes the files of the index. Processes that have them open continue with their copy. */
 export function removeIndex(folder: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(indexFile(folder) + end, { force: true })
 }
@@ -37,7 +37,7 @@ export function isIndexDamaged(error: unknown): boolean {
 const sqliteCorrupt = 11
 const sqliteNotADatabase = 26
 
-/** Runs as the only writer. */
+/** Runs a transaction as the only writer. */
 export function inTransaction<T>(database: DatabaseSync, run: () => T): T {
   database.exec('BEGIN IMMEDIATE')
   try {
@@ -50,7 +50,10 @@ export function inTransaction<T>(database: DatabaseSync, run: () => T): T {
   }
 }
 
-/** Creates the file with mode 0600 if necessary. A read-only log gets an index in memory. */
+/**
+ * Whether the index can be written; creates the file with mode 0600 if necessary. A read-only log gets an index in
+ * memory.
+ */
 function mayWrite(path: string): boolean {
   try {
     closeSync(openSync(path, 'a', 0o600))
@@ -65,13 +68,13 @@ function mayWrite(path: string): boolean {
 function prepared(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyMs })
   try {
-    // The index can be rebuilt, so commits need not wait for the disk.
+    // Do not wait for the disk when committing, because the index can be rebuilt.
     database.exec(
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536',
     )
     if (versionOf(database) !== indexVersion) {
       inTransaction(database, () => {
-        // Another process may have been faster.
+        // Check again: another process may have created the tables in the meantime.
         if (versionOf(database) !== indexVersion) recreateTables(database)
       })
     }
@@ -87,13 +90,16 @@ function prepared(path: string): DatabaseSync {
 
 const versionOf = (database: DatabaseSync): unknown => database.prepare('PRAGMA user_version').get()?.user_version
 
-/** Increase with every change of the tables or their contents; an index of another version is rebuilt. */
+/**
+ * The version of the tables. Increment it with every change of the tables or their contents; an index of another
+ * version is rebuilt.
+ */
 const indexVersion = 1
 
 /**
- * `records` holds only searched columns; the rest is read from the segments, at `file`, `at` and `bytes`. `shown` marks
- * the record that represents an operation: its end, or its beginning while there is no end. `begin` refers from an end
- * to its beginning.
+ * `records` holds only the columns that are searched; the rest is read from the segments, at `file`, `at` and `bytes`.
+ * `shown` marks the record that represents an operation: its end, or its beginning while there is no end. `begin`
+ * refers from an end to its beginning.
  */
 const tables = `
   CREATE TABLE lanes (
@@ -115,7 +121,7 @@ const tables = `
   CREATE INDEX records_refused ON records (decision, time) WHERE shown = 1 AND decision <> 'ALLOW';
 `
 
-/** Trigrams of the arguments; stores no copy of the arguments themselves. */
+/** The full-text index: trigrams of the arguments, without a copy of the arguments themselves. */
 const words = `
   CREATE VIRTUAL TABLE words USING fts5 (
     text, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram case_sensitive 1'
@@ -123,7 +129,7 @@ const words = `
 `
 
 function recreateTables(database: DatabaseSync): void {
-  // Virtual tables first: dropping one also drops its shadow tables.
+  // Drop virtual tables first: dropping one also drops its shadow tables.
   for (const which of ["sql LIKE 'CREATE VIRTUAL%'", "name NOT LIKE 'sqlite_%'"]) {
     const found = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND ${which}`).all()
     for (const { name } of found) database.exec(`DROP TABLE "${name}"`)

@@ -4,15 +4,15 @@ import { matches } from '../../lib/wildcard.ts'
 import type { StoredRecord } from '../log-files.ts'
 import type { AfterRecord, AuditRecord, BeforeRecord, GapRecord } from '../record.ts'
 
-/** One operation: how it ended, with the arguments it began with. */
+/** One operation, with the way it ended and the arguments it began with. */
 export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
-  /** Time of the end, or of the beginning if no end is recorded. */
+  /** The time of the end, or of the beginning if no end is recorded. */
   readonly time: string
   readonly lane: string
   readonly seq: number
   readonly operation: string
   readonly arguments?: unknown
-  /** False if no end is recorded: it is still running, or its process was killed. */
+  /** False if no end is recorded: the operation is still running, or its process was killed. */
   readonly ended: boolean
   readonly decision?: AfterRecord['decision']
   readonly reason?: string
@@ -25,7 +25,7 @@ export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   readonly tokens?: number
 }
 
-/** `before` is the record of the beginning if `record` is the end. */
+/** The row for a record. If `record` is an end, `before` is the record of its beginning. */
 export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord): OperationRow {
   if (record.phase === undefined) {
     const { time, seq, operation } = record
@@ -36,12 +36,14 @@ export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord):
   return phase === 'after' ? { ...row, arguments: before?.arguments } : row
 }
 
-/** Operations, and the gaps that the log reports: readers must see those too. */
+/**
+ * Whether a record is listed: operations are, and so are the gaps that the log reports, because readers must see them.
+ */
 export const isListed = (record: AuditRecord): boolean => record.phase !== undefined || isGap(record)
 
 export const isGap = (record: AuditRecord): record is GapRecord => record.operation === 'gap' && !record.phase
 
-/** Defines the meaning of a filter; the index must agree with it. */
+/** Whether a row matches a filter. This defines the meaning of filters; the index must agree with it. */
 export function matchesFilter(row: OperationRow, filter: AuditFilter): boolean {
   const time = Date.parse(row.time)
   if (filter.since !== undefined && !(time >= filter.since)) return false
@@ -55,14 +57,14 @@ export function matchesFilter(row: OperationRow, filter: AuditFilter): boolean {
   return filter.text === undefined || searchableText(row.arguments).includes(filter.text.toLowerCase())
 }
 
-/** A missing value matches only the empty text; `*` matches any value. */
+/** Whether a value matches. A missing value matches only the empty text; `*` matches any value. */
 const fits = (wanted: string, value: string | undefined): boolean =>
   value === undefined ? wanted === '' : matches(wanted, value)
 
 const isTool = ({ server, tool }: OperationRow, wanted: string): boolean =>
   fits(wanted, tool) || (server !== undefined && tool !== undefined && fits(wanted, `${server}.${tool}`))
 
-/** One `name=value` line for each value. */
+/** The arguments as text for searching: one `name=value` line for each value. */
 export function searchableText(given: unknown): string {
   const lines: string[] = []
   const add = (value: unknown, name: string, depth: number): void => {
@@ -75,16 +77,19 @@ export function searchableText(given: unknown): string {
   return lines.join('\n').toLowerCase()
 }
 
-/** Redaction cuts anything deeper. */
+/** Max depth. Redaction cuts anything deeper. */
 const deepest = 64
 
-/** Upper bound of concurrent operations; older ones were never ended. */
+/**
+ * Max operations that wait for their end, far more than run at a time. Beyond that, the oldest are dropped, because
+ * they never ended.
+ */
 const maxOpen = 10_000
 
 export function createRecordPairing() {
   const begun = new Map<string, { readonly lane: string; readonly record: BeforeRecord }>()
   return {
-    /** The operation that this record completes; undefined for a beginning. */
+    /** Adds a record. Returns the operation that this record completes; undefined for a beginning. */
     add({ lane, record }: Pick<StoredRecord, 'lane' | 'record'>): OperationRow | undefined {
       if (record.phase === undefined) return isGap(record) ? rowOf(lane, record) : undefined
       const key = `${lane} ${record.call}`

@@ -15,20 +15,20 @@ import { isListed, matchesFilter, type OperationRow, rowOf } from './rows.ts'
 import { createSegmentReader, type IndexedPosition, type SegmentReader } from './segment-reader.ts'
 
 export interface AuditQuery extends AuditFilter {
-  /** Cursor: only rows after it in the requested order. */
+  /** A cursor. Only rows after it, in the requested order, are returned. */
   readonly before?: string
   readonly order?: 'newest' | 'oldest'
   readonly limit?: number
 }
 
-/** Searches the index of a log. Call `catchUp` first: records not yet indexed are not found. */
+/** Searches the index of a log. Call `catchUp` first, because records that are not indexed yet are not found. */
 export interface AuditSearch extends Disposable {
   catchUp(options?: CatchUpOptions): Promise<number>
   query(query: AuditQuery): Generator<OperationRow>
   records(query: AuditQuery): Generator<StoredRecord>
 }
 
-/** Never writes to the log itself. The folder must exist. */
+/** Opens the search of a log. The folder must exist. Never writes to the log itself, only to its index. */
 export function openSearch({ folder }: { readonly folder: string }): AuditSearch {
   let database = openIndex(folder)
   return {
@@ -80,7 +80,7 @@ interface Found {
   readonly stored: StoredRecord
 }
 
-/** Reads the matches from the segments: operations, or all records if `raw`. */
+/** Finds matches in the index and reads them from the segments: operations, or all records if `raw`. */
 function* find<T>(
   database: DatabaseSync,
   folder: string,
@@ -125,11 +125,11 @@ interface Joined extends IndexedPosition {
 function readRow(segments: SegmentReader, place: Joined, raw: boolean): Found | undefined {
   const { lane, b_file: file, b_at: at, b_bytes: bytes } = place
   const stored = segments.read(place)
-  // Undefined if retention removed the segment after it was indexed.
+  // The record is undefined if retention removed the segment after it was indexed.
   if (!stored || !(raw || isListed(stored.record))) return undefined
   const begun = file !== null && at !== null && bytes !== null
   const before = begun ? segments.read({ lane, file, at, bytes })?.record : undefined
-  // A text search should match both records of an operation, so the end has the arguments of the beginning.
+  // A text search should match both records of an operation, so give the end the arguments of the beginning.
   return { row: rowOf(stored.lane, stored.record, before?.phase === 'before' ? before : undefined), stored }
 }
 
@@ -159,7 +159,10 @@ function whereOf(options: FilterConditionOptions, hasTextIndex: boolean): { sql:
   return { sql: conditions.length === 0 ? '1' : conditions.join(' AND '), values }
 }
 
-/** Undefined for texts shorter than three characters. SQLite ends the query at a NUL. */
+/**
+ * The trigrams of a text, as a full-text query. Undefined for texts shorter than three characters. Omits trigrams with
+ * a NUL, where SQLite would end the query.
+ */
 function trigrams(text: string): string | undefined {
   const characters = [...text.toLowerCase()]
   const all = characters.slice(2).map((_, index) => characters.slice(index, index + 3).join(''))

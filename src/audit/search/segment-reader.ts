@@ -11,11 +11,11 @@ export interface IndexedPosition {
 }
 
 export interface SegmentReader extends Disposable {
-  /** Undefined if the record was removed or replaced. */
+  /** Reads a record. Undefined if it was removed or replaced. */
   read(place: IndexedPosition): StoredRecord | undefined
 }
 
-/** Adjacent records are usually read together. */
+/** Bytes to read at once, because adjacent records are usually read together. */
 const blockBytes = 64 * 1024
 const maxOpen = 32
 
@@ -43,7 +43,7 @@ export function createSegmentReader(folder: string): SegmentReader {
 
   const bytesAt = (file: OpenFile, at: number, length: number): Buffer => {
     if (at < file.start || at + length > file.start + file.block.length) {
-      // Readers go backwards as often as forwards.
+      // Read before and after the record, because readers go backwards as often as forwards.
       file.start = Math.max(0, at - blockBytes / 2)
       const buffer = Buffer.alloc(at + length - file.start + blockBytes / 2)
       file.block = buffer.subarray(0, readSync(file.fd, buffer, 0, buffer.length, file.start))

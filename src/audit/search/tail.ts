@@ -6,7 +6,7 @@ import { parseRecord } from '../record.ts'
 
 export interface FollowOptions {
   readonly folder: string
-  /** Start position by lane; new lanes are read from their beginning. */
+  /** The start position of each lane. Lanes that are not listed are read from their beginning. */
   readonly from: Readonly<Record<string, ReadPosition>>
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -35,7 +35,9 @@ export async function delay(ms: number, clock: Clock, signal: AbortSignal): Prom
   signal.removeEventListener('abort', stop)
 }
 
-/** Merges lanes by time. Within a lane its own order counts, even if the clock was set back. */
+/**
+ * Merges the records of all lanes by time. Records of the same lane keep their order, even if the clock was set back.
+ */
 export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
   const lanes = [...Map.groupBy(records, ({ lane }) => lane).values()].map((own) => ({ own, next: 0 }))
   return Array.from(records, () => {
@@ -50,7 +52,10 @@ export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
   })
 }
 
-/** The last records, at most `count` of each lane, without reading earlier ones; `whole` if there are none. */
+/**
+ * Reads the last records, at most `count` of each lane, without reading earlier ones. `whole` is true if there are no
+ * earlier ones.
+ */
 export async function readRecent(folder: string, count: number) {
   const records: StoredRecord[] = []
   const positions: Record<string, ReadPosition> = {}
@@ -61,7 +66,7 @@ export async function readRecent(folder: string, count: number) {
     let missing = count
     for (const file of files.toReversed()) {
       const last = missing > 0 ? await lastLines(folder, lane, file, missing) : undefined
-      // Retention may remove a segment after it was listed.
+      // Stop if enough records were found, or if retention removed the segment after it was listed.
       if (!last) break
       const { lines, end, complete } = last
       positions[lane] ??= { file, offset: end }
@@ -101,7 +106,10 @@ async function lastLines(folder: string, lane: string, file: string, count: numb
   }
 }
 
-/** Text before the first newline may be part of a line, except at the beginning of the file. */
+/**
+ * The complete lines in a part of a file. Text before the first newline may be part of a line, except at the beginning
+ * of the file.
+ */
 function wholeLines(bytes: Buffer, start: number): { offset: number; text: string }[] {
   const lines: { offset: number; text: string }[] = []
   let from = start === 0 ? 0 : bytes.indexOf(10) + 1

@@ -13,7 +13,7 @@ import type { LogHead } from '../write/head.ts'
 
 export interface ChainCheckOptions {
   readonly lane: string
-  /** Records known to have been on disk. */
+  /** Records that are known to have been on disk. */
   readonly heads: readonly (LogHead | undefined)[]
   readonly verifiers: readonly Verifier[]
   problem(problem: VerifyProblem): void
@@ -23,23 +23,23 @@ export interface ChainFacts {
   readonly records: number
   readonly first: { readonly seq: number; readonly time: string } | undefined
   readonly last: { readonly seq: number; readonly time: string } | undefined
-  /** Last record removed by retention; 0 for none. */
+  /** The last record removed by retention. 0 if none was. */
   readonly removedTo: number
   readonly signatures: number
   readonly unsigned: number
   readonly unproven: number
-  /** Outages that the log itself reports. */
+  /** The number of outages that the log itself reports. */
   readonly outages: number
-  /** A partial line left by a killed process, or being written now. */
+  /** A partial line that a killed process left, or that is being written now. */
   readonly torn: { readonly file: string; readonly bytes: number } | undefined
-  /** All lanes named in start records. */
+  /** All lanes that start records name. */
   readonly lanes: ReadonlySet<string>
 }
 
 export function createChainCheck({ lane, heads, verifiers, problem: report }: ChainCheckOptions) {
   let file = ''
   let number = 0
-  /** The previous file; `fragment` counts the bytes after its last newline. */
+  /** The previous file. `fragment` is the number of bytes after its last newline. */
   let before: { readonly file: string; readonly bytes: number; readonly fragment: number } | undefined
   let bytes = 0
   let fragment = 0
@@ -93,7 +93,9 @@ export function createChainCheck({ lane, heads, verifiers, problem: report }: Ch
     last = { seq, time }
   }
 
-  /** Returns whether the record is signed. Ignores the contents of unsigned records. */
+  /**
+   * Evaluates a record about the log itself and returns whether it is signed. Ignores the contents of unsigned ones.
+   */
   const own = (found: ControlRecord): boolean => {
     if (!isSigned(found)) return false
     signatures++
@@ -151,7 +153,10 @@ export function createChainCheck({ lane, heads, verifiers, problem: report }: Ch
   }
 
   return {
-    /** Starts a file. Records from an archive have no files, so these checks are skipped. */
+    /**
+     * Starts the next file. Records from an archive have no files, so it is not called for them and the checks of files
+     * are skipped.
+     */
     file: (name: string): void => {
       if (file !== '') before = { file, bytes, fragment }
       file = name
@@ -194,7 +199,7 @@ const lineProblems = {
   canonical: ['not_canonical', 'is not in canonical form'],
 } as const
 
-/** The problem of a log that does not start where retention stopped. */
+/** The problem if a log does not start where retention stopped. */
 export function gapBefore(first: ChainFacts['first'], removedTo: number): VerifyProblem[] {
   if (!first || first.seq <= 1 || removedTo >= first.seq - 1) return []
   const message = `records ${removedTo + 1} to ${first.seq - 1} are missing, and retention did not remove them`
@@ -204,19 +209,19 @@ export function gapBefore(first: ChainFacts['first'], removedTo: number): Verify
 type ProblemKind =
   | 'unreadable'
   | 'changed'
-  /** Same content, but not in canonical form. */
+  /** The content is the same, but not in canonical form. */
   | 'not_canonical'
   | 'missing'
-  /** A record at the wrong position: moved, repeated or inserted. */
+  /** A record is at the wrong position: moved, repeated or inserted. */
   | 'order'
   | 'signature'
-  /** A file differs from how it was left. */
+  /** A file differs from the state in which it was left. */
   | 'segment'
   | 'cut'
-  /** The lane is behind its high-water mark. */
+  /** The lane ends before its high-water mark. */
   | 'rolled_back'
   | 'head'
-  /** Toolway recorded this problem itself at a start. */
+  /** Toolway found and recorded this problem itself when it started. */
   | 'found_before'
   | 'lane'
   | 'key'

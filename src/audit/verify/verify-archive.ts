@@ -6,7 +6,7 @@ import type { LaneReport, VerifyReport } from './verify.ts'
 
 export interface VerifyArchiveOptions {
   readonly archive: Archive
-  /** This replica's secret, which signed its own records. */
+  /** This replica's secret, with which it signed its own records. */
   readonly key?: Buffer | string
   /** Public keys in PEM form. If given, the keys in the database are not trusted. */
   readonly publicKey?: string
@@ -18,7 +18,7 @@ export interface ChainReport
     Pick<ArchiveChain, 'replica' | 'host' | 'lane' | 'epoch'> {}
 
 export interface ArchiveReport extends Omit<VerifyReport, 'trust' | 'lanes'> {
-  /** Source of the keys: keys in the database could have been replaced together with the records. */
+  /** Where the keys come from. Keys in the database could have been replaced together with the records. */
   readonly trust: 'public key' | 'keys in the database'
   readonly chains: readonly ChainReport[]
 }
@@ -50,7 +50,10 @@ export async function verifyArchive(options: VerifyArchiveOptions): Promise<Arch
   }
 }
 
-/** `host/1`, assuming one log per host. */
+/**
+ * The name of a chain for people: the host with a part of the replica's ID, the lane, and the epoch if it is not the
+ * first.
+ */
 const nameOf = ({ host, replica, lane, epoch }: Pick<ArchiveChain, 'host' | 'replica' | 'lane' | 'epoch'>): string =>
   `${host}-${replica.slice(0, 8)}/${lane}${epoch > 1 ? `-${epoch}` : ''}`
 
@@ -63,7 +66,7 @@ async function verifyChain(
   const name = nameOf(chain)
   const problem = (found: VerifyProblem) => add({ ...found, lane: name })
   const check = createChainCheck({ lane: chain.lane, heads: [], verifiers, problem })
-  // Read before the records: records may only be added meanwhile.
+  // Read the checkpoints before the records, because records may be added in the meantime.
   const checkpoints = await archive.checkpoints(chain.id)
   const signed = new Map<unknown, string>(checkpoints.map((line) => [parseRecord(line)?.hash, line]))
   let read = 0
@@ -86,7 +89,7 @@ async function verifyChain(
   if (facts.last?.seq === chain.seq && lastHash !== chain.hash) {
     problem({ kind: 'changed', seq: chain.seq, message: `record ${chain.seq} was replaced after it was appended` })
   }
-  // Retention may have continued meanwhile.
+  // Retention may have removed more records in the meantime, so read its position again.
   const { removedTo } = (await archive.chains()).find(({ id }) => id === chain.id) ?? chain
   for (const found of endProblems({ ...chain, removedTo }, facts, signed, verifiers)) problem(found)
   return { replica: chain.replica, host: chain.host, lane: chain.lane, epoch: chain.epoch, ...facts }
@@ -111,15 +114,16 @@ function endProblems(
     const message = `the chain ends with record ${there}, but record ${end} existed: the end was deleted`
     problems.push({ kind: 'cut', seq: end, message })
   }
-  // The chain check already reports gaps in between.
+  // Omit gaps in the middle, which the chain check already reports.
   const missing = proven.filter((seq) => seq <= there && !(first && seq > first.seq))
   for (const seq of missing) problems.push({ kind: 'missing', seq, message: `signed record ${seq} is missing` })
   return problems
 }
 
 /**
- * Finds records that are in the archive but beyond the end of the local log. Records removed by retention lie before
- * that end. For a lane that was restarted, only its latest epoch is compared; `verifyArchive` reports the break.
+ * Finds records that are in the archive but beyond the end of the local log. Records that retention removed are before
+ * that end, so they are not reported. For a lane that was restarted, only its latest epoch is compared; `verifyArchive`
+ * reports the restart.
  */
 export function compareWithArchive(
   folder: string,

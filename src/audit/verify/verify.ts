@@ -6,11 +6,11 @@ import { type ChainFacts, createChainCheck, createProblems, gapBefore, type Veri
 
 export interface VerifyAuditOptions {
   readonly folder: string
-  /** The secret. `head` can be checked only with it. */
+  /** The secret. Without it, `head` cannot be checked. */
   readonly key?: Buffer | string
-  /** Public keys in PEM form. Without this and `key`, the file next to the log is trusted. */
+  /** Public keys in PEM form. If neither this nor `key` is given, the key file next to the log is trusted. */
   readonly publicKey?: string
-  /** Folder of the high-water marks; see head.ts. */
+  /** The folder of the high-water marks; see head.ts. */
   readonly marks?: string | undefined
   onProgress?(progress: { readonly lane: string; readonly file: string; readonly records: number }): void
 }
@@ -22,19 +22,19 @@ export interface LaneReport extends Omit<ChainFacts, 'lanes'> {
 
 export interface VerifyReport {
   readonly ok: boolean
-  /** Source of the keys: the file next to the log could have been replaced together with the log. */
+  /** Where the keys come from. The file next to the log could have been replaced together with the log. */
   readonly trust: 'secret' | 'public key' | 'key beside the log'
   readonly records: number
   readonly lanes: readonly LaneReport[]
-  /** The first problems; `problemCount` counts all. */
+  /** The first problems found; `problemCount` is the number of all problems. */
   readonly problems: readonly VerifyProblem[]
   readonly problemCount: number
 }
 
 /**
- * Verifies a whole log: finds changed, removed, moved, inserted and truncated records. Safe while others write. Without
- * marks it cannot detect that a lane was restored, together with its `head`, to an earlier state. It can never detect
- * the loss of the last second of unsynced reads of a killed process.
+ * Verifies a whole log: finds changed, removed, moved, inserted and truncated records. Safe while other processes
+ * write. Without marks, it cannot detect that a lane was restored, together with its `head`, to an earlier state. It
+ * can never detect the loss of the last second of unsynced reads of a killed process.
  */
 export async function verifyAudit(options: VerifyAuditOptions): Promise<VerifyReport> {
   const { folder } = options
@@ -43,7 +43,7 @@ export async function verifyAudit(options: VerifyAuditOptions): Promise<VerifyRe
   const verifiers = verifiersFor(options, signer, problems.add)
   const lanes: LaneReport[] = []
   const named = new Set<string>()
-  // Read first: the log may only grow meanwhile.
+  // Read the marks before the log, because the log may grow in the meantime.
   const marks = readMarks(options.marks, signer)
   for (const lane of listLanes(folder)) {
     const mark = marks.get(lane)
@@ -90,7 +90,7 @@ function verifiersFor(
   return beside
 }
 
-/** Retention may remove a file before it is read; then the lane is read again. */
+/** Verifies a lane. If retention removes a file before it is read, it reads the lane again. */
 async function verifyLane(...parameters: Parameters<typeof readLane>): ReturnType<typeof readLane> {
   for (let attempts = 5; ; attempts--) {
     try {
@@ -109,7 +109,7 @@ async function readLane(
   verifiers: readonly Verifier[],
 ) {
   const problems = createProblems()
-  // Read first: the log may only grow meanwhile.
+  // Read the head before the log, because the log may grow in the meantime.
   const read = await readSteadyHead(folder, lane, signer)
   const files = listSegments(folder, lane)
   const heads = [read, mark].map((one) => (one?.state === 'read' ? one.head : undefined))
@@ -147,7 +147,10 @@ function endProblems(
   return problems
 }
 
-/** `last` is the lane's last record; undefined if the lane is gone. */
+/**
+ * The problem of a lane that does not agree with its high-water mark. `last` is the lane's last record; undefined if
+ * the lane is gone.
+ */
 function markProblem(lane: string, mark: HeadState, last: number | undefined): VerifyProblem | undefined {
   if (mark.state === 'missing') return undefined
   if (mark.state === 'invalid') {

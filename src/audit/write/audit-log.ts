@@ -9,15 +9,18 @@ import { type FileSystem, nodeFileSystem } from './segment-file.ts'
 
 export interface AuditLogOptions {
   readonly folder: string
-  /** Which records must be on disk before the response is sent: writes and denials, all, or none. */
+  /** Which records must be on disk before the response is sent: those of writes and denials, all, or none. */
   readonly sync: 'writes' | 'all' | 'none'
   readonly unrecordedReads: 'allow' | 'refuse'
   readonly retainMs: number
-  /** Last record of a lane that was copied to the archive. Uncopied records are kept for up to twice `retainMs`. */
+  /**
+   * The last record of a lane that was copied to the archive. Records that are not copied yet are kept for up to twice
+   * `retainMs`.
+   */
   copied?(lane: string): number
   /** The secret from which the keys are derived. */
   readonly key: Buffer | string
-  /** Returns the arguments to record. If it throws, they are dropped. */
+  /** Returns the arguments in the form in which they are recorded. If it throws, they are dropped. */
   describe(args: Record<string, unknown>): unknown
   /**
    * Removes secrets from the names of tools, servers, agents, principals and rules. It runs for each name of every
@@ -28,16 +31,16 @@ export interface AuditLogOptions {
   readonly log: Log
   readonly version?: string
   readonly segmentBytes?: number
-  /** Folder of the high-water marks; see head.ts. */
+  /** The folder of the high-water marks; see head.ts. */
   readonly marks?: string | undefined
   readonly reserveBytes?: number
   readonly files?: FileSystem
 }
 
 export interface AuditStatus {
-  /** Undefined while the log cannot be opened. */
+  /** The lane of this process. Undefined while the log cannot be opened. */
   readonly lane: string | undefined
-  /** The last record, and the last one known to be on disk. */
+  /** The numbers of the last record and of the last record known to be on disk. */
   readonly seq: number
   readonly synced: number
   readonly waiting: number
@@ -48,12 +51,15 @@ export interface AuditStatus {
 }
 
 export interface AuditLog extends Audit, AsyncDisposable {
-  /** Resolves when everything recorded so far is on disk; rejects if that fails. */
+  /** Resolves when everything recorded so far is on disk. Rejects if that fails. */
   flushed(): Promise<void>
   status(): AuditStatus
 }
 
-/** Writing is retried far more often; this is roughly the time in which someone can free disk space. */
+/**
+ * When clients should retry after an operation that changed nothing: roughly the time in which someone can free disk
+ * space. Toolway itself retries writing the log far more often.
+ */
 const harmlessAgain = { retryAfterMs: 1_000 }
 
 const dayMs = 24 * 60 * 60 * 1000
@@ -66,10 +72,11 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     segmentBytes: 64 * 1024 * 1024,
     reserveBytes: 256 * 1024,
     ...options,
-    // With a retention of one hour, segments must not last until the end of the day.
+    // Segments must be shorter than the retention time: if that is an hour, they must not last until the end of the
+    // day.
     segmentMs: Math.min(dayMs, Math.max(1000, retainMs / 4)),
     signer: signerOf(options.key),
-    // If reads are refused while the log fails, the write must fail before the read starts.
+    // Do not hold records if reads are refused while the log fails: the failure must be known before the read starts.
     holds: unrecordedReads === 'allow' && sync !== 'all',
   })
   const { outage } = recorder
@@ -78,12 +85,12 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const unavailable = (sentence: string, details: ErrorDetails) =>
     new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'the log is closed'}).`, details)
 
-  /** Rejects if the answer must not be sent. */
+  /** For the end of an operation that could not be recorded. Rejects if the result must not be sent. */
   const unrecorded = ({ write, decision }: AuditEnd): Promise<void> | undefined => {
     if (decision === 'DENY' || !(write || unrecordedReads === 'refuse')) return undefined
     const withheld = 'This call could not be written to the audit log, so its result is withheld; try again later'
     const hasRun = `This call HAS run and ended with ${decision}, but that could not be written to the audit log; check what it changed before you repeat it`
-    // No `retryAfterMs` for a write that has run: it would invite clients to run it twice.
+    // No `retryAfterMs` for a write that has run: it would invite clients to run the write twice.
     return Promise.reject(write ? unavailable(hasRun, {}) : unavailable(withheld, harmlessAgain))
   }
 
@@ -93,7 +100,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const notBegun = () =>
     unavailable('The audit log cannot be written, so nothing was sent; try again later', harmlessAgain)
 
-  /** After a failed sync, an operation starts only once its record is on disk. */
+  /** Waits until a record is on disk. After a failed sync, an operation starts only then. */
   const durable = ({ seq, commit }: AppendedRecord) =>
     commit.wait(seq).catch(() => {
       outage.countMissed('refused')

@@ -8,7 +8,7 @@ import type { RecordBody, RecordPosition } from './event-body.ts'
 import type { RecoveredLane } from './recover.ts'
 import { appendLine, type FileSystem, openSegment, type Segment } from './segment-file.ts'
 
-/** Distributes `Omit` over a union. */
+/** `Omit`, applied to each member of a union. */
 type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
 /** A control record before it is signed and chained. */
 export type ControlFields = Without<ControlRecord, keyof ChainedRecord | 'lane' | 'key' | 'signature' | 'phase'>
@@ -23,13 +23,13 @@ export interface ChainOptions {
   readonly segmentBytes: number
   readonly segmentMs: number
   opened(segment: Segment): void
-  /** Called if held records could not be written. */
+  /** Called if held records could not be written and are lost. */
   lost(records: number): void
 }
 
 export type RecordChain = ReturnType<typeof createChain>
 
-/** One lane's hash chain. A failed write leaves it unchanged. */
+/** The hash chain of one lane. A failed write leaves it unchanged. */
 export function createChain(options: ChainOptions) {
   const { lane, resumption, signer, files, clock } = options
   const folder = join(options.folder, lane)
@@ -92,7 +92,7 @@ export function createChain(options: ChainOptions) {
     segment = undefined
   }
 
-  /** Creates the new segment with its first record before it retires the old one. */
+  /** Starts a new segment. It creates the segment with its first record before it retires the old one. */
   const begin = (reason: SegmentRecord['reason']): Segment => {
     write()
     const fresh = openSegment(files, folder, { file: segmentFileName(seq + 1), openedMs: clock.now() })
@@ -134,13 +134,13 @@ export function createChain(options: ChainOptions) {
     get seq() {
       return seq
     },
-    /** The last record in the file; held records follow it. */
+    /** The last record in the file. Held records come after it. */
     get written() {
       return written
     },
     /**
-     * Appends a record and returns its number; rethrows file system errors. A held record is written with the next
-     * record that is not held, or by `write`, because one large write is cheaper than many.
+     * Appends a record and returns its number. Rethrows file system errors. A held record is written together with the
+     * next record that is not held, or by `write`, because one large write is cheaper than many.
      */
     append: (body: RecordBody, later?: 'held'): number => {
       const target = current()
@@ -149,7 +149,7 @@ export function createChain(options: ChainOptions) {
     write,
     appendControl: (fields: ControlFields): number => putOwn(current(), fields),
     abandon,
-    /** Starts a new segment if the current one is old and not empty, even without a record to write. */
+    /** Starts a new segment if the current one is old and not empty. It does so even if there is no record to write. */
     rotateIfOld: (): void => {
       if (segment && seq > firstSeqOf(segment.file)) current()
     },
@@ -158,7 +158,7 @@ export function createChain(options: ChainOptions) {
 
 const endOf = ({ file, bytes }: Pick<Segment, 'file' | 'bytes'>) => ({ file, bytes })
 
-/** Formats times, caching everything but the milliseconds for the records of one second. */
+/** Creates a function that formats times. It caches everything but the milliseconds, for records of the same second. */
 function isoTime(): (ms: number) => string {
   let second = Number.NaN
   let text = ''
@@ -175,8 +175,8 @@ function isoTime(): (ms: number) => string {
 const dayMs = 24 * 60 * 60 * 1000
 
 /**
- * Segments end with the UTC day, or earlier if the retention time is short. They also end when a wrong clock is
- * corrected, because the age of a file that begins in the future is unknown.
+ * Whether a segment must end. Segments end with the UTC day, or earlier if the retention time is short. They also end
+ * when a wrong clock is corrected, because the age of a file that begins in the future is unknown.
  */
 const isOld = (openedMs: number, nowMs: number, maxMs: number): boolean =>
   Math.floor(nowMs / dayMs) !== Math.floor(openedMs / dayMs) || Math.abs(nowMs - openedMs) >= maxMs

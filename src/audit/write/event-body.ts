@@ -4,52 +4,55 @@ import { canonical, deepest, TooLong } from '../../lib/canonical-json.ts'
 import { memoize } from '../../lib/memoize.ts'
 import type { ChainedRecord, TruncatedArguments } from '../record.ts'
 
-/** Maximum size of recorded arguments, in characters of JSON. */
+/** Max size of recorded arguments, in characters of JSON. */
 export const maxArguments = 16 * 1024
-/** How much of longer arguments is kept. */
+/** How many characters of longer arguments are kept. */
 const maxStart = 4 * 1024
 const maxText = 512
 
-/** Upper bound of a line in bytes, even if every character needs six bytes. */
+/** Max bytes of a line, even if every character needs six bytes. */
 export const maxLine = 128 * 1024
 
-/** Truncates a long text. The hash distinguishes it from others with the same beginning. */
+/** Truncates a long text. The hash tells it apart from other texts with the same beginning. */
 export function bounded(text: string, maxLength = maxText): string {
   if (text.length <= maxLength) return text
   const mark = `… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
   return text.slice(0, maxLength - mark.length).toWellFormed() + mark
 }
 
-/** Position in the chain, known only at the time of writing. */
+/** The position of a record in the chain, which is known only at the time of writing. */
 export type RecordPosition = Omit<ChainedRecord, 'hash'>
 
 export type RecordBody = (position: RecordPosition) => string
 
 type QuoteName = (name: string, maxLength: number) => string
 
-/** Caches the results, because names repeat from call to call. */
+/**
+ * Creates a function that redacts, truncates and quotes names. It caches the results, because names repeat from call to
+ * call.
+ */
 export function createNameQuoter(redact: (text: string) => string): QuoteName {
   const quoteShort = memoize((clean) => JSON.stringify(clean))
   return (name, maxLength) => {
     // If the redactor fails, drop the name but write the rest of the record.
     let clean = 'dropped'
     try {
-      // Redact before truncating: half a secret is not recognised.
+      // Redact before truncating, because half a secret would not be recognised.
       clean = redact(name)
     } catch {}
     return clean.length <= maxText ? quoteShort(clean) : JSON.stringify(bounded(clean, maxLength))
   }
 }
 
-/** Limits for names that are often long: rules, and tools, which may be URIs. */
+/** Max characters of names that are often long: rules, and tools, which may be URIs. */
 const maxRule = 1024
 const maxTool = 2048
-/** The configuration never allows more. */
+/** Max attempts that are listed. The configuration never allows more. */
 const maxAttempts = 32
 
 /**
- * The body of a before or after record; `described` is already canonical JSON. Every call writes two of these, so the
- * members are listed in canonical order instead of being sorted at run time.
+ * The body of a before or after record. `described` is already canonical JSON. Every call writes two of these, so the
+ * members are written in canonical order instead of being sorted at run time.
  */
 export function eventBody(
   phase: 'before' | 'after',
@@ -99,7 +102,7 @@ const number = (lead: string, value: number | boolean | undefined): string =>
   value === undefined ? '' : lead + JSON.stringify(value)
 
 /**
- * The canonical JSON of the recorded arguments; undefined if none are recorded. If the redactor fails, the arguments
+ * The canonical JSON of the recorded arguments. Undefined if none are recorded. If the redactor fails, the arguments
  * are dropped.
  */
 export function argumentsJson(

@@ -7,20 +7,20 @@ import type { Signer } from '../record.ts'
 import { type FileSystem, writeFully } from './segment-file.ts'
 
 /**
- * `<lane>/head` records how far the lane is known to be on disk. It is rewritten in place after each sync, before
- * waiting callers continue, so that truncation between two checkpoints is detected. It is never ahead of the log and
- * fits into one sector, so it needs no sync: after a power loss it may be old, but never wrong.
+ * `<lane>/head` records how far the lane is known to be on disk, so that truncation between two checkpoints is
+ * detected. It is rewritten in place after each sync, before waiting callers continue. It is never ahead of the log and
+ * fits into one sector, so it needs no sync itself: after a power loss it may be old, but never wrong.
  */
 export interface LogHead extends ChainEnd {
   readonly lane: string
 }
 
-/** Fixed length: rewriting the file needs no disk space. */
+/** The length of the file is fixed, so that rewriting it needs no disk space. */
 const headBytes = 256
 
 export const headFile = (folder: string, lane: string): string => join(folder, lane, 'head')
 
-/** Creates and syncs the file if necessary, so that it is on disk before the first record. */
+/** Opens a head for writing. Creates and syncs the file if necessary, so that it is on disk before the first record. */
 export function openHead(path: string, first: LogHead, files: FileSystem, signer: Signer) {
   const write = (head: LogHead): void => {
     const text = canonical({ ...head, mac: signer.mac(canonical(head)) })
@@ -46,7 +46,7 @@ export type HeadState =
   | { readonly state: 'invalid' }
   | { readonly state: 'read'; readonly head: LogHead }
 
-/** Retries, because a writer may be rewriting the file. */
+/** Reads the head. If it is invalid, it tries again, because a writer may be rewriting the file. */
 export async function readSteadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<HeadState> {
   for (let attempts = 5; ; attempts--) {
     const read = readHead(folder, lane, signer)
@@ -55,10 +55,10 @@ export async function readSteadyHead(folder: string, lane: string, signer: Signe
   }
 }
 
-/** Without a signer, the MAC is not verified. */
+/** Reads the head. Without a signer, the MAC is not verified. */
 export function readHead(folder: string, lane: string, signer: Signer | undefined): HeadState {
   const text = ifExists(() => readPart(headFile(folder, lane), headBytes + 1, 'start').bytes.toString('latin1'))
-  // An empty file was created on a full disk and never written.
+  // An empty file counts as missing: it was created on a full disk and never written.
   if (!text) return { state: 'missing' }
   try {
     const { mac, ...head } = JSON.parse(text) as LogHead & { readonly mac: unknown }
@@ -72,9 +72,9 @@ export function readHead(folder: string, lane: string, signer: Signer | undefine
 }
 
 /**
- * High-water marks: copies of `head` outside the log folder. They reveal a deleted lane, or a log folder restored to an
- * earlier state together with its heads. Each log path has its own folder of marks, so a log at a new path starts
- * without marks.
+ * The folder of the high-water marks: copies of `head` outside the log folder. They reveal a deleted lane, or a log
+ * folder that was restored to an earlier state together with its heads. Each log path has its own folder of marks, so a
+ * log at a new path starts without marks.
  */
 export const marksFolder = (state: string, log: string): string =>
   join(state, 'audit-marks', hash('sha256', resolve(log)).slice(0, 16))
@@ -86,7 +86,7 @@ interface MarkOptions {
   readonly signer: Signer
 }
 
-/** The lane's `head` or its mark, whichever is further. */
+/** The lane's `head` or its high-water mark, whichever is further ahead. */
 export function lastKnownHead(lane: string, { folder, marks, signer }: MarkOptions): HeadState {
   const own = readHead(folder, lane, signer)
   const mark = marks === undefined ? undefined : readHead(marks, lane, signer)

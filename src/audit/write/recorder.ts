@@ -9,7 +9,7 @@ import { FileModifiedError, type FileSystem, type GroupCommit, writeFully } from
 import { type AuditWriter, lockFreeLane, openWriter, recordStart, type WriterOptions } from './writer.ts'
 
 export interface RecorderOptions extends Omit<WriterOptions, 'failed' | 'lost' | 'synced'> {
-  /** Hold `may` records until the end of the event-loop turn and write them in one batch. */
+  /** Whether to hold `may` records until the end of the event-loop turn and write them in one batch. */
   readonly holds: boolean
   readonly retainMs: number
   copied?(lane: string): number
@@ -17,9 +17,9 @@ export interface RecorderOptions extends Omit<WriterOptions, 'failed' | 'lost' |
 }
 
 /**
- * How hard to try while the log cannot be written. `may` (reads) is retried at intervals only. `should` (the beginning
- * of a write, a denial) is tried every time while the disk reserve is held. Only `must` (the end of a write that has
- * run) may use the reserve: otherwise repeated refused calls could use it up.
+ * How hard to try while the log cannot be written. A `may` record (of a read) is retried at intervals only. A `should`
+ * record (the beginning of a write, or a denial) is tried every time while the disk reserve is held. Only a `must`
+ * record (the end of a write that has run) may use the reserve: otherwise repeated refused calls could use it up.
  */
 export type RecordPriority = 'may' | 'should' | 'must'
 
@@ -30,9 +30,9 @@ export interface AppendedRecord {
 
 const checkpointEvery = 1024
 const checkpointMs = 60_000
-/** Records that no caller waits for are synced within this time. */
+/** Max time until records that no caller waits for are synced. */
 const syncMs = 1000
-/** During an outage, less important records retry only this often. */
+/** The interval at which less important records are tried during an outage. */
 const patienceMs = 100
 const hourMs = 60 * 60 * 1000
 
@@ -43,7 +43,7 @@ export function createRecorder(options: RecorderOptions) {
   let writer: AuditWriter | undefined
   let closed = false
   let lastSyncFailed = false
-  /** Events since the last signed record. */
+  /** The number of events since the last signed record. */
   let unsigned = 0
   let triedMs = Number.NEGATIVE_INFINITY
   const timers = new Map<string, Disposable>()
@@ -60,7 +60,7 @@ export function createRecorder(options: RecorderOptions) {
   const failed = (of: AuditWriter, error: unknown, records: number) => {
     lastSyncFailed = true
     outage.unsynced(error, records)
-    // Only reopening the log shows what is left of it.
+    // Close the writer: only reopening the log shows what is left of it.
     if (error instanceof FileModifiedError && writer === of) leave()
   }
 
@@ -130,7 +130,7 @@ export function createRecorder(options: RecorderOptions) {
   }
 
   const put = ({ chain, reserve }: AuditWriter, body: RecordBody, held?: 'held'): number => {
-    // On a full disk the gap record waits: the remaining space is for the ends of writes.
+    // If the reserve is in use, the gap record waits: the remaining space is for the ends of writes.
     const gap = reserve.held ? outage.gap() : undefined
     if (gap) {
       chain.appendControl(gap)
@@ -139,7 +139,7 @@ export function createRecorder(options: RecorderOptions) {
     return chain.append(body, held)
   }
 
-  /** Only `must` records may use the reserve; the others fail until it is restored. */
+  /** Appends a record. Only `must` records may use the reserve; all others fail until it is restored. */
   const place = (into: AuditWriter, body: RecordBody, weight: RecordPriority): number => {
     if (weight !== 'must') {
       if (!into.reserve.restore()) throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' })
@@ -155,14 +155,14 @@ export function createRecorder(options: RecorderOptions) {
     }
   }
 
-  /** Only if the disk is full. */
+  /** Frees the disk reserve, but only if the error is a full disk. Returns whether it did. */
   const releaseReserve = (of: AuditWriter, error: unknown): boolean => {
     if (!isFull(error) || !of.reserve.release()) return false
     outage.begin(error)
     return true
   }
 
-  /** Undefined if the record could not be written; the caller then counts it with `outage.countMissed`. */
+  /** Writes a record. Undefined if that failed; the caller then counts it with `outage.countMissed`. */
   const record = (body: RecordBody, weight: RecordPriority): AppendedRecord | undefined => {
     if (closed) return undefined
     const now = clock.monotonic()
@@ -179,7 +179,7 @@ export function createRecorder(options: RecorderOptions) {
       return { seq, commit: writer.commit }
     } catch (error) {
       outage.begin(error)
-      // The folder is gone. A running sync detects that itself.
+      // The folder is gone, so close the writer. If a sync is running, it detects that itself.
       if (isMissing(error) && writer && !writer.commit.busy) leave()
       return undefined
     }
@@ -196,7 +196,7 @@ export function createRecorder(options: RecorderOptions) {
   try {
     writer = open()
   } catch (error) {
-    // Start even on a full disk: `unrecordedReads` decides about reads, and writes are refused.
+    // Start even on a full disk. `unrecordedReads` then decides about reads, and writes are refused.
     if (!isFull(error)) throw error
     outage.begin(error)
   }
@@ -207,7 +207,7 @@ export function createRecorder(options: RecorderOptions) {
       return writer
     },
     outage,
-    /** A record that was written may not be on disk. */
+    /** Whether the last sync failed, so that a written record may not be on disk. */
     get lastSyncFailed() {
       return lastSyncFailed
     },
@@ -252,9 +252,9 @@ function createOutage(clock: Clock, log: Log) {
   const outage = {
     active: false,
     count: 0,
-    /** Empty without an outage. */
+    /** The message of the current outage. Empty if there is none. */
     error: '',
-    /** Not yet reported in a gap record. */
+    /** What was not recorded and is not yet reported in a gap record. */
     unrecorded: none,
     begin(thrown: unknown): void {
       outage.error = thrown instanceof Error ? thrown.message : String(thrown)
@@ -281,7 +281,7 @@ function createOutage(clock: Clock, log: Log) {
     countMissed(what: keyof Unrecorded, records = 1): void {
       outage.unrecorded = { ...outage.unrecorded, [what]: outage.unrecorded[what] + records }
     },
-    /** The gap record to write before any other record. */
+    /** The gap record that must be written before any other record. Undefined if there is nothing to report. */
     gap(): ControlFields | undefined {
       const { unrecorded, error } = outage
       if (unrecorded === none) return undefined

@@ -8,24 +8,22 @@ import type { HeadState, LogHead } from './head.ts'
 import type { Segment } from './segment-file.ts'
 
 export interface RecoveredLane extends ChainEnd {
-  /**
-   * The last segment, with the length of its valid part; writing continues in it unless `needsNewSegment` is set.
-   */
+  /** The last segment, with the length of its valid part. Writing continues in it unless `needsNewSegment` is set. */
   readonly segment: Pick<Segment, 'file' | 'bytes' | 'openedMs'> | undefined
   readonly needsNewSegment: boolean
   readonly torn: number
-  /** Number of records after the one in `head`. */
+  /** The number of records after the one in `head`. */
   readonly unproven: number
-  /** Reported in the log as gap records. */
+  /** Problems that were found. They are reported in the log as gap records. */
   readonly findings: readonly RecoveryFinding[]
 }
 
 type RecoveryFinding = Pick<GapRecord, 'reason' | 'missing'>
 
 /**
- * Finds the end of a lane that no process writes to, and truncates a record left half-written by a killed process.
- * Records that `head` confirms are never cut, however damaged: they stay for `verify`, and writing continues in a new
- * segment.
+ * Finds the end of a lane that no process writes to, and cuts off a record that a killed process left half-written.
+ * Records that `head` confirms are never cut, however damaged they are: they stay for `verify`, and writing continues
+ * in a new segment.
  */
 export function recoverLane(folder: string, lane: string, read: HeadState): RecoveredLane {
   const head = read.state === 'read' ? read.head : undefined
@@ -45,7 +43,7 @@ export function recoverLane(folder: string, lane: string, read: HeadState): Reco
   if (damaged || !last) findings.push({ reason: 'damaged' })
   const opened = readFirstRecord(path)
   return {
-    // Skip every number that may have been used, so that none is used twice.
+    // Skip every number that may have been used, so that no number is used twice.
     seq: Math.max(last?.seq ?? firstSeqOf(file), head?.seq ?? 0),
     hash: last?.hash ?? zeroHash,
     segment: { file, bytes: tail.end, openedMs: opened ? Date.parse(opened.time) : 0 },
@@ -77,18 +75,18 @@ function lastSegment(folder: string, lane: string, head: LogHead | undefined) {
 }
 
 interface SegmentTail {
-  /** The last complete record; undefined if there is none near the end. */
+  /** The last complete record. Undefined if there is none near the end. */
   readonly last: AuditRecord | undefined
   readonly end: number
-  /** Length of the file; bytes after `end` are not a valid record. */
+  /** The length of the file. Bytes after `end` are not a valid record. */
   readonly bytes: number
-  /** The bytes after `end` are at most one torn record, which was never confirmed. */
+  /** Whether the bytes after `end` are at most one torn record, which was never confirmed. */
   readonly torn: boolean
 }
 
 const windowBytes = 4 * maxLine
 
-/** Reads only the end of the file, whatever its size. */
+/** Finds the last record of a file. Reads only the end of the file, whatever its size. */
 export function readSegmentTail(path: string): SegmentTail {
   const { bytes: text, size } = readPart(path, windowBytes, 'end')
   const base = size - text.length
@@ -97,13 +95,13 @@ export function readSegmentTail(path: string): SegmentTail {
   const first = lineBefore(text, base, newline)
   if (first?.record) return { last: first.record, end: base + newline + 1, bytes: size, torn: fragment }
   if (!first) return { last: undefined, end: 0, bytes: size, torn: base === 0 }
-  // The last line is not a valid record. If nothing follows it, it is the torn one.
+  // The last line is not a valid record. If no partial line follows it, this line is the torn record.
   const second = fragment ? undefined : lineBefore(text, base, first.start - 1)
   if (second?.record) return { last: second.record, end: base + first.start, bytes: size, torn: true }
   return { last: undefined, end: 0, bytes: size, torn: base === 0 && first.start === 0 && !fragment }
 }
 
-/** The line that ends at `newline`; undefined if it does not start within this window. */
+/** The line that ends at `newline`. Undefined if it does not start within the part that was read. */
 function lineBefore(text: Buffer, base: number, newline: number): { start: number; record?: AuditRecord } | undefined {
   if (newline < 0) return undefined
   const start = newline === 0 ? 0 : text.lastIndexOf(10, newline - 1) + 1

@@ -7,10 +7,10 @@ import { type AuditWriter, openWriter, recordStart, tryLockLane, type WriterOpti
 interface RetentionOptions extends Omit<WriterOptions, 'failed' | 'lost'> {
   readonly version: string
   readonly retainMs: number
-  /** Last record of the lane that was copied to the archive; undefined without an archive. */
+  /** The last record of the lane that was copied to the archive. Undefined without an archive. */
   copied?(lane: string): number
   own(): AuditWriter | undefined
-  /** Releases the disk reserve if the error is a full disk. */
+  /** Releases the disk reserve if the error is a full disk, and returns whether it did. */
   releaseReserve(writer: AuditWriter, error: unknown): boolean
 }
 
@@ -36,7 +36,7 @@ async function applyToOwnLane(own: AuditWriter, nowMs: number, options: Retentio
   try {
     await remove(own, nowMs, options)
   } catch (error) {
-    // Removing segments frees space, so it may use the reserve.
+    // Removing segments frees space, so it may use the disk reserve.
     if (!options.releaseReserve(own, error)) throw error
     await remove(own, nowMs, options)
   }
@@ -69,7 +69,8 @@ async function remove(writer: AuditWriter, nowMs: number, options: RetentionOpti
   }
   const [oldest] = segments
   if (oldest === undefined) return
-  // On disk before anything is removed: `verify` treats segments that are missing without such a record as tampering.
+  // Write this record to disk before removing anything: `verify` treats segments that are missing without such a record
+  // as tampering.
   const removed = { from: firstSeqOf(oldest), to: firstSeqOf(next) - 1 }
   await writer.commit.wait(writer.chain.appendControl({ operation: 'retention', removed }))
   for (const file of segments) files.unlinkSync(join(folder, lane, file))
@@ -77,11 +78,11 @@ async function remove(writer: AuditWriter, nowMs: number, options: RetentionOpti
 }
 
 /**
- * Never removes the last segment. Segments that are not copied yet are kept for up to twice the retention time; after
- * that they are removed, because a full disk would stop all recording.
+ * Finds the segments to remove. Never removes the last segment. Segments that are not copied yet are kept for up to
+ * twice the retention time; after that they are removed, because a full disk would stop all recording.
  *
- * `held` counts the old segments that are kept because they are not copied yet, `uncopied` those that are removed
- * uncopied; `next` is the first one that stays.
+ * `held` is the number of old segments that are kept because they are not copied yet, and `uncopied` the number of
+ * those that are removed although they are not copied. `next` is the first segment that stays.
  */
 function expiredSegments(lane: string, nowMs: number, { folder, retainMs, copied }: RetentionOptions) {
   const files = listSegments(folder, lane)
@@ -100,7 +101,8 @@ function countOlder(folder: string, files: readonly string[], nowMs: number, age
     const next = files[index + 1]
     if (next === undefined) return true
     const { last } = readSegmentTail(join(folder, file))
-    // A time in the future comes from a wrong clock; use the next segment's first record as the upper bound.
+    // If the last record has a time in the future, the clock was wrong. Use the first record of the next segment
+    // instead.
     const newest = isPast(last) ? last : readFirstRecord(join(folder, next))
     return !newest || Date.parse(newest.time) >= nowMs - ageMs
   })

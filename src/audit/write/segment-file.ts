@@ -20,11 +20,11 @@ export interface Segment {
   readonly fd: number
   readonly openedMs: number
   bytes: number
-  /** A partial line could not be cut off, so the file may be longer than `bytes`. */
+  /** Whether a partial line could not be cut off, so that the file may be longer than `bytes`. */
   spoiled: boolean
-  /** The folder entry may not be synced yet. */
+  /** Whether the folder entry of the file may not be synced yet. */
   fresh: boolean
-  /** No more records follow; it is closed after the next sync. */
+  /** Whether no more records follow. The file is closed after the next sync. */
   done: boolean
 }
 
@@ -35,12 +35,12 @@ export function openSegment(
   { file, openedMs, bytes }: Pick<Segment, 'file' | 'openedMs'> & { readonly bytes?: number },
 ): Segment {
   const path = join(folder, file)
-  // Exclusive creation: two writers never share a new file.
+  // Create the file exclusively, so that two writers never share it.
   const fd = files.openSync(path, bytes === undefined ? 'ax' : 'a', 0o600)
   return { file, path, fd, openedMs, bytes: bytes ?? 0, spoiled: false, fresh: bytes === undefined, done: false }
 }
 
-/** Appends a whole line or nothing; a partial write is truncated. */
+/** Appends a whole line or nothing: after a partial write, the file is truncated. */
 export function appendLine(files: FileSystem, segment: Segment, line: string): void {
   const bytes = Buffer.from(line)
   try {
@@ -60,26 +60,29 @@ export interface GroupCommitOptions {
   readonly files: FileSystem
   readonly from: number
   position(): ChainEnd
-  /** Called before the waiting callers are resolved. */
+  /** Called after a successful sync, before the promises of the waiting callers are resolved. */
   synced(position: ChainEnd): void
-  /** A sync failed: this many records may not be on disk, and the sync must not be retried. */
+  /** Called if a sync failed. This many records may not be on disk, and the sync must not be retried. */
   failed(error: unknown, records: number): void
 }
 
 export type GroupCommit = ReturnType<typeof createGroupCommit>
 
-/** Group commit: one sync at a time. Records that arrive during a sync share the next one, which spreads its cost. */
+/**
+ * Group commit: runs one sync at a time. Records that arrive during a sync share the next one, which spreads its cost.
+ */
 export function createGroupCommit({ files, from, position, synced, failed }: GroupCommitOptions) {
   let waiters: (PromiseWithResolvers<void> & { readonly seq: number })[] = []
   let segments: Segment[] = []
 
   const run = async () => {
     commit.busy = true
-    // Records of the same event-loop turn share this sync.
+    // Wait, so that all records of the same event-loop turn share this sync.
     await new Promise<void>((resolve) => setImmediate(resolve))
     const covered = position()
     const targets = segments
-    // A segment retired during the sync may have received records meanwhile, so it is synced again.
+    // Only segments that are already done are finished by this sync. One that is retired during the sync may have
+    // received records in the meantime, so it is synced again.
     const finished = targets.filter(({ done }) => done)
     try {
       await Promise.all(targets.map((segment) => sync(files, segment)))
@@ -90,7 +93,7 @@ export function createGroupCommit({ files, from, position, synced, failed }: Gro
       waiters = waiters.filter(({ seq }) => seq > covered.seq)
       for (const waiter of free) waiter.resolve()
     } catch (error) {
-      // Never sync these files again: after a failed fsync the next one may succeed although data was lost.
+      // Never sync these files again: after a failed fsync, the next one may succeed although data was lost.
       failed(error, position().seq - commit.settled)
       commit.settled = position().seq
       forget(segments)
@@ -108,15 +111,15 @@ export function createGroupCommit({ files, from, position, synced, failed }: Gro
       try {
         files.closeSync(fd)
       } catch {
-        // The files are synced or given up, so a failed close loses nothing.
+        // The files are already synced or given up, so a failed close loses nothing.
       }
     }
   }
 
   const commit = {
-    /** Records up to this number are on disk or given up. */
+    /** Records up to this number are on disk, or were given up. */
     settled: from,
-    /** A sync is running: the files must stay open. */
+    /** Whether a sync is running. If so, the files must stay open. */
     busy: false,
     get waiting() {
       return waiters.length
@@ -137,12 +140,12 @@ export function createGroupCommit({ files, from, position, synced, failed }: Gro
   return commit
 }
 
-/** Another process changed or removed a file that only this process writes to. */
+/** Thrown if another process changed or removed a file that only this process writes to. */
 export class FileModifiedError extends Error {}
 
 async function sync(files: FileSystem, segment: Segment): Promise<void> {
   await files.fdatasync(segment.fd)
-  // The lane's folder and the log folder may be new, too.
+  // Sync the folder of the segment and the two above it, because the lane's folder and the log folder may be new too.
   for (let path = dirname(segment.path), up = 0; segment.fresh && up < 3; path = dirname(path), up++) {
     await files.syncFolder(path)
   }
@@ -158,14 +161,14 @@ async function sync(files: FileSystem, segment: Segment): Promise<void> {
 export interface FileSystem {
   openSync(path: string, flags: string, mode?: number): number
   closeSync(fd: number): void
-  /** May write fewer bytes than given. */
+  /** Writes bytes and returns their number, which may be lower than `length`. */
   writeSync(fd: number, bytes: Buffer, offset: number, length: number, position: number | null): number
   ftruncateSync(fd: number, bytes: number): void
   fdatasync(fd: number): Promise<void>
   fsyncSync(fd: number): void
-  /** A new file survives a crash only after its folder is synced. */
+  /** Syncs a folder. A new file survives a crash only after its folder is synced. */
   syncFolder(path: string): Promise<void>
-  /** Undefined once the file is unlinked: whatever is written to it is lost. */
+  /** The length of a file. Undefined once the file is unlinked, because everything written to it is then lost. */
   length(fd: number): number | undefined
   unlinkSync(path: string): void
   mkdirSync(path: string): void
@@ -195,7 +198,7 @@ export const nodeFileSystem: FileSystem = {
 export function writeFully(files: FileSystem, fd: number, bytes: Buffer, position: number | null = null): void {
   for (let done = 0; done < bytes.length; ) {
     const written = files.writeSync(fd, bytes, done, bytes.length - done, position === null ? null : position + done)
-    // Avoid an endless loop if the disk accepts nothing and reports no error.
+    // Avoid an endless loop in case the disk accepts nothing and reports no error.
     if (written === 0) throw Object.assign(new Error('nothing was written'), { code: 'EIO' })
     done += written
   }

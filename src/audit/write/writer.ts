@@ -20,17 +20,17 @@ export interface WriterOptions {
   readonly segmentBytes: number
   readonly segmentMs: number
   readonly reserveBytes: number
-  /** Folder of the high-water marks, outside the log. */
+  /** The folder of the high-water marks, outside the log. */
   readonly marks?: string | undefined
   lost(records: number): void
   synced?(): void
-  /** A sync failed; see `GroupCommitOptions`. The segment is already abandoned. */
+  /** Called if a sync failed; see `GroupCommitOptions`. By then, the segment is already abandoned. */
   failed(error: unknown, records: number): void
 }
 
 export type AuditWriter = ReturnType<typeof openWriter>
 
-/** Opens a locked lane; closing the writer releases the lock. */
+/** Opens the writer of a locked lane. Closing the writer releases the lock. */
 export function openWriter(lock: LaneLock, options: WriterOptions) {
   const { folder, signer, files, log } = options
   const name = lock.lane
@@ -56,7 +56,7 @@ export function openWriter(lock: LaneLock, options: WriterOptions) {
         mark?.write({ lane: name, ...position })
         headFails = false
       } catch (error) {
-        // The records are safe. Only truncation could go undetected until the next successful write of the head.
+        // The records are safe. Until the head can be written again, only a truncation of the log could go undetected.
         if (!headFails) log.warn({ lane: name, error: String(error) }, 'cannot write the head of the audit log')
         headFails = true
       }
@@ -76,12 +76,12 @@ export function openWriter(lock: LaneLock, options: WriterOptions) {
     commit,
     reserve,
     found: resumption,
-    /** Resolves when all appended records are on disk; rejects or throws if that fails. */
+    /** Resolves when all appended records are on disk. Rejects or throws if that fails. */
     flush: (): Promise<void> => {
       chain.write()
       return commit.wait(chain.seq)
     },
-    /** Releases the lane. No commit may be pending. */
+    /** Releases the lane. No commit may be pending at that time. */
     close: (): void => resources.dispose(),
   }
 }
@@ -89,16 +89,16 @@ export function openWriter(lock: LaneLock, options: WriterOptions) {
 const pieceBytes = 64 * 1024
 
 /**
- * Disk space reserved for the ends of running writes: a file of zeros that is truncated when the disk is full. Unlike
- * checking the free space, this also works with quotas, and no other program can take the space first.
+ * Disk space that is reserved for the ends of running writes: a file of zeros that is truncated when the disk is full.
+ * Unlike checking the free space, this also works with quotas, and no other program can take the space first.
  */
 function openReserve(path: string, bytes: number, files: FileSystem) {
   const fd = files.openSync(path, 'a', 0o600)
   const empty = () => files.ftruncateSync(fd, 0)
   const reserve = {
-    /** While false, only `must` records are written. */
+    /** Whether the space is reserved. While it is not, only `must` records are written. */
     held: files.length(fd) === bytes,
-    /** Frees the space; false if none was held. */
+    /** Frees the space. Returns false if none was reserved. */
     release: (): boolean => {
       if (!reserve.held) return false
       reserve.held = false
@@ -117,7 +117,7 @@ function openReserve(path: string, bytes: number, files: FileSystem) {
         try {
           empty()
         } catch {
-          // The next attempt empties the file.
+          // Ignore the failure: the next attempt empties the file.
         }
       }
       return reserve.held
@@ -137,7 +137,7 @@ const busy = 5
 
 /**
  * Locks the first free lane. The lock is an open transaction on the empty database `lock`, which the operating system
- * releases however the process ends. No other code may open that file: closing it would release the lock.
+ * releases however the process ends. No other code may open that file, because closing it would release the lock.
  */
 export function lockFreeLane(folder: string): LaneLock {
   for (let number = 1; number <= maxLanes; number++) {
@@ -147,7 +147,7 @@ export function lockFreeLane(folder: string): LaneLock {
   throw new Error(`all ${maxLanes} lanes of ${folder} are in use; stop some of the processes that write there`)
 }
 
-/** Undefined if another process holds the lane. */
+/** Locks a lane. Undefined if another process holds it. */
 export function tryLockLane(folder: string, lane: string): LaneLock | undefined {
   mkdirSync(join(folder, lane), { recursive: true, mode: 0o700 })
   const database = new DatabaseSync(join(folder, lane, 'lock'), { timeout: 0 })

@@ -3,7 +3,7 @@ import { definitionText } from './definition-snapshot.ts'
 
 type Copy = Readonly<Record<string, unknown>> | undefined
 
-/** The fields that differ; `definition` if a copy is missing or no field differs. */
+/** The names of the fields that differ; `definition` if a copy is missing or no field differs. */
 export function changedFields(before: Copy, after: Copy): string[] {
   if (!before || !after) return ['definition']
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])]
@@ -11,7 +11,7 @@ export function changedFields(before: Copy, after: Copy): string[] {
   return changed.length > 0 ? changed : ['definition']
 }
 
-/** A short summary per field: only the part that differs, with invisible characters escaped. */
+/** A summary of the changed fields: for each, only the part that differs, with invisible characters escaped. */
 export function summarizeChanges(before: Copy, after: Copy): string {
   if (!before || !after) return ''
   const parts = changedFields(before, after).map((field) => {
@@ -28,7 +28,9 @@ const context = 16
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : definitionText(value)
 
-/** Removes the common prefix and suffix of two texts, except for a few characters of context. */
+/**
+ * The parts in which two texts differ: removes the common prefix and suffix, except for a few characters of context.
+ */
 function differing(a: string, b: string): [string, string] {
   let start = 0
   while (start < a.length && start < b.length && a[start] === b[start]) start++
@@ -45,7 +47,7 @@ function differing(a: string, b: string): [string, string] {
   return [part(a), part(b)]
 }
 
-/** A definition as readable lines: texts unchanged, the rest as JSON, invisible characters escaped. */
+/** A definition as readable lines: texts unchanged, all other values as JSON. Invisible characters are escaped. */
 export function linesOf(definition: Copy): string[] {
   if (!definition) return ['(no copy was kept)']
   return Object.keys(definition)
@@ -83,7 +85,7 @@ function middle(old: readonly string[], fresh: readonly string[]): DiffLine[] {
   if (old.length * fresh.length > maxCells) {
     return [...old.map((line): DiffLine => ['-', line]), ...fresh.map((line): DiffLine => ['+', line])]
   }
-  // Length of the longest common subsequence of the remaining lines, for every pair of positions.
+  // For every pair of positions, the length of the longest common subsequence of the remaining lines.
   const width = fresh.length + 1
   const common = new Uint32Array((old.length + 1) * width)
   for (let row = old.length - 1; row >= 0; row--) {

@@ -35,12 +35,18 @@ export const snapshotOf = ({ hash, part }: PinnedDefinition, at: number): Defini
 
 export const isScanned = ({ scanner }: ScanVerdict): boolean => scanner === scannerVersion
 
-/** Longer fields are stored as a hash, so that a pin does not grow with a server's texts. */
+/**
+ * Max characters of a field in a pin. Longer fields are stored as a hash, so that a pin does not grow with a server's
+ * texts.
+ */
 const maxField = 8_192
 const maxInAll = 16_384
 const maxFields = 64
 
-/** A bounded copy for people to compare with a later one. A hash replaces a long field, so a change still shows. */
+/**
+ * A copy of limited size, for people to compare with a later one. A long field is replaced by its hash, so that a
+ * change of the field is still detected.
+ */
 function truncatedCopy(definition: Definition): Definition {
   const copy: Record<string, unknown> = {}
   let room = maxInAll
@@ -65,9 +71,9 @@ const stub = (text: string): string => {
 }
 
 /**
- * The part of a definition that is pinned: all except `_meta`, which models do not read. Servers put volatile values
- * there (times, counters, whether a gateway behind us is stale), which would cause constant false alarms. Of `_meta`,
- * only the app page is pinned, because a host opens it.
+ * The part of a definition that is pinned: everything except `_meta`, which models do not read. Servers put volatile
+ * values there (times, counters, whether a gateway behind us is stale), which would cause constant false alarms. Of
+ * `_meta`, only the app page is pinned, because a host opens it.
  */
 export function pinnedPart(definition: Definition): Definition {
   if (definition._meta === undefined) return definition
@@ -76,8 +82,8 @@ export function pinnedPart(definition: Definition): Definition {
   return page === undefined ? rest : { ...rest, _meta: { ui: { resourceUri: page } } }
 }
 
-/** Works at any depth; a missing field counts as null. */
+/** The canonical JSON of a definition or a part of it, at any depth. A missing field counts as null. */
 export const definitionText = (part: unknown): string => canonical(part ?? null, { depth: Number.POSITIVE_INFINITY })
 
-/** Independent of the order of members. */
+/** The hash of a definition. It does not depend on the order of members. */
 export const hashOf = (part: Definition): string => createHash('sha256').update(definitionText(part)).digest('hex')

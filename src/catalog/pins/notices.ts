@@ -5,13 +5,13 @@ import { summarizeChanges } from './definition-diff.ts'
 import type { DefinitionSnapshot, Pin } from './pin-record.ts'
 import { labelOf, latestApproval, type PinsMode } from './pin-state.ts'
 
-/** A server whose definitions change constantly must not fill the log. */
+/** Max logged changes per definition, so that a server whose definitions change constantly does not fill the log. */
 const maxChanges = 5
 const maxRemembered = 50_000
 
 export type Notices = ReturnType<typeof createNotices>
 
-/** Logs what happens to definitions, each event once per run. */
+/** Logs changes and findings in definitions, each event once per run. */
 export function createNotices(log: Log, mode: PinsMode) {
   const logged = new Set<string>()
   const counts = new Map<string, number>()

@@ -19,7 +19,7 @@ export interface ServerNote {
   readonly lostAt?: number
 }
 
-/** The pins on disk, for commands that work without a running gateway. */
+/** Reads the pins from disk, for commands that work without a running gateway. */
 export async function readPins({ folder, mode, now, log }: { folder: string; mode: PinsMode; now: number; log: Log }) {
   const files = openPinFiles(pinsFolder(folder), log)
   const { records } = await files.load()
@@ -35,7 +35,7 @@ export async function readPins({ folder, mode, now, log }: { folder: string; mod
       }
       return undefined
     },
-    /** A running gateway applies it within a second. */
+    /** Approves definitions on disk. A running gateway applies the approval within a second. */
     async approve(selection: Selection): Promise<readonly Approved[]> {
       const all: Approved[] = []
       for (const { server } of ordered) {

@@ -11,7 +11,9 @@ import type { ServerPinStore } from './pin-store.ts'
 
 export interface Pinned {
   readonly usable: boolean
-  /** Absent for definitions that are not pinned: resources, our own tools, everything while pins are off. */
+  /**
+   * Absent for definitions that are not pinned: those of resources and of our own tools, and all while pins are off.
+   */
   readonly state?: PinState
   readonly denial?: Denial
 }
@@ -30,10 +32,10 @@ export interface PinEvaluatorOptions {
   readonly clock: Clock
 }
 
-/** A server that invents names must not fill the disk, nor displace the pins of its other names. */
+/** Max pins per server. A server that invents names must not fill the disk or displace the pins of its other names. */
 const maxPins = 10_000
 
-/** Compares a definition with its pin, and records what was seen. */
+/** Creates the function that compares a definition with its pin and records that the definition was seen. */
 export function createPinEvaluator(
   options: PinEvaluatorOptions,
 ): (store: ServerPinStore, subject: PinSubject, look: PinnedDefinition) => Pinned {
@@ -123,13 +125,13 @@ const listed = (words: readonly string[]): string => {
   return `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
 }
 
-/** How long scanning new definitions may delay a listing, and the slice per event loop turn after that. */
+/** Max time that scanning new definitions may delay a listing, and the time per event loop turn for the rest. */
 const nowMs = 100
 const sliceMs = 10
 
 export type ScanQueue = ReturnType<typeof createScanQueue>
 
-/** Runs small jobs immediately within a time budget, and the rest between other work. */
+/** Runs small jobs immediately while a time budget lasts, and the remaining jobs later, between other work. */
 export function createScanQueue() {
   const waiting: (() => void)[] = []
   let spent = 0
@@ -172,7 +174,7 @@ export function createScanQueue() {
   }
 }
 
-/** Findings in definitions that are not pinned; empty until the scanner has run. */
+/** The scanner's findings in definitions that are not pinned. Empty until the scanner has run. */
 export function createUnpinnedFlags({
   queue,
   notices,

@@ -8,10 +8,10 @@ import { writeAtomic } from '../../lib/atomic-write.ts'
 import { lockFile } from '../../lib/file-lock.ts'
 import { parseRecord, recordText, type ServerPins } from './pin-record.ts'
 
-/** A larger file cannot be ours; do not read it into memory. */
+/** Max bytes of a pin file. Toolway never writes a larger one, so do not read it into memory. */
 const largestFile = 64 * 1_048_576
 
-/** Other processes may queue for the same lock. */
+/** Max time to wait for the lock of a file, for which other processes may queue. */
 const lockWaitMs = 12_000
 
 export type PinFiles = ReturnType<typeof openPinFiles>
@@ -20,9 +20,9 @@ export const pinsFolder = (folder: string): string => join(folder, 'pins')
 
 const setAside = '.damaged'
 
-/** The pin files, one per server, shared by several processes. */
+/** Access to the pin files. There is one per server, and several processes share them. */
 export function openPinFiles(folder: string, log: Log) {
-  /** Undefined if the file does not exist, 'unreadable' if it is damaged or from a newer Toolway. */
+  /** Reads one file: undefined if it does not exist, 'unreadable' if it is damaged or written by a newer Toolway. */
   const read = async (name: string): Promise<ServerPins | 'unreadable' | undefined> => {
     const path = join(folder, name)
     try {
@@ -65,7 +65,7 @@ export function openPinFiles(folder: string, log: Log) {
       }
       return { records, unreadable }
     },
-    /** Changes a server's record under a lock; writes nothing if `change` returns its argument. */
+    /** Changes a server's record under a lock. Writes nothing if `change` returns its argument. */
     async update(server: string, change: (current: ServerPins | undefined) => ServerPins): Promise<ServerPins> {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const name = fileName(server)
@@ -78,7 +78,7 @@ export function openPinFiles(folder: string, log: Log) {
       if (next !== current) await writeAtomic(join(folder, name), recordText(next))
       return next
     },
-    /** mtime, size and inode of each file, to detect writes. */
+    /** The mtime, size and inode of each file, to detect writes of other processes. */
     async signatures(): Promise<ReadonlyMap<string, string>> {
       const found = new Map<string, string>()
       for (const name of await list(folder)) {
@@ -95,16 +95,19 @@ const isThere = async (path: string): Promise<boolean> => (await stat(path).catc
 const list = async (folder: string): Promise<string[]> =>
   (await readdir(folder).catch(() => [])).filter((name) => /^[^.].*\.json(?:\.damaged)?$/.test(name))
 
-/** Readable, and unique per server on any file system. */
+/** The file name for a server: readable, and unique on any file system. */
 export function fileName(server: string): string {
   const hash = createHash('sha256').update(JSON.stringify(server)).digest('hex').slice(0, 16)
   return `${server.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 40)}-${hash}.json`
 }
 
-/** Polls the folder's mtime, which each write changes by a rename: not every file system supports watching. */
+/**
+ * How often to poll the folder's mtime, because not every file system supports watching. Each write changes the mtime,
+ * because it ends with a rename.
+ */
 const everyMs = 500
 
-/** Calls `touched` when the folder may have changed; the folder need not exist yet. */
+/** Calls `touched` when the folder may have changed. The folder need not exist yet. */
 export function watchFolder(folder: string, clock: Clock, touched: () => void): Disposable {
   let watcher: FSWatcher | undefined
   let timer: Disposable | undefined

@@ -3,7 +3,10 @@ import { basename } from 'node:path'
 import * as z from 'zod'
 import type { ServerConfig } from '../../config/schema.ts'
 
-/** Increment when the file format changes, so that an older Toolway neither misreads nor overwrites newer files. */
+/**
+ * The version of the file format. Increment it when the format changes, so that an older Toolway neither misreads nor
+ * overwrites newer files.
+ */
 const recordVersion = 1
 
 export const pinKinds = ['tool', 'prompt', 'instructions'] as const
@@ -14,11 +17,11 @@ const hash = z.string().regex(/^[0-9a-f]{64}$/)
 
 const sight = z.object({
   hash,
-  /** When it was first seen, or approved. */
+  /** When the definition was first seen or, in an approval, approved. */
   at: time,
-  /** A truncated copy, for people to compare. */
+  /** A truncated copy of the definition, for people to compare. */
   definition: z.record(z.string(), z.unknown()).optional(),
-  /** Findings of the scanner, whether one has high severity, and the version of the scanner. */
+  /** The scanner's findings, whether any has high severity, and the version of the scanner. */
   flags: z.array(z.string()),
   high: z.boolean(),
   scanner: z.number(),
@@ -38,11 +41,14 @@ const origin = z.object({ hash: z.string(), text: z.string(), at: time })
 const recordSchema = z.object({
   version: z.literal(recordVersion),
   server: z.string(),
-  /** Newest last. */
+  /** The origins of the server, the newest last. */
   origins: z.array(origin),
   /** When an operator last approved everything of this server. */
   acknowledged: time,
-  /** When the pins were lost; first sight then needs an operator's acknowledgement to count again. 0 if never. */
+  /**
+   * When the pins were lost; 0 if never. From then on, new definitions are not trusted at first sight until an operator
+   * acknowledges the loss.
+   */
   distrusted: time,
   pins: z.array(pin),
 })
@@ -80,7 +86,7 @@ export const emptyRecord = (server: string, distrusted = 0): ServerPins => ({
 export const trustsFirstSight = ({ distrusted, acknowledged }: ServerPins): boolean =>
   distrusted === 0 || acknowledged >= distrusted
 
-/** Undefined if invalid. */
+/** Parses the text of a pin file. Undefined if it is invalid, 'newer' if a newer Toolway wrote it. */
 export function parseRecord(text: string): ServerPins | 'newer' | undefined {
   let value: unknown
   try {
@@ -90,14 +96,14 @@ export function parseRecord(text: string): ServerPins | 'newer' | undefined {
   }
   const version = (value as { version?: unknown } | null)?.version
   if (typeof version === 'number' && version > recordVersion) return 'newer'
-  // Compiling the schema takes longer than reading the few files of a start without compiling.
+  // Do not compile the schema (`jitless`): that takes longer than parsing the few files that are read at startup.
   const { success, data } = recordSchema.safeParse(value, { jitless: true })
   if (!success) return undefined
   const pins = new Map(data.pins.map((item): [string, Pin] => [keyOf(item.kind, item.name), item]))
   return { ...data, pins }
 }
 
-/** Larger records are stored without copies of definitions. */
+/** Max characters of a record. A larger one is stored without copies of definitions. */
 const largest = 16 * 1_048_576
 
 export function recordText(record: ServerPins): string {
@@ -109,13 +115,16 @@ export function recordText(record: ServerPins): string {
   return write(pins.map((item) => ({ ...item, approved: item.approved.map(bare), pending: item.pending.map(bare) })))
 }
 
-/** The origin of a server: a hash to compare, and a text for people without secrets. */
+/** Where a server comes from: a hash for comparison, and a text for people that contains no secrets. */
 export type ServerOrigin = Omit<RecordedOrigin, 'at'>
 
 /** Programs whose first argument names the package or script that they run. */
 const runners = new Set('npx bunx uvx pipx node deno bun python python3 docker podman uv'.split(' '))
 
-/** Arguments and URLs may contain secrets, so keep only a hash and the most significant word. */
+/**
+ * The origin of a configured server. Arguments and URLs may contain secrets, so it keeps only a hash and the most
+ * significant word.
+ */
 export function originOf(config: ServerConfig): ServerOrigin {
   if (config.transport === 'stdio') {
     const { command, args } = config
@@ -127,20 +136,29 @@ export function originOf(config: ServerConfig): ServerOrigin {
   }
   const address = URL.canParse(config.url) ? new URL(config.url) : undefined
   const text = address ? address.origin + address.pathname : config.transport
-  // Excludes the query, where keys are rotated.
+  // Exclude the query, because it may contain a key, and keys are rotated.
   return { hash: digest([config.transport, text]), text }
 }
 
 const digest = (words: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(words)).digest('hex').slice(0, 16)
 
-/** Approvals kept per name: variants for other clients, and versions to go back to. */
+/**
+ * Max operator approvals kept per name: variants of the definition for other clients, and older versions that may
+ * return.
+ */
 const maxApproved = 8
-/** Definitions that await approval; a server that changes constantly displaces its own older changes. */
+/**
+ * Max definitions per name that await approval. The newest ones are kept, so a server that changes constantly only
+ * displaces its own older changes.
+ */
 const maxPending = 4
 const maxOrigins = 4
 
-/** Merges the records of two processes, in any order, without losing an approval. Keeps one first sight. */
+/**
+ * Merges the records of two processes, in any order, without losing an operator's approval. Keeps only one first sight
+ * per name.
+ */
 export function mergeRecords(a: ServerPins, b: ServerPins): ServerPins {
   const pins = new Map(a.pins)
   for (const [key, pin] of b.pins) {
@@ -171,7 +189,10 @@ export function mergePins(a: Pin, b: Pin): Pin {
   }
 }
 
-/** Keeps the earliest first sight; a later one from another process counts as a change. */
+/**
+ * Merges approvals. Of those by first sight, it keeps the earliest; a later one, from another process, counts as a
+ * change that awaits approval.
+ */
 function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demoted: DefinitionSnapshot[] } {
   const approvals = unique(all, stronger)
   const byOperator = approvals.filter(({ by }) => by === 'operator').sort(byTime)
@@ -186,7 +207,10 @@ type Dated = Pin['seen']
 
 const byTime = (a: Dated, b: Dated): number => a.at - b.at || (a.hash < b.hash ? -1 : a.hash > b.hash ? 1 : 0)
 
-/** One item per hash; `choose` picks among duplicates, independently of their order. */
+/**
+ * Removes duplicates, so that there is one item per hash. `choose` picks among duplicates, and must not depend on their
+ * order.
+ */
 function unique<T extends Dated>(all: readonly T[], choose: (a: T, b: T) => T): T[] {
   const found = new Map<string, T>()
   for (const item of all) {
@@ -196,20 +220,25 @@ function unique<T extends Dated>(all: readonly T[], choose: (a: T, b: T) => T): 
   return [...found.values()]
 }
 
-/** Uses the earlier time, as for first sights: demoted ones are among these, and the merge order must not matter. */
+/**
+ * Of two snapshots with the same hash, the fuller one with the earlier time. Demoted first sights are compared here
+ * too, and the result must not depend on the order of the merge.
+ */
 const earlier = (a: DefinitionSnapshot, b: DefinitionSnapshot): DefinitionSnapshot => ({
   ...fuller(a, b),
   at: Math.min(a.at, b.at),
 })
 
-/** An operator's approval outranks a first sight; of two equal ones, the earlier counts. */
+/**
+ * Of two approvals with the same hash, the operator's outranks a first sight; of two equal ones, the earlier counts.
+ */
 function stronger(a: Approval, b: Approval): Approval {
   if (a.by === b.by) return { ...fuller(a, b), at: Math.min(a.at, b.at) }
   const { by, at } = a.by === 'operator' ? a : b
   return { ...fuller(a, b), by, at }
 }
 
-/** Two snapshots of one definition differ in the scanner version and in whether they hold a copy. */
+/** Of two snapshots of one definition, the one by the newer scanner version, or else the one that holds a copy. */
 function fuller<T extends DefinitionSnapshot>(a: T, b: T): T {
   if (a.scanner !== b.scanner) return a.scanner > b.scanner ? a : b
   return a.definition === undefined && b.definition !== undefined ? b : a

@@ -11,19 +11,22 @@ import {
 
 export type PinsMode = 'off' | 'warn' | 'quarantine'
 
-/** `unapproved`: seen while its server was distrusted, so first sight did not count as approval. */
+/**
+ * The condition of a pinned definition. `unapproved`: it was first seen while its server was distrusted, so first sight
+ * did not count as approval.
+ */
 export type PinCondition = 'pinned' | 'changed' | 'changed back' | 'unapproved'
 
 export interface PinState {
   readonly server: string
   readonly kind: PinKind
   readonly name: string
-  /** How an operator names it: `server.tool`, `prompt:server.name` or `instructions:server`. */
+  /** The name that operators use: `server.tool`, `prompt:server.name` or `instructions:server`. */
   readonly label: string
   readonly condition: PinCondition
   /** Whether quarantine blocks the definition that was seen last. */
   readonly quarantined: boolean
-  /** Of the definition that was seen last. */
+  /** The hash of the definition that was seen last. */
   readonly hash: string
   readonly seenAt: number
   readonly approvedAt?: number
@@ -31,7 +34,7 @@ export interface PinState {
   readonly changed: readonly string[]
   /** The scanner's findings in the definition that was seen last. */
   readonly flags: readonly string[]
-  /** Hashes that await approval, the latest last. */
+  /** Hashes of the definitions that await approval, the latest last. */
   readonly pending: readonly string[]
 }
 
@@ -45,7 +48,10 @@ export const latestApproval = (pin: Pin): Approval | undefined => pin.approved.t
 export const approvalOf = (pin: Pin, hash: string): Approval | undefined =>
   pin.approved.find((approval) => approval.hash === hash)
 
-/** Whether quarantine permits a definition. With a high-severity finding, only an operator can release it. */
+/**
+ * Whether a definition with this approval may be used in quarantine mode. If the scanner found something of high
+ * severity, only an operator can release it.
+ */
 export const isReleased = (approval: Approval | undefined, high = approval?.high): boolean =>
   approval !== undefined && (approval.by === 'operator' || high !== true)
 
@@ -83,11 +89,11 @@ export const statesOf = (record: ServerPins, mode: PinsMode): PinState[] =>
     .map((pin) => stateOf(record.server, pin, mode))
     .sort((a, b) => (a.label < b.label ? -1 : a.label > b.label ? 1 : 0))
 
-/** The definitions to approve: one by its label, all of a server, or all. */
+/** The definitions to approve: one by its label, all of a server, or all of all servers. */
 export interface Selection {
   readonly label?: string
   readonly server?: string
-  /** Default: the definition seen last. */
+  /** The hash of the definition to approve. Default: the definition seen last. */
   readonly hash?: string
 }
 
@@ -99,7 +105,10 @@ export interface Approved {
 const isSelected = ({ label, server }: Selection, of: string, { kind, name }: Pin): boolean =>
   (label === undefined || labelOf(of, kind, name) === label) && (server === undefined || server === of)
 
-/** Approves the definition seen last of each selected pin; without a label, also the origin and the loss of pins. */
+/**
+ * Approves the definition seen last of each selected pin. Without a label, it also acknowledges a changed origin and
+ * the loss of pins.
+ */
 export function approveIn(
   record: ServerPins,
   selection: Selection,
@@ -112,7 +121,7 @@ export function approveIn(
     if (!isSelected(selection, record.server, pin)) continue
     const target = selection.hash ?? meant(pin, selection)
     const known = approvalOf(pin, target)
-    // Definitions trusted at first sight need approval only if the scanner found something.
+    // A definition that was trusted at first sight needs approval only if the scanner found something of high severity.
     const sight = known ? (isReleased(known) ? undefined : known) : pin.pending.find(({ hash }) => hash === target)
     if (!sight) continue
     const approval = { ...sight, at, by: 'operator' as const }
@@ -125,14 +134,15 @@ export function approveIn(
 }
 
 /**
- * The definition seen last. If that is already released, a label selects the pending definition, such as a variant for
- * other clients. Approving everything does not: that would approve a change that was reverted.
+ * The hash of the definition to approve: the one seen last. If that one is already released, a label selects the
+ * pending definition, such as a variant for other clients. Approving everything does not select pending definitions:
+ * that would approve a change that was reverted.
  */
 function meant({ seen, pending, approved }: Pin, { label }: Selection): string {
   const fine = isReleased(approved.find(({ hash }) => hash === seen.hash))
   return (fine && label !== undefined ? pending.at(-1)?.hash : undefined) ?? seen.hash
 }
 
-/** Whether the server itself needs an operator: its origin changed, or its pins were lost. */
+/** Whether an operator must check the server as a whole: its origin changed, or its pins were lost. */
 export const isUnacknowledged = ({ acknowledged, distrusted, origins }: ServerPins): boolean =>
   distrusted > acknowledged || (origins.length > 1 && (origins.at(-1)?.at ?? 0) > acknowledged)

@@ -12,11 +12,11 @@ import {
   type ServerPins,
 } from './pin-record.ts'
 
-/** How long to collect changes before a write: 20× the duration of the last write, within these bounds. */
+/** Bounds for the time to collect changes before a write, which is 20 times the duration of the last write. */
 const gatherMs = 200
 const maxGatherMs = 5_000
 const restPerWrite = 20
-/** Retry delay after a failed write: the disk may be full for a while. */
+/** The delay before retrying a failed write. The disk may be full for a while. */
 const againMs = 10_000
 
 export type ServerPinStore = ReturnType<typeof createServerPinStore>
@@ -28,7 +28,9 @@ interface PinStoreOptions {
   readonly log: Log
 }
 
-/** One server's pins in memory, written to disk with a delay. `lost`: the file existed but could not be read. */
+/**
+ * One server's pins in memory, written to disk with a delay. `lost` means that the file existed but could not be read.
+ */
 function createServerPinStore(server: string, found: ServerPins | undefined, lost: boolean, options: PinStoreOptions) {
   const { files, clock, log } = options
   let record = found ?? emptyRecord(server, lost ? clock.now() : 0)
@@ -92,7 +94,10 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
     get size() {
       return pins.size
     },
-    /** Incremented by everything except `put`: an approval, a new origin, pins of another process. */
+    /**
+     * Incremented by everything that can change decisions, except `put`: an approval, a new origin, or pins from
+     * another process.
+     */
     get generation() {
       return generation
     },
@@ -105,7 +110,7 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
       pins.set(key, known ? mergePins(known, pin) : pin)
       soon()
     },
-    /** Replaces the record, for an operator's decision or a change of the whole server. */
+    /** Replaces the whole record, after an operator's decision or a change that concerns the whole server. */
     replace(next: ServerPins): void {
       record = next
       pins = new Map(next.pins)
@@ -121,14 +126,14 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
   }
 }
 
-/** Returns `disk` if the merge adds nothing, which skips the write. */
+/** The record to write. It is `disk` itself if the merge adds nothing, which skips the write. */
 const grown = (disk: ServerPins, merged: ServerPins): ServerPins =>
   JSON.stringify([{ ...disk, pins: [...disk.pins.values()] }]) ===
   JSON.stringify([{ ...merged, pins: [...merged.pins.values()] }])
     ? disk
     : merged
 
-/** Whether decisions may differ. */
+/** Whether decisions may differ between two records. */
 function differs(before: ServerPins, after: ServerPins): boolean {
   if (before.acknowledged !== after.acknowledged || before.distrusted !== after.distrusted) return true
   for (const [key, { approved }] of after.pins) {

@@ -23,11 +23,14 @@ export interface PinsOptions {
 
 /** The approved definitions of servers: those seen first, and those that an operator approved later. */
 export interface Pins extends AsyncDisposable {
-  /** Records the current origin of each server. A changed origin is logged; the server's pins stay in force. */
+  /** Records the current origin of each server. A changed origin is logged, and the server's pins stay in force. */
   noteOrigins(origins: ReadonlyMap<string, ServerOrigin>): void
-  /** Only a look-up after the first time, because every decision calls it. */
+  /**
+   * Compares an entry with its pin. Every decision calls it, so only the first call for an entry does more than a
+   * look-up.
+   */
   check(entry: Entry): Pinned
-  /** The same for the instructions of a server; empty instructions are always usable. */
+  /** Compares the instructions of a server with their pin. Empty instructions are always usable. */
   checkServer(server: string, instructions: string): Pinned
   denialOf(entry: Entry): Denial | undefined
   /** The scanner's findings so far, plus `changed` if the definition is not approved. */
@@ -53,7 +56,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
   const queue = createScanQueue()
   const listeners = new Set<(servers: ReadonlySet<string>) => void>()
   let telling: Set<string> | undefined
-  /** Batched, because one file can bring many changes. */
+  /** Reports a changed server to the listeners. Reports are batched, because one file can bring many changes. */
   const tell = (server: string) => {
     if (telling) return void telling.add(server)
     const servers = new Set([server])
@@ -106,7 +109,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
       if (ownSources.includes(entry.server)) return []
       const { state } = check(entry)
       if (!store || !state) return looseFlags(entry)
-      // The scanner may have run since the state was created.
+      // Look the pin up again, because the scanner may have run since the state was created.
       const pin = store.of(entry.server).pin(state.kind, state.name)
       const sight = pin && [...pin.approved, ...pin.pending].find(({ hash }) => hash === state.hash)
       const approved = state.condition === 'pinned' || state.condition === 'changed back'
@@ -157,11 +160,14 @@ function noteOrigin(
   serverStore.replace({ ...serverStore.record, origins: [...others, { ...origin, at }] })
 }
 
-/** Resources change with the data of a server, and descriptions of our own tools with the servers behind them. */
+/**
+ * Whether an entry is pinned. Resources are not, because they change with the data of a server; our own tools are not,
+ * because their descriptions change with the configured servers.
+ */
 const isPinned = ({ kind, server }: Entry): boolean =>
   (kind === 'tool' || kind === 'prompt') && !ownSources.includes(server)
 
-/** Definitions to check before yielding to the event loop. */
+/** The number of definitions to check before yielding to the event loop. */
 const chunk = 100
 
 /** Checks the definitions of a source whenever they may have changed, even if no client lists them. */

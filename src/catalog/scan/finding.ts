@@ -16,10 +16,10 @@ export type FindingKind =
 /** Something in a definition that a person should check before a model reads it. */
 export interface ScanFinding {
   readonly kind: FindingKind
-  /** High: no legitimate text needs it. Low: rare in legitimate texts. */
+  /** `high`: no legitimate text needs it. `low`: it is rare in legitimate texts. */
   readonly severity: 'high' | 'low'
-  /** Path of the text in the definition, such as `inputSchema.properties.path.description`. */
+  /** The path to the text within the definition, such as `inputSchema.properties.path.description`. */
   readonly where: string
-  /** Short, with invisible characters escaped. */
+  /** A short part of the text, with invisible characters escaped. */
   readonly excerpt: string
 }

@@ -14,7 +14,8 @@ type Sources = readonly Pick<Source, 'name' | 'entries'>[]
 
 /**
  * Flags tools whose names look like those of another server (B5): `read_fi1e`, a Cyrillic letter in a Latin word, or
- * another server's name as a prefix. Equal names are normal, and so are differences in separators and case.
+ * another server's name as a prefix. Equal names are not flagged, and neither are names that differ only in separators
+ * and case.
  */
 export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry) => readonly string[] {
   let flagged = new WeakSet<Entry>()
@@ -22,7 +23,7 @@ export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry)
   let looked = false
   const logged = new Set<string>()
 
-  /** At most once per event loop turn: a listing requests the flags of every entry. */
+  /** Compares the names, at most once per event loop turn, because a listing requests the flags of every entry. */
   const look = () => {
     if (looked) return
     looked = true
@@ -74,7 +75,7 @@ function* alike(entries: readonly Entry[]): Iterable<readonly [Entry, Known]> {
   }
 }
 
-/** More names with one skeleton add no information. */
+/** Max names kept per skeleton. More of them add no information. */
 const maxOfOne = 16
 
 function add(names: Map<string, Known[]>, skeleton: string, known: Known): void {

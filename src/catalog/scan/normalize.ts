@@ -5,7 +5,7 @@ const ascii = /^[\x00-\x7f]*$/
 const words = /[\p{L}\p{M}]+/gu
 const latin = /\p{sc=Latn}/u
 
-/** Undoes disguises: compatibility forms, hidden characters, look-alikes of Latin letters, case. */
+/** Undoes the disguises of a text: compatibility forms, hidden characters, look-alikes of Latin letters, and case. */
 export function fold(text: string): string {
   if (ascii.test(text)) return text.toLowerCase()
   return unmixed(text.normalize('NFKC').replace(ignorable, ''))
@@ -23,7 +23,7 @@ export function mixedWord(text: string): { readonly word: string; readonly at: n
 
 const isMixed = (word: string): boolean => word.length > 2 && lookalikes.test(word) && latin.test(word)
 
-// Only in mixed words, so that genuine Cyrillic and Greek stay unchanged.
+// Replaces look-alikes of Latin letters, but only in words that mix scripts: genuine Cyrillic and Greek stay unchanged.
 const unmixed = (text: string): string =>
   lookalikes.test(text) ? text.replace(words, (word) => (isMixed(word) ? latinFor(word) : word)) : text
 
@@ -33,7 +33,10 @@ const marked = /(?<![a-z0-9@$!.:/_-])[a-z0-9@$!]{2,24}(?![a-z0-9@$!_/-])/g
 const leet = /^(?=.*[a-z]).*[0134578@$]/
 const apart = /(?<![a-z0-9])[a-z](?:[ .\-_*]{1,4}[a-z](?![a-z0-9])){5,}/g
 
-/** Other readings of a folded text: digits as letters (leetspeak), spaced-out letters. Most texts have none. */
+/**
+ * Other readings of a folded text: with digits read as letters (leetspeak), and with spaced-out letters joined. Most
+ * texts have none.
+ */
 export function readings(folded: string): string[] {
   const others: string[] = []
   const unleet = folded.replace(marked, (word) =>
@@ -45,7 +48,10 @@ export function readings(folded: string): string[] {
   return others
 }
 
-/** Joins spaced-out letters. Words are apart by one space if another character separates letters, else by two. */
+/**
+ * Joins spaced-out letters. If the letters are separated by a character other than a space, one space separates words;
+ * otherwise two spaces do.
+ */
 const joined = (folded: string): string =>
   folded.replace(apart, (run) =>
     /[.\-_*]/.test(run) ? run.replace(/[.\-_*]/g, '') : run.replace(/ (?! )(?<! {2})/g, '').replace(/ {2,}/g, ' '),
@@ -57,7 +63,9 @@ const percent = /(?:%[0-9a-f]{2}){4,}/gi
 const entity = /&#(?:x([0-9a-f]{1,6})|([0-9]{1,7}));/gi
 const escapes = /\\(?:u\{?([0-9a-f]{2,6})\}?|x([0-9a-f]{2}))/gi
 
-/** Pre-check for `decodedIn`: encoded text has long runs without spaces, or characters that prose does not have. */
+/**
+ * A quick test before `decodedIn`: encoded text has long runs without spaces, or characters that prose does not have.
+ */
 const unbroken = /[\w+/=-]{16}|%[0-9a-f]{2}%|&#|\\[ux]/i
 
 function isProse(text: string): boolean {
@@ -66,7 +74,7 @@ function isProse(text: string): boolean {
   return plain / text.length > 0.95
 }
 
-/** The decoded prose in a text (base64, hex, percent encoding, entities, escapes). */
+/** The prose that a text contains in encoded form (base64, hex, percent encoding, entities, escapes), decoded. */
 export function decodedIn(text: string): string[] {
   if (!unbroken.test(text)) return []
   const runs = [...text.matchAll(base64)].map(([run]) => Buffer.from(run, 'base64').toString('utf8'))
@@ -75,7 +83,7 @@ export function decodedIn(text: string): string[] {
   if (text.includes('%')) {
     for (const [run] of text.matchAll(percent)) found.push(Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
   }
-  // These encode single letters within other text, so decode the text as a whole.
+  // Entities and escapes encode single letters within other text, so decode the text as a whole.
   for (const pattern of [entity, escapes]) {
     if ((text.match(pattern)?.length ?? 0) < 6) continue
     found.push(
@@ -92,8 +100,8 @@ export function decodedIn(text: string): string[] {
 type StandIn = readonly [name: string, sign: RegExp, pattern: RegExp]
 
 /**
- * Placeholders for things that rules refer to. They are in capitals, which folded text does not have: FILE is a file
- * known for its secrets, URL an external address, NAME an argument or a tool.
+ * Placeholders for things that rules refer to. They are in capitals, which folded text does not have. For example, FILE
+ * is a file known for its secrets, URL an external address, NAME an argument or a tool.
  */
 const standIns: readonly StandIn[] = [
   [' BEACON ', /!\[/, /!\[[^\]\n]{0,200}\]\([^)\n]{0,20}:\/\/[^)\n]{0,300}[?&][^)\n]{0,80}=[^)\n]{0,200}\)/g],
@@ -125,11 +133,14 @@ const standIns: readonly StandIn[] = [
   [' NAME $1 ', /_/, /(?<!\w)([a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8})(?!\w)/g],
 ]
 
-/** Quoted examples of what a tool detects are mentions, not instructions. */
+/** Quoted examples of what a tool detects. They are removed before scanning, because they are not instructions. */
 const mentioned =
   /\b(?:such as|like|e\.g\.|for example|for instance|phrases?|attempts? to)[:,]? ["“«][^"”»\n]{0,200}["”»]/g
 
-/** A question about the text that a tool examines is not an instruction to a model. */
+/**
+ * Questions about the text that a tool examines. They are removed before scanning, because they are not instructions to
+ * a model.
+ */
 const asked = /(?:^|[:;,] )(?:does|is|are|do|has|have|did|whether) (?:it|the|this|they|an?)\b[^?]{0,200}\?/g
 
 export function sentencesOf(folded: string): string[] {
@@ -143,7 +154,7 @@ export function sentencesOf(folded: string): string[] {
     .flatMap(pieces)
 }
 
-/** Legitimate sentences are shorter; longer ones are scanned in overlapping pieces. */
+/** Max length of a sentence. Legitimate sentences are shorter; longer ones are scanned in overlapping pieces. */
 const longest = 1_000
 const overlap = 200
 

@@ -10,9 +10,9 @@ import type { ScanFinding } from './finding.ts'
 import { scanDefinition } from './scan.ts'
 
 export const findingsKey = 'dev.toolway/findings'
-/** More would waste the model's context. */
+/** Max findings added to a result. More would waste the model's context. */
 const maxMarked = 8
-/** Members with base64 data. */
+/** Names of members that contain base64 data. */
 const binary: ReadonlySet<string> = new Set(['data', 'blob'])
 
 /**
@@ -46,7 +46,10 @@ export function scanResults({ mode, log }: { readonly mode: 'warn' | 'strip'; re
 const anyString = /"(?:[^"\\]|\\.)*"/gs
 const suspicious = /[^\x20-\x7e]|\\[urbf]/
 
-/** Edits strings in the JSON text, because numbers must stay exactly as received. */
+/**
+ * Removes hidden characters from the strings in JSON text. Edits the text itself, because numbers must stay exactly as
+ * received.
+ */
 const stripped = (json: string): string =>
   json.replace(anyString, (token) => {
     if (!suspicious.test(token)) return token
@@ -55,7 +58,7 @@ const stripped = (json: string): string =>
     return clean === text ? token : JSON.stringify(clean)
   })
 
-/** Leaves all other bytes unchanged. */
+/** Adds the findings to `_meta` of a result. Leaves all other bytes unchanged. */
 function marked(json: string, findings: readonly ScanFinding[]): Buffer {
   const bytes = Buffer.from(json)
   const shown = findings.slice(0, maxMarked).map((finding) => ({ ...finding, where: visible(finding.where) }))
@@ -66,7 +69,7 @@ function marked(json: string, findings: readonly ScanFinding[]): Buffer {
     const comma = /^\s*\}/.test(json.slice(start)) ? '' : ','
     return Buffer.from(`${json.slice(0, start)}"_meta":{"${findingsKey}":${mark}}${comma}${json.slice(start)}`)
   }
-  // Drop a server's own value: a server must not mark its results.
+  // Drop the server's own value of this key: a server must not write findings itself.
   const others = [...(members(meta) ?? [])]
     .filter(([key]) => key !== findingsKey)
     .map(([key, value]) => `${JSON.stringify(key)}:${value}`)

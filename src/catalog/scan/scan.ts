@@ -4,21 +4,22 @@ import type { FindingKind, ScanFinding } from './finding.ts'
 import { decodedIn, fold, mixedWord, readings, sentencesOf } from './normalize.ts'
 import { type Hit, hitsIn } from './rules/index.ts'
 
-/** Increment when rules change, so that definitions are scanned again. */
+/** The version of the rules. Increment it when they change, so that definitions are scanned again. */
 export const scannerVersion = 2
 
-/** Shorter texts cannot hold an instruction. */
+/** Min length of a text to scan. Shorter texts cannot hold an instruction. */
 const shortest = 16
 
 const maxFindings = 32
 
-/** Text after this much white space is out of view. */
+/** White space so long that the text after it may be out of view. */
 const farAway = /\S\s{20,}\S/gu
 const blanks = 80
 const emptyLines = 20
 
 /**
- * Scans all texts of a definition, or a server's instructions, for what a model might obey and people might not see.
+ * Scans all texts of a definition, or a server's instructions, for text that a model might obey or that people might
+ * not see.
  */
 export function scanDefinition(
   definition: Readonly<Record<string, unknown>>,
@@ -66,7 +67,9 @@ function farIn(text: string): number | undefined {
   return undefined
 }
 
-/** Applies the rules to a text, then, if nothing matches, to its deobfuscated readings. */
+/**
+ * Applies the rules to a text. If nothing matches, applies them to readings of the text in which disguises are undone.
+ */
 function hitsOf(text: string): Hit[] {
   const folded = fold(oneWord.test(text) ? words(text) : unwrapped(text))
   const hits = hitsIn(sentencesOf(folded))
@@ -78,7 +81,7 @@ const oneWord = /^[A-Za-z0-9_.-]{8,200}$/
 const unwrapped = (text: string): string =>
   text.replace(/(?<=[^\s.!?:;|>*-])[ \t]{0,8}\n[ \t]{0,64}(?=[a-z0-9`'"(~/$<_])/g, ' ')
 
-/** Splits a name into words: `sendKeysTo` and `send_keys_to` are three words. */
+/** Splits a name into words: both `sendKeysTo` and `send_keys_to` become three words. */
 const words = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/[_.-]+/g, ' ')
 
 interface Place {
@@ -87,7 +90,7 @@ interface Place {
   insideWord: boolean
 }
 
-/** Characters that hide something from the reader. Excludes legitimate uses in emoji and other scripts. */
+/** Findings for characters that hide something from the reader. Excludes legitimate uses in emoji and other scripts. */
 function hiddenIn(text: string, where: string): ScanFinding[] {
   const places = new Map<FindingKind, Place>()
   for (const { character, at } of hiddenCharacters(text)) {
@@ -98,7 +101,7 @@ function hiddenIn(text: string, where: string): ScanFinding[] {
     places.set(kind, place)
   }
   return [...places].map(([kind, place]) => {
-    // A single one between words is often left by a word processor, or is a byte order mark.
+    // A single hidden character between words is often left by a word processor, or is a byte order mark.
     const leftover = kind === 'hidden-character' && place.count === 1 && !place.insideWord
     return { kind, severity: leftover ? 'low' : 'high', where, excerpt: excerptOf(text, place.at, 1) }
   })
@@ -116,7 +119,7 @@ const letterAfter = /^\p{L}/u
 const isInsideWord = (text: string, from: number, to: number): boolean =>
   letterBefore.test(text.slice(Math.max(0, from - 2), from)) && letterAfter.test(text.slice(to, to + 2))
 
-/** More than a definition for a model's context should hold. */
+/** Max characters to scan, more than a definition for a model's context should have. */
 const maxCharacters = 262_144
 const maxTexts = 20_000
 const maxDepth = 64
@@ -148,7 +151,8 @@ function textsOf(definition: Readonly<Record<string, unknown>>, skipped: Readonl
     for (const [key, item] of Object.entries(value)) {
       if ((depth === 0 && key === '_meta') || skipped.has(key)) continue
       const inside = where === '' ? key : `${where}.${key.slice(0, maxKey)}`
-      // Skip short plain keys, as in the protocol and JSON Schema; scan other names, which the server chose.
+      // Skip short plain keys like those of the protocol and JSON Schema. Scan all other keys, because the server chose
+      // them.
       if (!isPlainKey(key)) add(inside, key)
       walk(item, inside, depth + 1)
     }

@@ -2,13 +2,13 @@ import type { Definition, Entry } from '../../core/entry.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { tokens } from './tokenizer.ts'
 
-/** The tools that contain a word, with its weight in each. */
+/** The tools that contain a word, and the weight of the word in each of them. */
 interface Posting {
   readonly places: number[]
   readonly weights: number[]
 }
 
-/** Inverted index, updated tool by tool. */
+/** An inverted index that is updated tool by tool. */
 export function createPostings() {
   const postings = new Map<string, Posting>()
 
@@ -25,14 +25,17 @@ export function createPostings() {
     remove(gone: readonly { readonly place: number; readonly entry: Entry }[]): void {
       const places = new Set(gone.map(({ place }) => place))
       const words = new Set(gone.flatMap(({ entry }) => [...wordsOf(entry).keys()]))
-      // Removes all tools at once, so that each posting list is scanned once however large the server was.
+      // Remove all tools at once, so that each posting list is scanned only once, however many tools are removed.
       for (const word of words) {
         const posting = postings.get(word) as Posting
         without(posting, places)
         if (posting.places.length === 0) postings.delete(word)
       }
     },
-    /** The score of each of `count` tools by place, below `room`; 0 if no word matches. Rare words count more. */
+    /**
+     * Scores `count` tools; the result has one score per place, and all places are below `room`. The score is 0 if no
+     * word matches. Rare words count more.
+     */
     score(words: readonly string[], { count, room }: { readonly count: number; readonly room: number }) {
       const scores = new Float64Array(room)
       const touched: number[] = []
@@ -66,7 +69,10 @@ function without({ places, weights }: Posting, gone: ReadonlySet<number>): void 
 /** The weight of each word in a tool, from 0 to 1. */
 type Words = ReadonlyMap<string, number>
 
-/** Weights by field: names are chosen with care, descriptions of parameters mention many details. */
+/**
+ * Weights of the fields. Names count most, because they are chosen with care; explanations of parameters count least,
+ * because they mention many details.
+ */
 const weights = { name: 3, server: 1, title: 2, description: 2, parameter: 2, explanation: 1, value: 2 } as const
 
 /** The weighted count at which a word reaches half of its maximum score (k1 of BM25). */
@@ -74,8 +80,8 @@ const saturation = 2
 /** How much the length of a definition matters (b of BM25). */
 const lengthPenalty = 0.4
 /**
- * The weighted length of a typical tool. A constant instead of the average, so that a tool's weights do not depend on
- * other tools, which can come and go.
+ * The weighted length of a typical tool. It is a constant instead of the average, so that a tool's weights do not
+ * depend on other tools, which can come and go.
  */
 const usualLength = 50
 
@@ -107,14 +113,14 @@ function weigh({ server, name, definition }: Entry): Words {
   return counts
 }
 
-/** Schemas come from servers, so depth and size are limited. */
+/** Limits for the depth and size of schemas, which come from servers. */
 const maxDepth = 3
 const maxParameters = 100
 const maxValues = 50
 
 function addParameters(schema: unknown, add: (text: unknown, weight: number) => void, depth: number): void {
   if (!isRecord(schema) || depth >= maxDepth) return
-  // Enum values contain words of tasks: `unit: celsius | fahrenheit`.
+  // Enum values often contain words that users mention in tasks: `unit: celsius | fahrenheit`.
   if (Array.isArray(schema.enum)) for (const value of schema.enum.slice(0, maxValues)) add(value, weights.value)
   if (isRecord(schema.items)) addParameters(schema.items, add, depth)
   if (!isRecord(schema.properties)) return

@@ -6,7 +6,7 @@ export type SearchIndex = ReturnType<typeof createSearchIndex>
 
 interface SearchQuery {
   readonly limit: number
-  /** What the caller may use. Pass the same array each time: its mask is cached by identity. */
+  /** The tools that the caller may use. Pass the same array each time, because its mask is cached by identity. */
   readonly among: readonly Item[]
   readonly server?: string | undefined
 }
@@ -14,17 +14,17 @@ interface SearchQuery {
 /** Ranks tools by how well their names, descriptions and parameters match a task (BM25). */
 export function createSearchIndex() {
   const postings = createPostings()
-  /** By place; places of removed tools are reused. */
+  /** The tools. The index of a tool is its place; places of removed tools are reused. */
   const items: (Item | undefined)[] = []
   const places = new Map<Item, number>()
   const free: number[] = []
-  /** The list position of each place. */
+  /** For each place, the position of its tool in the list. */
   let ranks = new Int32Array(0)
-  /** For each queried list, 1 for every place in it. */
+  /** For each list that was searched, a mask with 1 for every place whose tool is in the list. */
   let masks = new WeakMap<readonly Item[], Uint8Array>()
 
   return {
-    /** Replaces the set of tools. Indexes only new ones and removes only missing ones. */
+    /** Replaces the set of tools. Only indexes tools that are new and removes those that are gone. */
     update(listed: readonly Item[]): void {
       const present = new Set(listed)
       const gone = [...places].filter(([item]) => !present.has(item))
@@ -45,7 +45,7 @@ export function createSearchIndex() {
       for (const [rank, item] of listed.entries()) ranks[places.get(item) as number] = rank
       masks = new WeakMap()
     },
-    /** Best first; ties keep the order of the list. */
+    /** The matching tools, best first. Ties keep the order of the list. */
     search(query: string, { limit, among, server }: SearchQuery) {
       const steps = stepsOf(query)
       const whole = score([...new Set(steps.flat())])
@@ -63,7 +63,10 @@ export function createSearchIndex() {
     return postings.score(words, { count: places.size, room: items.length })
   }
 
-  /** Looking up every match in a set on each search would cost more than the rest of the search. */
+  /**
+   * The mask of a list. Without it, each search would look up every match in a set, which costs more than the rest of
+   * the search.
+   */
   function maskOf(among: readonly Item[]): Uint8Array {
     const known = masks.get(among)
     if (known) return known
@@ -77,8 +80,8 @@ export function createSearchIndex() {
   }
 
   /**
-   * For a task of several steps, adds a tool's score for the whole task and its score for its best step, each relative
-   * to the best tool. Otherwise the step with the most words would dominate the list.
+   * The scores for a task of several steps. Adds a tool's score for the whole task and its score for its best step,
+   * each relative to the best tool. Otherwise the step with the most words would dominate the list.
    */
   function fused(steps: readonly (readonly string[])[], whole: Float64Array, found: readonly number[]): Float64Array {
     const bestStep = new Float64Array(items.length)
@@ -96,20 +99,20 @@ export function createSearchIndex() {
   }
 }
 
-/** Never 0, because it is a divisor. */
+/** The highest score. Never 0, because it is used as a divisor. */
 function highest(scores: Float64Array, places: readonly number[]): number {
   let most = 0
   for (const place of places) if ((scores[place] as number) > most) most = scores[place] as number
   return most || 1
 }
 
-/** The first `limit` candidates in order, without sorting the others. */
+/** The best `limit` candidates in order. Does not sort the others. */
 export function best(
   candidates: Iterable<number>,
   limit: number,
   compare: (a: number, b: number) => number,
 ): readonly number[] {
-  // A heap with the worst kept candidate on top: most candidates are rejected after one comparison.
+  // A heap with the worst of the kept candidates on top, so that most candidates are rejected after one comparison.
   const kept: number[] = []
   for (const candidate of candidates) {
     if (kept.length < limit) rise(kept, candidate, compare)
@@ -142,7 +145,7 @@ function sink(heap: number[], value: number, compare: (a: number, b: number) => 
   heap[at] = value
 }
 
-/** Separates the steps of a task: sentences, lines, and words such as "then". */
+/** Text between the steps of a task: ends of sentences and lines, and words such as "then". */
 const border = /(?<=[.?!;。？！；])\s+|\n+|,?\s+(?:(?:and\s+)?then|(?:and\s+)?after that|and (?:also|finally))[\s,]+/i
 
 const longest = 4_000

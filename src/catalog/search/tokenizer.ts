@@ -8,7 +8,10 @@ const stopWords: ReadonlySet<string> = new Set(
 
 const maxText = 20_000
 
-/** The stems of the words in a text, in order. Splits names: `getUserInfo`, `get_user_info`, `HTTPServer2`. */
+/**
+ * The stems of the words in a text, in order. Names such as `getUserInfo`, `get_user_info` and `HTTPServer2` are split
+ * into words.
+ */
 export function tokens(text: string): string[] {
   const words = text
     .slice(0, maxText)
@@ -23,7 +26,7 @@ export function tokens(text: string): string[] {
 
 const stems = new Map<string, string>()
 
-/** Cached: tools use few different words, many times. */
+/** The stem of a word. Stems are cached, because tools use few different words many times. */
 function stemOf(word: string): string {
   const known = stems.get(word)
   if (known !== undefined) return known
@@ -34,8 +37,9 @@ function stemOf(word: string): string {
 }
 
 /**
- * The stem of a lower-case English word by the Porter2 rules: `calculating`, `calculated` and `calculation` are equal.
- * R1 and R2 are the parts after the first and the second vowel-consonant run; most suffixes are removed only there.
+ * The stem of a lower-case English word by the Porter2 rules: `calculating`, `calculated` and `calculation` have the
+ * same stem. R1 and R2 are the parts after the first and the second vowel-consonant run; most suffixes are removed only
+ * there.
  */
 export function stem(word: string): string {
   if (word.length <= 2 || !/^[a-z]+$/.test(word)) return word
@@ -56,7 +60,7 @@ export function stem(word: string): string {
 const vowels = 'aeiouy'
 const isVowel = (letter: string | undefined): boolean => letter !== undefined && vowels.includes(letter)
 
-/** R1 starts after these prefixes, so that `generate` and `general` stay different. */
+/** Prefixes after which R1 starts, so that `generate` and `general` keep different stems. */
 const prefixes: readonly string[] = ['gener', 'commun', 'arsen']
 
 const exceptions = new Map([
@@ -64,10 +68,10 @@ const exceptions = new Map([
   ...table('singly:singl sky:sky news:news howe:howe atlas:atlas cosmos:cosmos bias:bias andes:andes'),
 ])
 
-/** Words that look inflected after plural removal but are not. */
+/** Words that look inflected once a plural ending is removed, but are not. */
 const settled: ReadonlySet<string> = new Set('inning outing canning herring earring proceed exceed succeed'.split(' '))
 
-/** Writes a consonantal `y` (at the start or after a vowel) as `Y`. */
+/** Writes a `y` that is a consonant (at the start of a word or after a vowel) as `Y`. */
 function consonantY(word: string): string {
   let text = ''
   for (const letter of word) text += letter === 'y' && (text === '' || isVowel(text.at(-1))) ? 'Y' : letter
@@ -82,7 +86,7 @@ function regionAfter(text: string, from: number, known?: number): number {
 
 const hasVowel = (text: string): boolean => /[aeiouy]/.test(text)
 
-/** A vowel between consonants at the end, or a two-letter word that starts with a vowel. */
+/** Whether a text ends with a vowel between consonants, or is a two-letter word that starts with a vowel. */
 const endsInShortSyllable = (text: string): boolean =>
   /[^aeiouy][aeiouy][^aeiouywxY]$/.test(text) || /^[aeiouy][^aeiouy]$/.test(text)
 
@@ -111,7 +115,7 @@ const finalY = (text: string): string =>
 
 type Rule = readonly [suffix: string, replacement: string, condition?: 'r2' | RegExp]
 
-/** Longest first: only the first matching suffix is tried. */
+/** Suffix rules, longest suffix first, because only the first matching suffix is tried. */
 const longRules: readonly Rule[] = [
   ...table('ational:ate ization:ize fulness:ful ousness:ous iveness:ive tional:tion biliti:ble lessli:less entli:ent'),
   ...table('ation:ate alism:al aliti:al ousli:ous iviti:ive fulli:ful enci:ence anci:ance abli:able izer:ize'),
@@ -132,7 +136,7 @@ const residualRules: readonly Rule[] = [
   ...table('al: er: ic:'),
 ]
 
-/** Pairs written as `from:to`. */
+/** Parses pairs written as `from:to`. */
 function table(pairs: string): readonly [from: string, to: string][] {
   return pairs.split(' ').map((pair) => pair.split(':') as [string, string])
 }

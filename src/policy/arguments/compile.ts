@@ -8,32 +8,35 @@ import { budget, charge, chargeForWhole, formats, stepsPerCheck } from './keywor
 import { type Cost, costKeyword, prepare } from './prepare.ts'
 
 /**
- * Returns the problems; empty if valid. Throws `BudgetSpent` if the check takes too long. A check of exact numbers also
- * takes the arguments with `Numeral`s.
+ * Checks arguments and returns the problems; empty if the arguments are valid. Throws `BudgetSpent` if the check takes
+ * too long. A check of exact numbers also takes the arguments with `Numeral`s.
  */
 export type SchemaCheck = (args: unknown, exact?: unknown) => readonly ErrorObject[]
 
 export interface Compiled {
-  /** Stops at the first problem. */
+  /** A check that stops at the first problem. */
   readonly check: SchemaCheck
-  /** Finds all problems; compiled on first use. */
+  /** A check that finds all problems. It is compiled on first use. */
   readonly explain: SchemaCheck
 }
 
 type Fields = Readonly<Record<string, unknown>>
 type Draft = typeof Ajv | typeof Ajv2019 | typeof Ajv2020
 
-/** Every error allocates an object, and a model fixes only a few at a time. */
+/**
+ * The budget of a full check. It is smaller than that of a normal check, because every error allocates an object, and a
+ * model fixes only a few errors at a time.
+ */
 const stepsPerExplanation = 20_000
 
-/** Never throws. */
+/** Compiles a schema. Never throws: `unfit` says why a schema cannot be used. */
 export function compile(schema: Fields, exact = false): Compiled | { readonly unfit: string } {
   const prepared = prepare(schema, exact)
   if ('unfit' in prepared) return prepared
   for (const draft of draftsOf(schema.$schema)) {
     try {
       const check = checkWith(draft, prepared.schema, { allErrors: false, messages: false }, stepsPerCheck, exact)
-      // Detect a schema that never terminates now instead of in every call.
+      // Run the check once: a schema whose check never ends must be detected now, not in every call.
       check({})
       let thorough: SchemaCheck | undefined
       const explain: SchemaCheck = (...args) => {
@@ -42,22 +45,27 @@ export function compile(schema: Fields, exact = false): Compiled | { readonly un
       }
       return { check, explain }
     } catch {
-      // Another draft may accept it.
+      // Try the next draft, which may accept the schema.
     }
   }
   return { unfit: 'it cannot be compiled' }
 }
 
-/** Without `$schema` the latest draft applies, but many servers use an older one without naming it. */
+/**
+ * The drafts to try. Without `$schema` the latest draft applies, but many servers use an older one without naming it.
+ */
 function draftsOf(named: unknown): readonly Draft[] {
   if (typeof named !== 'string') return [Ajv2020, Ajv]
   if (/draft-0[4-7]/.test(named)) return [Ajv]
   return named.includes('2019-09') ? [Ajv2019] : [Ajv2020]
 }
 
-/** One compiler per schema: in a shared one, schemas could refer to one another. */
+/**
+ * Compiles a check with one draft. Each schema has its own compiler: in a shared one, schemas could refer to one
+ * another.
+ */
 function checkWith(Draft: Draft, schema: object, options: Options, steps: number, exact: boolean): SchemaCheck {
-  // Optimizing takes five times as long as it saves.
+  // Do not optimize: that takes five times as long as it saves.
   const code = { optimize: false, regExp: Object.assign(linearPatterns(), { code: 'linearPattern' }) }
   const compiler = new Draft({ ...common, ...options, code })
   compiler.removeKeyword('uniqueItems')
@@ -69,7 +77,7 @@ function checkWith(Draft: Draft, schema: object, options: Options, steps: number
     budget.left = steps
     if (validate(args)) return []
     const errors = validate.errors ?? []
-    // Errors reference the arguments; release them.
+    // Release the errors, because they reference the arguments.
     validate.errors = null
     return errors
   }
@@ -80,17 +88,17 @@ const common: Options = {
   strict: false,
   validateSchema: false,
   meta: false,
-  // Inherited members such as `constructor` are not arguments.
+  // Inherited members such as `constructor` do not count as arguments.
   ownProperties: true,
-  // A number too large for JSON is forwarded as null, so it must not pass as a number.
+  // A number that is too large for a double is forwarded as null, so it must not be accepted as a number.
   strictNumbers: true,
-  // A large definition that is used often would be compiled each time.
+  // Otherwise a large definition would be compiled again for each reference to it.
   inlineRefs: false,
   logger: false,
   formats,
 }
 
-/** Charges the cost of a subschema before any other keyword of it runs. */
+/** A keyword that charges the cost of a subschema before any other keyword of the subschema runs. */
 const cost: CodeKeywordDefinition = {
   keyword: costKeyword,
   schemaType: 'object',
@@ -110,26 +118,31 @@ const uniqueItems: FuncKeywordDefinition = {
   validate: (wanted: boolean, items: readonly unknown[]) => !wanted || allDifferent(items),
 }
 
-/** Longer strings are not matched against patterns; the server has to do that. */
+/**
+ * Max characters of a string that is matched against a pattern. For longer strings, only the server checks the pattern.
+ */
 const maxMatched = 64 * 1024
 
-/** Compiling blocks the event loop: up to 0.1 ms per instruction, and superlinear in the pattern's length. */
+/**
+ * Limits for patterns, because compiling them blocks the event loop: up to 0.1 ms per instruction, and superlinear in
+ * the pattern's length.
+ */
 const maxPattern = 2048
 const maxInstructions = 4096
 
-/** Instructions of a compiled pattern per budget step, for each character. */
+/** How many instructions of a compiled pattern cost one budget step, for each character of the text. */
 const instructionsPerStep = 16
 
 interface Pattern {
   test(text: string): boolean
-  /** The compiler treats patterns with equal text as one. */
+  /** The text of the pattern. The compiler treats patterns with equal text as the same pattern. */
   toString(): string
 }
 
 /**
  * Matches the patterns of one schema in linear time. Patterns that RE2 does not support (lookaheads, back-references)
- * match everything, and so do patterns beyond the limits of a schema: a pattern that could block the process is worse
- * than one that only the server checks. Throws for an invalid pattern, so that its schema fails to compile.
+ * match everything, and so do patterns beyond the limits: it is better if only the server checks a pattern than if the
+ * pattern blocks the process. Throws for an invalid pattern, so that its schema fails to compile.
  */
 function linearPatterns(): (source: string) => Pattern {
   let left = maxInstructions
@@ -158,7 +171,7 @@ function compiled(source: string): RE2JS | undefined {
   }
 }
 
-/** JSON Schema requires Unicode patterns, but many are written in the older syntax. */
+/** Whether a pattern is valid. JSON Schema requires Unicode patterns, but many are written in the older syntax. */
 const isPattern = (source: string): boolean => parses(source, 'u') || parses(source, '')
 
 function parses(source: string, flags: string): boolean {

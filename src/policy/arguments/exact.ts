@@ -7,16 +7,17 @@ import { wholeKeyword } from './prepare.ts'
 
 /*
  * Compares numbers by their original digits. Arguments are forwarded unchanged, so a number must not be checked by the
- * double that it rounds to (V5). Used only if the arguments or the schema contain such a number.
+ * double that it rounds to (V5). This is used only if the arguments or the schema contain a number that a double cannot
+ * represent.
  */
 
 type Digits = number | Numeral
 type Where = { readonly parentData: unknown; readonly parentDataProperty: unknown }
 
-/** Each object and list of the arguments with its exact form. Checks are synchronous, so one map is enough. */
+/** The exact form of each object and list in the arguments. Checks are synchronous, so one map is enough. */
 let twins = new Map<object, object>()
 
-/** Runs a check whose exact keywords see `exact` in place of `value`. */
+/** Runs a check in which the exact keywords see `exact` in place of `value`. */
 export function withExact<T>(value: unknown, exact: unknown, check: () => T): T {
   twins = new Map()
   pair(value, exact)
@@ -34,7 +35,10 @@ function pair(value: unknown, exact: unknown): void {
     pair((value as Record<string, unknown>)[key], (exact as Record<string, unknown>)[key])
 }
 
-/** Longer numbers are not checked: division takes quadratic time, and a schema can request it many times. */
+/**
+ * Max digits of a number. Longer ones fail the check, because division takes quadratic time, and a schema can request
+ * it many times.
+ */
 const maxDigits = 1_000
 
 /** The exact form of the value that a keyword checks. Throws if it is a number with too many digits. */
@@ -61,9 +65,12 @@ const bound = (keyword: string, comparison: string, fits: (order: number) => boo
     typeof data !== 'number' || fits(compare(exactOf(data, where as Where) as Digits, limit)),
 })
 
-/** Equality with one of some values; rejects objects and lists without comparing if the values contain none. */
+/**
+ * Creates a check that data equals one of some values. If the values contain no objects or lists, it rejects objects
+ * and lists without comparing them.
+ */
 const oneOf = (values: readonly unknown[]): ((data: unknown, where?: unknown) => boolean) => {
-  // Schemas are compiled outside of any check; their size is already bounded.
+  // Schemas are compiled outside of any check, so set the budget here. The size of schemas is already limited.
   budget.left = stepsPerCheck
   const allowed = new Set(values.map(canonical))
   const compound = values.some((value) => (isObject(value) && !(value instanceof Numeral)) || Array.isArray(value))
@@ -111,14 +118,20 @@ const definitions: readonly FuncKeywordDefinition[] = [
   },
 ]
 
-/** A JavaScript number stands for its shortest decimal form, since all others are `Numeral`s. */
+/**
+ * The decimal form of a number. A JavaScript number stands for its shortest decimal form, because any other number is a
+ * `Numeral`.
+ */
 function decimal(number: Digits): Decimal {
   const source = number instanceof Numeral ? number.source : `${number}`
   chargeForWhole(source, 1)
   return decimalOf(source) ?? { negative: false, digits: '', power: 0 }
 }
 
-/** Negative, zero or positive, like a sort comparator. Does no arithmetic on the digits, however many. */
+/**
+ * Compares two numbers; the result is negative, zero or positive, as for a sort comparator. It does no arithmetic on
+ * the digits, so it is fast however many there are.
+ */
 export function compare(one: Digits, other: Digits): number {
   const a = decimal(one)
   const b = decimal(other)
@@ -129,7 +142,7 @@ export function compare(one: Digits, other: Digits): number {
   return a.negative ? 0 - larger : larger
 }
 
-/** Throws if the numbers are too long to divide. */
+/** Whether a number is a multiple of a step. Throws if the numbers are too long to divide. */
 export function isMultiple(number: Digits, step: Digits): boolean {
   const a = decimal(number)
   const b = decimal(step)
@@ -143,7 +156,7 @@ export function isMultiple(number: Digits, step: Digits): boolean {
   return scaled(a) % scaled(b) === 0n
 }
 
-/** Linear time: pairwise comparison takes minutes for long lists. */
+/** Whether all items are different. Takes linear time: pairwise comparison would take minutes for long lists. */
 export function allDifferent(items: readonly unknown[]): boolean {
   const seen = new Set<string>()
   for (const item of items) {
@@ -154,7 +167,7 @@ export function allDifferent(items: readonly unknown[]): boolean {
   return true
 }
 
-/** Equal values give equal texts, whatever the order of members. */
+/** A text that is equal for equal values, whatever the order of their members. */
 function canonical(value: unknown): string {
   charge(1)
   const text = spelled(value)

@@ -16,7 +16,7 @@ export const kindOf = (type: string) => kindNames[type] ?? type
 
 export const quoted = (text: string) => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
 
-/** `a, b or c` */
+/** Joins words like `a, b or c`. */
 export const list = (words: readonly string[]) =>
   words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
@@ -56,7 +56,10 @@ const expectations: Readonly<Record<string, Expectation>> = {
   unevaluatedItems: ({ schema }) => (schema === false ? 'is not allowed here' : undefined),
 }
 
-/** Continues the name of a field. Mentions only the type of the actual value, which may be a secret. */
+/**
+ * What was expected, as text that follows the name of a field. Of the actual value, which may be a secret, it mentions
+ * only the type.
+ */
 export const expectation: Expectation = (error) => expectations[error.keyword]?.(error)
 
 const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`
@@ -64,7 +67,7 @@ const count = (number: number, what: string) => `${number} ${what}${number === 1
 export const typeName = (data: unknown, wanted?: unknown) => {
   if (data === null) return 'null'
   if (Array.isArray(data)) return 'array'
-  // A non-integer is still a number, so name the difference.
+  // A value that is not an integer is still a number, so name the difference.
   return typeof data === 'number' && wanted === 'integer' ? 'a fraction' : typeof data
 }
 

@@ -7,9 +7,9 @@ export type Fits = (value: unknown) => boolean
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * A check for prepared schemas that use only simple keywords, as most tools do; undefined for any other. It is
- * available immediately, while the compiler takes 30 ms to load and about 3 MB of memory. It may reject what the
- * compiler accepts, never the reverse.
+ * A check for prepared schemas that use only simple keywords, as most tools do; undefined for any other schema. It is
+ * available immediately, whereas the compiler takes 30 ms to load and about 3 MB of memory. It may reject what the
+ * compiler accepts, but never the reverse.
  */
 export function plainCheck(schema: unknown): Fits | undefined {
   if (typeof schema === 'boolean') return () => paid(schema)
@@ -29,7 +29,10 @@ export function plainCheck(schema: unknown): Fits | undefined {
   }
 }
 
-/** Check per keyword; undefined if the value is not simple. `prepare` has already validated the form of the value. */
+/**
+ * Creates the check of each keyword; undefined if its value is not simple. `prepare` has already validated the form of
+ * the value.
+ */
 const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits | undefined>> = {
   type: (names: string | readonly string[]) => {
     const kinds = [names].flat().map((name) => (Object.hasOwn(types, name) ? types[name] : undefined))
@@ -55,7 +58,7 @@ const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits |
   required: (names: readonly string[]) => (value) => !isObject(value) || names.every((name) => has(value, name)),
   properties: (schemas: Fields, { additionalProperties }) => {
     const known = membersOf(schemas)
-    // Leave members named like methods to the compiler.
+    // Leave members with the names of object methods to the compiler.
     if (known === undefined || Object.keys(schemas).some((name) => name in {})) return undefined
     const other = additionalProperties === undefined ? () => true : plainCheck(additionalProperties)
     if (other === undefined) return undefined
@@ -108,7 +111,7 @@ const has = (value: Fields, name: string): boolean => Object.hasOwn(value, name)
 
 const isCompound = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-/** In code points. */
+/** Whether a text has at least this many code points. */
 function reaches(text: string, least: number): boolean {
   if (text.length < least || text.length >= 2 * least) return text.length >= least
   let length = 0
@@ -122,8 +125,8 @@ const zone = '(z|[+-]\\d\\d(:?\\d\\d)?)?'
 const clock = `\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?${zone}`
 
 /**
- * The formats that are checked, loosely. In current JSON Schema they are annotations, and a gateway stricter than the
- * server would refuse working calls: many servers declare date-time and accept dates without a zone.
+ * The formats that are checked, but only loosely. In current JSON Schema they are annotations, and a gateway that is
+ * stricter than the server would refuse working calls: many servers declare date-time and accept dates without a zone.
  */
 export const formats: Readonly<Record<string, (text: string) => boolean>> = {
   'date-time': like(new RegExp(`^\\d{4}-\\d\\d-\\d\\d[t ]${clock}$`, 'i')),
@@ -144,17 +147,17 @@ export class BudgetSpent extends Error {}
 
 /**
  * The remaining work of a check. Schemas come from servers and arguments from callers, and a schema can make a
- * validator repeat work exponentially often; the budget guarantees that every check ends.
+ * validator repeat work exponentially often. The budget guarantees that every check ends.
  */
 interface Budget {
   left: number
   readonly spent: BudgetSpent
 }
 
-/** Shared: checks are synchronous, so only one runs at a time. */
+/** One budget is shared by all checks: they are synchronous, so only one runs at a time. */
 export const budget: Budget = { left: 0, spent: new BudgetSpent('checking took too many steps') }
 
-/** A step takes about 5 to 30 ns and blocks the event loop: 50 ms at most. */
+/** The budget of a check. A step takes about 5 to 30 ns, so a check blocks the event loop for about 50 ms at most. */
 export const stepsPerCheck = 2_000_000
 
 export function charge(steps: number): void {
@@ -162,11 +165,11 @@ export function charge(steps: number): void {
   if (budget.left < 0) throw budget.spent
 }
 
-/** Characters processed per step, and steps to enumerate one member. */
+/** How many characters are processed per step, and how many steps it takes to enumerate one member. */
 const charactersPerStep = 16
 const stepsPerMember = 4
 
-/** Charges for iterating over a value's own characters or members; nested values are not included. */
+/** Charges for iterating over the characters or members of a value. Nested values are not included. */
 export function chargeForWhole(value: unknown, times: number): void {
   if (typeof value === 'string') charge(Math.ceil(value.length / charactersPerStep) * times)
   else if (typeof value === 'object' && value !== null && !Array.isArray(value))

@@ -5,15 +5,18 @@ export type Prepared = { readonly schema: object; readonly rounds: boolean } | {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Compiling blocks the event loop for about 50 µs per subschema. */
+/** Max subschemas of a schema. Compiling blocks the event loop for about 50 µs per subschema. */
 const maxSubschemas = 3000
 const maxValues = 50_000
 const maxDepth = 64
 
-/** Added to every subschema. */
+/** The keyword that holds the cost of a subschema. It is added to every subschema. */
 export const costKeyword = 'toolwayCost'
 
-/** Added to integer subschemas in exact checks, because `type` sees the rounded value. */
+/**
+ * A keyword that requires a whole number. It is added to integer subschemas in exact checks, because `type` sees the
+ * rounded value.
+ */
 export const wholeKeyword = 'toolwayWhole'
 
 export interface Cost {
@@ -26,9 +29,9 @@ class Unfit extends Error {}
 const malformed = 'it is not a valid JSON Schema'
 
 /**
- * Copies only what validation needs: drops ids, by which one server's schema could reach another's, verifies that
- * references stay inside the schema, and adds the cost to every subschema. `rounds`: the schema contains a `Numeral`, a
- * number that a double cannot represent.
+ * Copies the parts of a schema that validation needs. Drops ids, by which one server's schema could reach another's,
+ * verifies that references stay inside the schema, and adds the cost to every subschema. `rounds` means that the schema
+ * contains a `Numeral`, a number that a double cannot represent.
  */
 export function prepare(schema: Fields, exact = false): Prepared {
   const places = new Set(['#'])
@@ -60,7 +63,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
     const { $ref, $dynamicRef, $anchor, $dynamicAnchor } = copy as Record<string, string | undefined>
     for (const reference of [$ref, $dynamicRef]) if (reference !== undefined) references.push(reference)
     for (const anchor of [$anchor, $dynamicAnchor]) if (anchor !== undefined) places.add(`#${anchor}`)
-    // `nullable` has no meaning without a type, and the compiler rejects it.
+    // Without a type, `nullable` has no meaning and the compiler rejects it.
     if (copy.type === undefined) delete copy.nullable
     if (exact && isWhole(copy.type)) copy[wholeKeyword] = true
     const toPay: Cost = { steps: Math.ceil(cost), passes: passesOf(copy) }
@@ -101,7 +104,7 @@ function holdsNumeral(value: unknown): boolean {
   return value instanceof Numeral || Object.values(value).some(holdsNumeral)
 }
 
-/** In budget steps. A failing alternative creates an error; other members are cheap. */
+/** The cost of a keyword in budget steps. A failing alternative creates an error object; other members are cheap. */
 function costOf(keyword: string, value: unknown): number {
   const members = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
   if (keyword === 'anyOf' || keyword === 'oneOf') return 6 * members
@@ -119,7 +122,7 @@ function passesOf(schema: Fields): number {
   return compared.length + Object.keys(schema).filter((keyword) => wholeKeywords.has(keyword)).length
 }
 
-/** Stops counting soon after the limit. */
+/** Counts a value and all values inside it. Stops soon after the limit. */
 export function valuesIn(value: unknown, limit = maxValues): number {
   const open = [value]
   let count = 0
@@ -133,7 +136,7 @@ export function valuesIn(value: unknown, limit = maxValues): number {
 
 const step = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** Pointers in references may be percent-encoded; ours are not. */
+/** Decodes a reference. Pointers in references may be percent-encoded, but those in `places` are not. */
 function decoded(reference: string): string {
   try {
     return decodeURIComponent(reference)

@@ -4,29 +4,29 @@ import { expectation, kindOf, list, quoted, typeName } from './expectation.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Problems per refusal; a model fixes these first. */
+/** Max problems per refusal. A model fixes these first. */
 const maxProblems = 5
 
-/** A problem, or a failed choice with the problems of its alternatives. */
+/** A problem. If it is a failed choice, `forms` are the problems of its alternatives. */
 interface Problem {
   readonly error: ErrorObject
   readonly forms: readonly Problem[]
 }
 
-/** Describes the problems so that a model can act on them: the field, what was expected, what was sent. */
+/** Describes the problems so that a model can act on them: which field, what was expected, and what was sent. */
 export function sentenceOf(errors: readonly ErrorObject[]): string {
   const told = [...new Set(gathered(errors).flatMap(describe))]
   const untold = told.length - maxProblems
   return [...told.slice(0, maxProblems), ...(untold > 0 ? [`and ${untold} more`] : [])].join('; ')
 }
 
-/** Keywords whose error follows the errors of their subschemas. */
+/** Keywords whose own error comes after the errors of their subschemas. */
 const choices = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames', 'not'])
 
 function gathered(errors: readonly ErrorObject[]): Problem[] {
   const problems: Problem[] = []
   for (const error of errors) {
-    // The errors of `then` and `else` describe what failed.
+    // Skip the error of `if`: the errors of `then` and `else` describe what failed.
     if (error.keyword === 'if') continue
     const forms: Problem[] = []
     while (choices.has(error.keyword) && within(problems.at(-1)?.error.instancePath, error.instancePath)) {
@@ -62,7 +62,10 @@ function describe({ error, forms }: Problem): string[] {
   }
 }
 
-/** No alternative matches: name their types if only those differ, else the problems of the closest alternatives. */
+/**
+ * Describes a choice of which no alternative matches. Names the types if only those differ, otherwise the problems of
+ * the closest alternatives.
+ */
 function choice(error: ErrorObject, forms: readonly Problem[]): string {
   if (error.params.passingSchemas) return `${field(error)} matches more than one of the alternatives in oneOf`
   const here = forms.filter((form) => form.error.instancePath === error.instancePath)
@@ -97,7 +100,7 @@ function unknown(error: ErrorObject, name: string): string {
 
 const field = (error: ErrorObject) => (error.instancePath === '' ? 'the whole input' : `"${spell(error)}"`)
 
-/** `calls[0].server` */
+/** Formats a path like `calls[0].server`. */
 function spell({ instancePath }: ErrorObject, member?: string): string {
   const steps = instancePath
     .split('/')

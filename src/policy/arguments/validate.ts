@@ -13,9 +13,9 @@ import { sentenceOf } from './problems.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Throws INVALID_ARGUMENTS if arguments do not match the tool's schema (F9). The first call that needs the compiler
- * waits for it to load; others are synchronous. `exact` are the arguments with a `Numeral` for each number that a
- * double cannot represent; the schema may contain them as well.
+ * Throws INVALID_ARGUMENTS if the arguments do not match the tool's schema (F9). The first call that needs the compiler
+ * waits until it is loaded; all others are synchronous. `exact` are the arguments with a `Numeral` for each number that
+ * a double cannot represent. The schema may contain `Numeral`s too.
  */
 export type ValidateArguments = (
   schema: Fields,
@@ -25,20 +25,26 @@ export type ValidateArguments = (
 ) => Promise<void> | undefined
 
 interface Made {
-  /** Fast check that accepts most arguments of most tools. */
+  /** A fast check, which is enough to accept most arguments of most tools. */
   readonly plain: Fits | undefined
   compiled?: Compiled
-  /** Compares numbers by their digits; compiled when arguments contain numbers that a double cannot represent. */
+  /**
+   * A check that compares numbers by their digits. It is compiled when arguments contain numbers that a double cannot
+   * represent.
+   */
   exact?: Compiled
-  /** The schema itself contains such numbers. */
+  /** Whether the schema itself contains numbers that a double cannot represent. */
   readonly rounds: boolean
   unfit?: string
 }
 
-/** About 20 KiB each. */
+/** Max schemas kept, at about 20 KiB each. */
 const maxMade = 1000
 
-/** For larger arguments, only the first problem is reported. */
+/**
+ * Max values in arguments for which all problems are reported. For larger arguments, only the first problem is
+ * reported.
+ */
 const maxExplained = 2000
 
 export function argumentValidator({ log }: { readonly log: Log }): ValidateArguments {
@@ -76,7 +82,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     return compiled
   }
 
-  /** A tool with an unusable schema is blocked; otherwise a server could disable the check with one. */
+  /** Blocks a tool whose schema is unusable. Otherwise a server could disable the check with such a schema. */
   const giveUp = (made: Made, tool: string, reason: string): ToolwayError => {
     delete made.compiled
     delete made.exact
@@ -94,7 +100,8 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
       const given = problems?.length ? withoutNulls(schema, args) : args
       if (given !== args) problems = attempt(() => compiled.check(given, exact))
     } catch {
-      // Members named like methods (`valueOf`) break comparison; one caller must not disable the check for all.
+      // Members with the names of methods (`valueOf`) break comparison. That is a problem of these arguments only, so
+      // it must not block the tool for all callers.
       if (!failsForAll(compiled)) throw refused('they cannot be checked against the schema; send simpler values')
       throw giveUp(made, tool, 'validating with it fails')
     }
@@ -138,14 +145,17 @@ function says(plain: Fits, args: Fields): boolean {
   return attempt(() => plain(args)) === true
 }
 
-/** Models and clients send null for omitted fields. Ignore null in optional fields and leave that to the server. */
+/**
+ * Omits optional fields that are null. Models and clients send null for omitted fields, and the server decides what it
+ * means.
+ */
 function withoutNulls({ required }: Fields, args: Fields): Fields {
   const needed = new Set(Array.isArray(required) ? required : [])
   const given = Object.entries(args).filter(([name, value]) => value !== null || needed.has(name))
   return given.length === Object.keys(args).length ? args : Object.fromEntries(given)
 }
 
-/** Whether the schema is the cause of the failure, not the arguments. */
+/** Whether a check fails because of the schema, and not because of the arguments. */
 function failsForAll({ check }: Compiled): boolean {
   try {
     attempt(() => check({}))
@@ -155,7 +165,7 @@ function failsForAll({ check }: Compiled): boolean {
   }
 }
 
-/** `undefined` if the check exceeds its budget or overflows the stack. */
+/** Runs a check. Returns undefined if the check exceeds its budget or overflows the stack. */
 function attempt<T>(work: () => T): T | undefined {
   try {
     return work()
@@ -171,17 +181,19 @@ function explained({ explain }: Compiled, args: Fields, exact: Fields): readonly
     const all = attempt(() => explain(args, exact))
     return all?.length ? all : undefined
   } catch {
-    // Members named like methods (`valueOf`) break comparison; the arguments are already known to be invalid.
+    // Members with the names of methods (`valueOf`) break comparison. The arguments are already known to be invalid, so
+    // omit the explanation.
     return undefined
   }
 }
 
-/** Subschemas visited per call; schemas of servers may be circular. */
+/** Max subschemas visited per call, because schemas of servers may be circular. */
 const maxSteps = 100_000
 
 /**
  * Reports an undeclared argument whose name differs from a declared one only in case, width, white space or the like.
- * Some parsers ignore such differences (Go's `encoding/json`) and would use its unchecked value for the declared one.
+ * Some parsers ignore such differences (Go's `encoding/json`) and would use the unchecked value for the declared
+ * argument.
  */
 export function misspeltArgument(schema: Fields, args: Fields): string | undefined {
   if (isPlain(schema, args)) return undefined
@@ -208,7 +220,7 @@ export function misspeltArgument(schema: Fields, args: Fields): string | undefin
   return look(createLevel([schema], schema, cost), args, '')
 }
 
-/** Fast path for most calls: only declared arguments, and no nested values. */
+/** Whether a call has only declared arguments and no nested values. This is the fast path for most calls. */
 function isPlain({ properties }: Fields, args: Fields): boolean {
   for (const name in args) {
     const value = args[name]
@@ -220,9 +232,9 @@ function isPlain({ properties }: Fields, args: Fields): boolean {
 
 /** The members that the schemas at one position declare. */
 interface Level {
-  /** The declared name that this name equals or may be read as. */
+  /** The declared name that is equal to this name, or that a parser may take this name for. */
   declared(name: string): string | undefined
-  /** The level of a member, or of the items if no member is given. */
+  /** The level of a member; if no member is given, the level of the items. */
   at(member: string | undefined): Level
 }
 

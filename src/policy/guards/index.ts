@@ -23,7 +23,7 @@ import { type Lookup, urlGuard } from './url.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Checks the arguments of a tool or prompt, or the URI of a resource; `definition` says which arguments are declared.
+ * Checks the arguments of a tool or prompt, or the URI of a resource. `definition` says which arguments are declared.
  * Throws INVALID_PATH, UNSAFE_SQL or UNSAFE_URL. Synchronous if no guarded value is present.
  */
 export type CheckArguments = (args: Fields, uri?: string, definition?: Definition) => Promise<void> | undefined
@@ -34,7 +34,7 @@ export interface GuardOptions {
   readonly lookup?: Lookup
 }
 
-/** Each value takes time to check; legitimate calls have fewer. */
+/** Max values per guard and call. Each value takes time to check, and legitimate calls have fewer. */
 const maxValues = 256
 const tooMany = `has more than ${maxValues} values; send fewer at a time`
 
@@ -44,7 +44,7 @@ const codes: Readonly<Record<GuardConfig['kind'], ErrorCode>> = {
   url: 'UNSAFE_URL',
 }
 
-/** Compiles the guards of one server (F9). `undefined` without guards, so that arguments need not be parsed. */
+/** Compiles the guards of one server (F9). Undefined if there are none, so that arguments need not be parsed. */
 export function compileGuards(guards: readonly GuardConfig[], options: GuardOptions): CheckArguments | undefined {
   if (guards.length === 0) return undefined
   const compiled = guards.map((config, index) =>
@@ -71,7 +71,7 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
   const selectors = config.arguments.map((text) => {
     const selector = parseSelector(text)
     if (selector) return selector
-    // Fail: starting without the guard would permit what the operator meant to prevent.
+    // Throw: starting without the guard would permit what the operator meant to prevent.
     const problem = `invalid argument selector "${text}"; use a form such as path, paths[] or options.file.`
     throw new ToolwayError('INTERNAL', `${rule}.arguments: ${problem}`)
   })
@@ -101,7 +101,9 @@ function textsOf(selector: Selector, args: Fields, refuse: RefuseArgument): Guar
   return found.map(({ at, value }) => ({ at, text: sound(at, value, refuse) }))
 }
 
-/** An undeclared argument may be a string or a list of strings, and a path may be a URI. */
+/**
+ * The texts in an undeclared argument, which may be a string or a list of strings. A path may also be written as a URI.
+ */
 function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, refuse: RefuseArgument): GuardedValue[] {
   const unknown: RefuseArgument = (place, reason) => refuse(place, `${reason}; the tool's schema does not declare it`)
   const items = Array.isArray(value)
@@ -114,13 +116,16 @@ function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, ref
   })
 }
 
-/** Requires two letters, because one is a Windows drive. */
+/**
+ * Whether a text starts with a URI scheme. A scheme has at least two letters here, because a single letter is a Windows
+ * drive.
+ */
 const isUri = (text: string): boolean => /^[\0-\x20]*[a-z][a-z0-9+.-]+:/i.test(text)
 
 function sound(at: string, value: unknown, refuse: RefuseArgument): string {
   if (value === null) throw refuse(at, 'must be a string, not null; omit it if there is no value')
   if (typeof value !== 'string') throw refuse(at, 'must be a string')
-  // The server gets the original bytes and may read invalid ones as a quote or a dot, which is not visible here.
+  // The server gets the original bytes. It may read invalid ones as a quote or a dot, which cannot be seen here.
   if (!value.isWellFormed() || value.includes('\uFFFD')) throw refuse(at, 'contains invalid Unicode')
   if (value.includes('\0')) throw refuse(at, 'contains a NUL character')
   return value
@@ -131,11 +136,11 @@ async function inTurn(work: readonly (() => Promise<void>)[]): Promise<void> {
 }
 
 /**
- * The parts of a resource URI that a guard checks: reading a resource can request a file or an address just like an
+ * The parts of a resource URI that a guard checks. Reading a resource can request a file or an address just like an
  * argument, and servers may read URIs that they do not list. The meaning of custom schemes is not known here.
  */
 function guardedParts(kind: GuardConfig['kind'], uri: string): readonly string[] {
-  // Parsers skip invisible characters, so these must not hide a scheme.
+  // Parsers skip invisible characters, so remove them: they must not hide a scheme.
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(uri.replace(/[\0-\x20]/g, ''))?.[1]?.toLowerCase()
   if (kind === 'url') return scheme !== undefined && ofTheWeb.has(scheme) ? [uri] : []
   if (kind !== 'path') return []
@@ -145,18 +150,22 @@ function guardedParts(kind: GuardConfig['kind'], uri: string): readonly string[]
 
 const ofTheWeb: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp', 'sftp'])
 
-/** Some servers cut off the scheme; others parse the URI, so that a query is not part of the file name. */
+/**
+ * The paths that a file URI can mean. Some servers cut off the scheme; others parse the URI, so that a query is not
+ * part of the file name.
+ */
 function readingsOfFile(uri: string): readonly string[] {
-  // Keep one slash before an absolute path, but both before a host: the path guard refuses a leading double slash.
+  // Before an absolute path, keep one slash. Before a host, keep both, because the path guard refuses a leading double
+  // slash.
   const path = uri.replace(/^\s*file:(?:\/\/(?=\/))?/i, '')
   const end = path.search(/[?#]/)
   return end === -1 ? [path] : [path, path.slice(0, end)]
 }
 
 /**
- * Finds undeclared arguments next to the guarded ones whose names suggest a value of this kind: servers accept aliases
- * (`file` for `path`) that their schemas do not mention. If a schema forbids additional properties, validation has
- * already refused them.
+ * Finds undeclared arguments next to the guarded ones, if their names suggest a value of this kind: servers accept
+ * aliases (`file` for `path`) that their schemas do not mention. If a schema forbids additional properties, validation
+ * has already refused such arguments.
  */
 function undeclaredArguments(
   kind: GuardConfig['kind'],
@@ -168,7 +177,7 @@ function undeclaredArguments(
     const found: Selected[] = []
     for (const { selector, members } of parents) {
       const objects = selector.steps.length === 0 ? [{ at: '', value: args }] : select(selector, args)
-      // The guard's own selectors have refused it.
+      // Skip arguments of the wrong shape: the guard's own selectors have already refused them.
       if ('expected' in objects) continue
       for (const { at, value } of objects) {
         if (!isObject(value)) continue
@@ -183,7 +192,7 @@ function undeclaredArguments(
   }
 }
 
-/** The objects on the way to each selected member, including the arguments themselves. */
+/** The objects that contain a selected member, directly or not. They include the arguments themselves. */
 function parentsOf(selectors: readonly Selector[]) {
   const parents = new Map<string, { steps: readonly SelectorStep[]; members: string[] }>([
     ['[]', { steps: [], members: [] }],
@@ -201,7 +210,7 @@ function parentsOf(selectors: readonly Selector[]) {
   return [...parents.values()].map(({ steps, members }) => ({ selector: { text: '', steps }, members }))
 }
 
-/** Tools declare arguments in a schema, prompts in a list. */
+/** Whether a definition declares an argument. Tools declare arguments in a schema, prompts in a list. */
 function isDeclared(definition: Definition | undefined, steps: readonly SelectorStep[], name: string): boolean {
   if (definition === undefined) return false
   if (Array.isArray(definition.arguments))

@@ -6,16 +6,16 @@ export interface PathGuardConfig {
   readonly roots: readonly string[]
 }
 
-/** No file system accepts longer paths. */
+/** Max characters of a path. No file system accepts longer ones. */
 const maxLength = 4096
-/** `/proc/self/cwd` means one folder for the gateway and another for the server. */
+/** Folders that differ for each process: `/proc/self/cwd` is one folder for the gateway and another for the server. */
 const ofEachProcess = /^\/(?:proc|dev)(?:\/|$)/
 const control = /[\0-\x1f\x7f-\x9f]/
 
 /**
- * Keeps paths inside the roots (F9). Paths must be absolute: the meaning of a relative path depends on the server's
- * working directory, which the gateway does not know. A link may change between this check and its use by the server,
- * so only trusted programs should be able to create links in the roots.
+ * A guard that keeps paths inside the roots (F9). Paths must be absolute: the meaning of a relative path depends on the
+ * server's working directory, which the gateway does not know. A link may change after this check and before the server
+ * uses it, so only trusted programs should be able to create links in the roots.
  */
 export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, platform = process.platform): Guard {
   const { normalize, sep } = platform === 'win32' ? win32 : posix
@@ -24,7 +24,7 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
 
   const rootOf = (path: string) => written.find((root) => path === root || path.startsWith(root + sep))
 
-  /** Every location that the path may mean. The root is kept verbatim: the operator chose its unusual characters. */
+  /** Every location that the path may mean. The root is not decoded, because the operator chose its characters. */
   const places = (path: string): readonly string[] => {
     const plain = normalize(path)
     const root = rootOf(plain) ?? ''
@@ -90,26 +90,28 @@ function spell(roots: readonly string[]): string {
   return roots.length > shown.length ? `${shown.join(', ')} or another allowed folder` : shown.join(' or ')
 }
 
-/** Why a path cannot be verified; continues "The argument … ". */
+/** Thrown if a path cannot be verified. The message continues the sentence "The argument … ". */
 class Untraceable extends Error {}
 
 /**
- * The real location of an absolute path: symbolic links are resolved as far as it exists, the rest is kept. The result
- * has the case of the file system, so it can be compared directly on every platform.
+ * The real location of an absolute path. Symbolic links are resolved in the part that exists, and the rest is kept. The
+ * result has the case of the file system, so it can be compared directly on every platform.
  */
 async function realPath(path: string): Promise<string> {
   return (await resolved(path)) ?? (await resolvedInPart(path))
 }
 
-/** A file to be written does not exist yet: the nearest existing folder decides. */
+/**
+ * The real location of a path that does not exist, such as a file to be written. The nearest existing folder decides.
+ */
 async function resolvedInPart(path: string): Promise<string> {
   const { root, dir, base } = parse(path)
-  // Usually a new file in an existing folder.
+  // The usual case is a new file in an existing folder.
   const folder = await resolved(dir)
   if (folder !== undefined) return await unlessLink(join(folder, base))
   const names = path.slice(root.length).split(sep)
   let real = (await resolved(root)) ?? root
-  // From the top, because it ends at the first missing folder, however long the path is.
+  // Start at the top: this way the search ends at the first missing folder, however long the path is.
   for (const [index, name] of names.entries()) {
     const next = await resolved(join(real, name))
     if (next === undefined) return join(await unlessLink(join(real, name)), ...names.slice(index + 1))
@@ -118,7 +120,10 @@ async function resolvedInPart(path: string): Promise<string> {
   return real
 }
 
-/** A dangling link is not a missing file: writing to it creates a file at its target. */
+/**
+ * The path itself, unless it is a dangling link. Such a link is not a missing file: writing to it creates a file at its
+ * target.
+ */
 async function unlessLink(missing: string): Promise<string> {
   const found = await unlessMissing(lstat(missing))
   if (found === undefined) return missing
@@ -139,7 +144,9 @@ async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Compares path segments: `/data-old` is not in `/data`. Both must be real paths. */
+/**
+ * Whether a path is inside a folder. Compares whole names, so `/data-old` is not in `/data`. Both must be real paths.
+ */
 function inside(folder: string, path: string): boolean {
   const outer = parts(folder)
   const inner = parts(path)
@@ -148,13 +155,13 @@ function inside(folder: string, path: string): boolean {
 
 const parts = (path: string) => path.split(sep).filter((name) => name !== '')
 
-/** More layers of percent encoding are never accidental. */
+/** Max layers of percent encoding. More are never accidental. */
 const maxLayers = 4
 
 /**
  * All ways in which a later component may read a path: unchanged, percent-decoded any number of times, and each of
  * these with look-alikes of dots and slashes, backslashes, invisible characters and trailing dots normalized. A path is
- * safe only if all readings are. `undefined` if it has more layers of encoding than any legitimate path.
+ * safe only if all readings are safe. Undefined if the path has more layers of encoding than any legitimate path.
  */
 export function readings(path: string): readonly string[] | undefined {
   const found = new Set<string>()
@@ -169,7 +176,7 @@ export function readings(path: string): readonly string[] | undefined {
   return undefined
 }
 
-/** Whether a segment means the parent folder: `..`, also with spaces, more dots or parameters. */
+/** Whether a segment of a path means the parent folder: `..`, also with spaces, more dots or parameters. */
 export function climbs(reading: string): boolean {
   return reading.split(/[/\\]/).some((part) => {
     const name = part.split(/[;:]/, 1)[0] as string
@@ -183,7 +190,8 @@ const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}\ufffd]/gu
 
 function folded(path: string): string {
   const plain = path.normalize('NFKC').replace(invisible, '').replace(slashes, '/').replace(dots, '.')
-  // Windows drops trailing dots and spaces of names; keep names that consist of these, for `climbs` to detect.
+  // Windows drops trailing dots and spaces of names. Keep a name that consists only of these, so that `climbs` detects
+  // it.
   return plain
     .split('/')
     .map((part) => withoutTail(part) || part)
@@ -196,7 +204,7 @@ function withoutTail(part: string): string {
   return part.slice(0, end)
 }
 
-/** Decodes one layer of `%2e` and `%u002e`. */
+/** Decodes one layer of percent encoding, such as `%2e` and `%u002e`. */
 function percentDecoded(text: string): string {
   if (!text.includes('%')) return text
   const wide = text.replace(/%u([0-9a-f]{4})/gi, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16)))
@@ -216,7 +224,7 @@ function hexadecimal(bytes: Buffer, at: number): number | undefined {
   return /^[0-9a-f]{2}$/i.test(digits) ? Number.parseInt(digits, 16) : undefined
 }
 
-/** UTF-8 as lenient decoders read it: accepts overlong forms; invalid bytes become U+FFFD. */
+/** Decodes UTF-8 like lenient decoders: accepts overlong forms, and turns invalid bytes into U+FFFD. */
 function lenientUtf8(bytes: readonly number[]): string {
   let text = ''
   for (let at = 0; at < bytes.length; at++) {

@@ -3,7 +3,7 @@ import type { ToolwayError } from '../../core/errors.ts'
 import { isObject } from '../../core/schema-keywords.ts'
 import { readAs } from '../../lib/lookalikes.ts'
 
-/** The position of guarded values in the arguments: `path`, `paths[]`, `options.path`, `items[].url`. */
+/** Where guarded values are in the arguments: `path`, `paths[]`, `options.path`, `items[].url`. */
 export interface Selector {
   readonly text: string
   readonly steps: readonly SelectorStep[]
@@ -17,13 +17,13 @@ export interface Selected {
   readonly value: unknown
 }
 
-/** The arguments do not have the selector's shape, possibly to hide a value from the guard. */
+/** The result if the arguments do not have the shape of the selector, possibly to hide a value from the guard. */
 export interface Mismatch {
   readonly at: string
   readonly expected: 'an object' | 'a list'
 }
 
-/** `undefined` if the text is not a valid selector. */
+/** Parses a selector. Undefined if the text is not a valid one. */
 export function parseSelector(text: string): Selector | undefined {
   const steps: SelectorStep[] = []
   for (const part of text.split('.')) {
@@ -40,8 +40,8 @@ export function parseSelector(text: string): Selector | undefined {
 }
 
 /**
- * Finds the values of a selector. The tool's schema decides about absent arguments. Null counts as a value, because
- * servers may read it as "all" or as their default.
+ * Finds the values of a selector. An absent argument is not an error here, because the tool's schema decides about it.
+ * Null counts as a value, because servers may read it as "all" or as their default.
  */
 export function select(selector: Selector, args: Readonly<Record<string, unknown>>): readonly Selected[] | Mismatch {
   let found: readonly Selected[] = [{ at: '', value: args }]
@@ -68,7 +68,7 @@ const push = (list: Selected[], at: string, value: unknown) => {
   if (value !== undefined) list.push({ at, value })
 }
 
-/** Names repeat from call to call; more distinct ones are made up by a caller. */
+/** Max names to remember. Names repeat from call to call, so more distinct ones are made up by a caller. */
 const maxRemembered = 4096
 const maxLength = 256
 
@@ -86,7 +86,10 @@ function remembered<Found>(find: (name: string) => Found): (name: string) => Fou
   }
 }
 
-/** Lower-case letters and digits. Upper case first, because two letters fold to ASCII in one direction only. */
+/**
+ * The lower-case letters and digits of a name. Converts to upper case first, because some letters become ASCII in only
+ * one of the two directions.
+ */
 const plain = remembered((name) =>
   readAs(name)
     .toUpperCase()
@@ -95,20 +98,20 @@ const plain = remembered((name) =>
 )
 
 /**
- * Whether a name can stand for a guarded member. Some servers ignore case (Go) or separators, and look-alike letters,
- * width or surrounding space must not hide a member.
+ * Whether a server may take a name for that of a guarded member. Some servers ignore case (Go) or separators, and
+ * look-alike letters, width or surrounding space must not hide a member.
  */
 export const isSpelling = (name: string, member: string): boolean =>
   name === member || (plain(name) === plain(member) && plain(member) !== '')
 
-/** Last words of names that hold such a value: `file`, `targetDir`, `log_file`. */
+/** The last words of argument names that suggest a value of this kind: `file`, `targetDir`, `log_file`. */
 const nouns: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   path: setOf('path file filename filepath pathname dir directory dirname folder uri url'),
   sql: setOf('sql query statement stmt'),
   url: setOf('url uri href link endpoint'),
 }
 
-/** Complete names: they mean such a value alone, but not as part of other names. */
+/** Complete argument names that suggest a value of this kind. As a part of other names, these words do not. */
 const whole: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   path: setOf(
     'source src destination dest dst cwd workdir basedir rootdir fullpath abspath realpath infile outfile inputfile outputfile sourcefile targetfile sourcepath targetpath destinationpath oldpath newpath logfile',
@@ -134,7 +137,7 @@ function suggestsKind(kind: GuardConfig['kind'], name: string): boolean {
   return nouns[kind].has(words.at(-1) ?? '') || nouns[kind].has(together) || whole[kind].has(together)
 }
 
-/** Trailing numbers count copies: `path2`, `file_1`, `path[0]`. The words in question are short. */
+/** Removes trailing numbers, which count copies: `path2`, `file_1`, `path[0]`. All words that matter here are short. */
 const withoutNumber = (word: string): string => (word.length > 32 ? word : word.replace(/\p{N}+$/u, ''))
 
 function setOf(list: string): ReadonlySet<string> {
@@ -148,8 +151,11 @@ export interface GuardedValue {
   readonly text: string
 }
 
-/** Rejects with the error of its `RefuseArgument` if a text is unsafe. */
+/** Checks the values of a call. Rejects with an error of `RefuseArgument` if a text is unsafe. */
 export type Guard = (values: readonly GuardedValue[]) => Promise<void>
 
-/** Creates an error. The reason continues "The argument … ", has no full stop, and never repeats the value. */
+/**
+ * Creates the error for an argument. The reason continues the sentence "The argument … ", has no full stop, and never
+ * repeats the value.
+ */
 export type RefuseArgument = (at: string, reason: string) => ToolwayError

@@ -29,7 +29,7 @@ const mysqlAnsi: Lexis = { ...mysql, name: 'MySQL with ANSI_QUOTES', backslash: 
 const mysqlPlain: Lexis = { ...mysql, name: 'MySQL with NO_BACKSLASH_ESCAPES', backslash: undefined }
 const sqlite: Lexis = { name: 'SQLite', backquote: true, bracket: 'first' }
 
-/** The common ways to tokenize a text, besides PostgreSQL's. */
+/** The common ways to tokenize a text, other than PostgreSQL's. */
 const others: readonly Lexis[] = [
   { ...postgres, name: 'PostgreSQL without standard_conforming_strings', backslash: 'single' },
   mysql,
@@ -43,8 +43,8 @@ const others: readonly Lexis[] = [
 ]
 
 /**
- * The name of a dialect that splits the text into code, quotes and comments differently from PostgreSQL, whose parser
- * decides. If all split it alike, the result of that parser holds for each of them.
+ * The name of a dialect that splits the text into code, quotes and comments differently from PostgreSQL. If all
+ * dialects split it alike, the result of PostgreSQL's parser holds for each of them.
  */
 export function disagreeing(text: string): string | undefined {
   const base = marksOf(text, spansOf(text, postgres))
@@ -62,13 +62,17 @@ function marksOf(text: string, spans: readonly Span[]): Uint8Array {
 }
 
 /**
- * PostgreSQL's subscripts are names in other dialects. Their content is checked as PostgreSQL code, so the others see
- * less code there, never more; the text after them must match again.
+ * Whether another dialect splits a text like PostgreSQL. What is in brackets may differ: a subscript in PostgreSQL is a
+ * name in other dialects. PostgreSQL's parser checks it as code, so the other dialect never sees more code than was
+ * checked. The text after the brackets must match again.
  */
 const alike = (base: Uint8Array, other: Uint8Array): boolean =>
   other.every((mark, at) => mark === marks.bracket || mark === base[at])
 
-/** Lower-case words of the code, without quotes and comments, split as in every dialect. */
+/**
+ * The words of the code in lower case, without quotes and comments. Words are split in a way that holds for every
+ * dialect.
+ */
 export function codeWords(text: string, lexis: Lexis = postgres): ReadonlySet<string> {
   let code = ''
   let at = 0
@@ -79,7 +83,7 @@ export function codeWords(text: string, lexis: Lexis = postgres): ReadonlySet<st
   return new Set((code + text.slice(at)).toLowerCase().match(/[\p{L}\p{M}\p{N}_$@]+/gu) ?? [])
 }
 
-/** Spaces that separate words in some dialects and are letters in others. */
+/** Whether a text contains spaces that separate words in some dialects and are letters in others. */
 export function hasOddSpace(text: string): boolean {
   if (/^[\x00-\x7f]*$/.test(text)) return false
   let at = 0
@@ -99,19 +103,25 @@ const convertible: Readonly<Record<string, string>> = {
 }
 const anyConvertible = new RegExp(`[${Object.keys(convertible).join('')}]`, 'g')
 
-/** Whether a text becomes several statements, or a write, when look-alikes of quotes and semicolons are converted. */
+/**
+ * Whether a text becomes several statements, or a write, if look-alikes of quotes and semicolons are converted to
+ * these.
+ */
 export function unsafeConverted(text: string, readOnly: boolean): boolean {
   const converted = text.replace(anyConvertible, (sign) => convertible[sign] as string)
   return converted !== text && [postgres, ...others].some((lexis) => gainsStatement(converted, lexis, text, readOnly))
 }
 
-/** Words of writing statements, in any position. */
+/** Words of writing statements, which may occur anywhere in a statement. */
 const writes = new Set(
   `alter attach call copy create delete detach drop dumpfile exec execute grant insert into load lock merge outfile pragma
   rename replace revoke set truncate update vacuum`.split(/\s+/),
 )
 
-/** Whether another reading has several statements or, with `readOnly`, contains a new word of a writing statement. */
+/**
+ * Whether another reading of the text has several statements or, with `readOnly`, a word of a writing statement that
+ * the first reading does not have.
+ */
 function gainsStatement(text: string, lexis: Lexis, before: string, readOnly: boolean, lexisBefore = lexis): boolean {
   if (countStatements(text, lexis) > 1) return true
   if (!readOnly) return false
@@ -148,15 +158,15 @@ function signs(plain: string, likes: string): Record<string, string> {
   return Object.fromEntries([...likes].map((like) => [like, plain]))
 }
 
-/** Names that contain quotes, which are unusual and which many parsers get wrong. */
+/** Names that contain quotes. They are unusual, and many parsers get them wrong. */
 const unusualName = /^(?:`[^`]*["';\\]|\[[^\]]*["';`\\])/
 
-/** Code of another dialect that PostgreSQL's parser would misread. */
+/** Syntax of another dialect that PostgreSQL's parser would misread. */
 const foreign = /--|\/\*|\*\/|[#$\\[\]`]/
 
 /**
- * Rewrites the statement for PostgreSQL's parser, with the same character positions; `undefined` if that is impossible.
- * Comments become spaces, and the content of strings, which is irrelevant, is replaced.
+ * Rewrites the statement for PostgreSQL's parser, with the same character positions. Undefined if that is impossible.
+ * Comments become spaces, and the content of strings is replaced, because it is irrelevant.
  */
 export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: boolean): string | undefined {
   const own = dialect === 'mysql' ? mysql : sqlite
@@ -167,7 +177,7 @@ export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: 
   let written = ''
   for (const { kind, start, end, closed } of [...spans, ends]) {
     const code = text.slice(written.length, start)
-    // A line comment needs no end.
+    // Refuse an unclosed quote or comment. Only a line comment needs no end.
     if (foreign.test(code) || (!closed && !(kind === 'comment' && !text.startsWith('/*', start)))) return undefined
     const inner = text.slice(start + 1, end - 1)
     if (unusualName.test(text.slice(start, end))) return undefined
@@ -179,37 +189,37 @@ export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: 
   return written
 }
 
-/** The quotes and comments of one dialect with one set of settings. */
+/** How one dialect, with one set of settings, writes quotes and comments. */
 interface Lexis {
   readonly name: string
-  /** Quotes in which a backslash escapes the next character. */
+  /** The kind of quotes in which a backslash escapes the next character. */
   readonly backslash?: 'single' | 'both' | undefined
-  /** `E'…'` is a string with backslash escapes. */
+  /** Whether `E'…'` is a string with backslash escapes. */
   readonly escapeStrings?: boolean
-  /** `$$…$$`, with an optional tag or always without. */
+  /** Whether `$$…$$` quotes a text: `tagged` allows a tag between the dollar signs, `bare` does not. */
   readonly dollar?: 'tagged' | 'bare'
-  /** `q'[…]'`. */
+  /** Whether `q'[…]'` is a string. */
   readonly alternative?: boolean
-  /** `'''…'''` and `"""…"""`. */
+  /** Whether `'''…'''` and `"""…"""` are strings. */
   readonly triple?: boolean
   readonly backquote?: boolean
-  /** `[…]`, which ends at the first `]`, or in which `]]` is an escaped `]`. */
+  /** Whether `[…]` is a name: `first` if it ends at the first `]`, `doubled` if `]]` is an escaped `]`. */
   readonly bracket?: 'first' | 'doubled'
-  /** `--` starts a comment only before a space or a control character. */
+  /** Whether `--` starts a comment only before a space or a control character. */
   readonly spacedDashes?: boolean
   readonly hash?: boolean
-  /** `//` starts a comment. */
+  /** Whether `//` starts a comment. */
   readonly slashes?: boolean
   readonly nestedComments?: boolean
   /** The content of `/*! … *\/` is run. */
   readonly executableComments?: boolean
-  /** A line comment also ends at a carriage return. */
+  /** Whether a line comment also ends at a carriage return. */
   readonly returnEnds?: boolean
 }
 
 type SpanKind = 'string' | 'name' | 'bracket' | 'comment'
 
-/** A range that is not code: `text.slice(start, end)`, including quotes. */
+/** A part of a text that is not code: `text.slice(start, end)`, including quotes. */
 interface Span {
   readonly kind: SpanKind
   readonly start: number
@@ -223,7 +233,7 @@ const closing: Readonly<Record<string, string>> = { '[': ']', '(': ')', '{': '}'
 const tagged = /\$(?:[A-Za-z_\x80-\uffff][\w\x80-\uffff]*)?\$/y
 const word = /[\w$\x80-\uffff]/
 
-/** Splits a text as one dialect does. Unclosed spans extend to the end. */
+/** The quotes and comments of a text in one dialect. Unclosed ones extend to the end. */
 function spansOf(text: string, lexis: Lexis): readonly Span[] {
   const spans: Span[] = []
   let at = 0
@@ -267,7 +277,7 @@ function endOfQuoted(text: string, at: number, lexis: Lexis): number {
   return endOfRun(text, at + 1, quote, lexis.backslash === 'both')
 }
 
-/** Whether the quote has this prefix as a separate word. */
+/** Whether a quote has this prefix, as a separate word, before it. */
 function prefixed(text: string, at: number, prefix: RegExp): boolean {
   const before = text.slice(Math.max(0, at - 3), at)
   const found = prefix.exec(before)
@@ -276,7 +286,7 @@ function prefixed(text: string, at: number, prefix: RegExp): boolean {
   return outside < 0 || !word.test(text[outside] as string)
 }
 
-/** The position after the closing quote; a doubled quote is an escaped one. */
+/** The position after the closing quote. A doubled quote is an escaped one. */
 function endOfRun(text: string, from: number, quote: string, escapes: boolean): number {
   for (let at = from; at < text.length; at++) {
     if (escapes && text[at] === '\\') at++
@@ -302,7 +312,7 @@ function endOfBracket(text: string, start: number, form: 'first' | 'doubled'): n
   return end === -1 ? unclosed : end + 1
 }
 
-/** Undefined if the dollar does not start a quote. */
+/** The position after a dollar quote. Undefined if the dollar sign does not start a quote. */
 function endOfDollar(text: string, at: number, form: 'tagged' | 'bare'): number | undefined {
   if (at > 0 && word.test(text[at - 1] as string)) return undefined
   tagged.lastIndex = at

@@ -1,8 +1,8 @@
 import type { Dialect } from './sql-dialects.ts'
 
 /**
- * Functions that only compute or read. This is an allow-list: an unknown function may be one of the database that
- * writes, which the statement does not show. Checked against the volatility in PostgreSQL's catalog; excludes functions
+ * Functions that only compute or read. This is an allow-list: a function that is not listed may write, which the
+ * statement does not show. The list was checked against the volatility in PostgreSQL's catalog. It excludes functions
  * that read files, run SQL from text, take locks or wait.
  */
 const builtIn = names(`
@@ -71,7 +71,7 @@ const builtIn = names(`
   shobj_description to_regclass to_regnamespace to_regproc to_regprocedure to_regrole to_regtype version
 `)
 
-/** Functions of common extensions, which may be in any schema. */
+/** Functions of common extensions, which may be installed in any schema. They only compute or read too. */
 const extension = names(`
   similarity word_similarity strict_word_similarity show_trgm unaccent soundex difference daitch_mokotoff levenshtein
   levenshtein_less_equal metaphone dmetaphone dmetaphone_alt uuid_generate_v1 uuid_generate_v1mc uuid_generate_v3
@@ -89,7 +89,7 @@ const extension = names(`
 `)
 
 const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
-  // A function of one database may do anything in another.
+  // If the dialect is not known, allow none of these: a function of one database may do anything in another.
   any: names(''),
   postgres: names(''),
   mysql: names(`
@@ -115,15 +115,15 @@ const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
 export function isHarmless(name: readonly string[], dialect: Dialect): boolean {
   const plain = name.at(-1) as string
   const schema = name.length > 1 ? name.slice(0, -1).join('.') : undefined
-  // Other dialects do not fold case like PostgreSQL's parser, but call the same function either way.
+  // Other dialects do not fold case like PostgreSQL's parser, but upper and lower case name the same function there.
   const known = dialect === 'postgres' || dialect === 'any' ? plain : plain.toLowerCase()
   if (schema === undefined) return builtIn.has(known) || extension.has(known) || further[dialect].has(known)
   return schema === 'pg_catalog' ? builtIn.has(known) : extension.has(known)
 }
 
 /**
- * Columns of functions that declare their own. For any other function in FROM, PostgreSQL may read `x.name` as the call
- * name(x), and `(…).name` of any other value likewise, so only these columns are known not to be calls.
+ * The columns of functions that declare their own columns. For any other function in FROM, PostgreSQL may read `x.name`
+ * as the call name(x), and likewise `(…).name` of any other value. Only these columns are known not to be calls.
  */
 const columns: Readonly<Record<string, readonly string[]>> = {
   json_array_elements: ['value'],

@@ -1,10 +1,10 @@
-/** One parsed statement: a node of PostgreSQL's syntax tree under the name of its kind. */
+/** One parsed statement: a node of PostgreSQL's syntax tree, in a member with the name of its kind. */
 export type Statement = Readonly<Record<string, unknown>>
 
-/** The text is not valid SQL. The message never repeats any of it. */
+/** Thrown if the text is not valid SQL. The message never repeats any part of the text. */
 export class SyntaxProblem extends Error {}
 
-/** The parts of the WebAssembly module that we use; the package has no types for it. */
+/** The parts of the WebAssembly module that we use. The package has no types for the module. */
 interface Module {
   lengthBytesUTF8(text: string): number
   stringToUTF8(text: string, pointer: number, length: number): void
@@ -23,7 +23,7 @@ export async function parseSql(text: string): Promise<readonly Statement[]> {
   const current = loading
   try {
     const module = await current
-    // Another statement may have crashed the module in the meantime.
+    // Another statement may have crashed the module while this one waited; if so, start again.
     return current === loading ? parse(module, text) : await parseSql(text)
   } catch (error) {
     if (error instanceof SyntaxProblem) throw error
@@ -40,7 +40,7 @@ async function load(): Promise<Module> {
   return create()
 }
 
-/** Offsets of PgQueryParseResult (tree, stderr, error) and PgQueryError (message, function, file, line, cursor). */
+/** Offsets in PgQueryParseResult (tree, stderr, error) and in PgQueryError (message, function, file, line, cursor). */
 const errorField = 8
 const cursorField = 16
 
@@ -63,10 +63,10 @@ function parse(module: Module, text: string): readonly Statement[] {
 const syntaxProblem = (cursor: number) =>
   new SyntaxProblem(`has a syntax error${cursor > 0 ? ` at character ${cursor}` : ''}`)
 
-/** A node of the syntax tree: its fields, or one member with the name of its kind that contains them. */
+/** A node of the syntax tree: either its fields, or one member that contains them and has the name of its kind. */
 export type Node = Readonly<Record<string, unknown>>
 
-/** Walks a tree of any depth without recursion. `visit` gets each member that is a node or a list. */
+/** Visits a tree of any depth without recursion. `visit` gets each member that is a node or a list. */
 export function walk(tree: Node, visit: (name: string, value: Node | readonly Node[]) => void): void {
   const open: unknown[] = [tree]
   while (open.length > 0) {
@@ -91,11 +91,11 @@ export function namesIn(list: unknown): (string | undefined)[] {
 
 const nameFields = new Set(['sval', 'aliasname', 'name', 'relname', 'schemaname', 'catalogname', 'colname'])
 
-/** Names of tables, columns, functions and aliases, without literals. */
+/** The names of tables, columns, functions and aliases in a statement. Literals are not included. */
 export function namesUsed(tree: Node): readonly string[] {
   const found: string[] = []
   walk(tree, (kind, value) => {
-    // The text of a literal is in a field of the same name.
+    // Skip a literal: its text is in a field `sval` too, but inside a member of the same name.
     if (Array.isArray(value) || kind === 'sval') return
     for (const [field, name] of Object.entries(value as Node)) {
       if (typeof name === 'string' && nameFields.has(field)) found.push(name)

@@ -2,7 +2,10 @@ import type { Dialect } from './sql-dialects.ts'
 import { columnsOf, isHarmless } from './sql-functions.ts'
 import { type Node, namesIn, type Statement, walk } from './sql-parser.ts'
 
-/** The kinds of nodes in queries. Any other kind, including those of later PostgreSQL versions, is not a read. */
+/**
+ * The kinds of nodes that occur in queries. A statement with any other kind, including those of later PostgreSQL
+ * versions, does not count as a read.
+ */
 const queryNodes = new Set(
   `SelectStmt ResTarget ColumnRef ParamRef A_Const A_Star A_Expr A_ArrayExpr A_Indices A_Indirection String Integer Float
   Boolean BitString List BoolExpr BooleanTest NullTest CaseExpr CaseWhen CoalesceExpr MinMaxExpr FuncCall NamedArgExpr
@@ -18,12 +21,12 @@ const maybePostgres = (dialect: Dialect): boolean => dialect === 'postgres' || d
 
 const samplings = new Set(['system', 'bernoulli'])
 
-/** Why a statement is not a read; continues "The argument … ". `undefined` for a read. */
+/** Why a statement is not a read, as text that continues "The argument … ". Undefined for a read. */
 export function notARead(statement: Statement, dialect: Dialect): string | undefined {
   const kind = Object.keys(statement)[0] as string
   if (kind === 'VariableShowStmt') return undefined
   if (kind === 'SelectStmt') return sideEffect(statement, dialect)
-  // EXPLAIN ANALYZE runs the query, so check that query.
+  // EXPLAIN ANALYZE runs the query, so check the query.
   if (kind === 'ExplainStmt') return notAQuery((statement.ExplainStmt as Node).query as Node, dialect)
   return `is ${spell(kind)}, but only read-only statements are allowed; use SELECT`
 }
@@ -83,27 +86,30 @@ function sideEffectOfCall(called: readonly string[], dialect: Dialect): string |
   return `calls ${short(called.join('.'))}, which is not a built-in function known to have no side effects; remove it`
 }
 
-/** `name(…) 'x'` is a typed literal in PostgreSQL; in other databases it is a call with a column alias. */
+/**
+ * Why a type is not a read. In PostgreSQL, `name(…) 'x'` is a typed literal; in other databases it is a call with a
+ * column alias.
+ */
 function sideEffectOfType({ names, typmods }: Node, dialect: Dialect): string | undefined {
   const named = namesIn(names) as string[]
   return typmods === undefined || named[0] === 'pg_catalog' ? undefined : sideEffectOfCall(named, dialect)
 }
 
-/** Operators outside of pg_catalog are unknown functions. */
+/** Refuses operators outside of pg_catalog, because they are unknown functions. */
 function foreignOperator(name: unknown): string | undefined {
   const [schema] = namesIn(name)
   const foreign = namesIn(name).length > 1 && schema !== 'pg_catalog'
   return foreign ? 'uses an operator from another schema; write the operator without OPERATOR(…)' : undefined
 }
 
-/** `InsertStmt` → INSERT, `CreateTableAsStmt` → CREATE TABLE AS. */
+/** Converts a kind of statement to SQL: `InsertStmt` → INSERT, `CreateTableAsStmt` → CREATE TABLE AS. */
 const spell = (kind: string) =>
   kind
     .replace(/Stmt$/, '')
     .replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
     .toUpperCase()
 
-/** Errors repeat names so that they can be found, but truncate them. */
+/** A name for an error message, truncated. Errors repeat names so that the caller can find them. */
 const short = (name: string) => (name.length > 64 ? `${name.slice(0, 64)}…` : name)
 
 interface Source {
@@ -112,8 +118,8 @@ interface Source {
 }
 
 /**
- * Finds disguised calls. If `x` is a function in FROM that returns a scalar, PostgreSQL reads `x.pg_read_file` as
- * pg_read_file(x), so the name must be a column that the statement or the function declares.
+ * Finds a disguised call. If `x` is a function in FROM that returns a scalar, PostgreSQL reads `x.pg_read_file` as
+ * pg_read_file(x). So the name must be a column that the statement or the function declares.
  */
 function disguisedCall(functions: readonly Node[], columns: readonly Node[]): string | undefined {
   const sources = functions.map(sourceOf)
@@ -126,7 +132,10 @@ function disguisedCall(functions: readonly Node[], columns: readonly Node[]): st
   return undefined
 }
 
-/** `(…).name` is also a disguised call, unless the value comes from a function that declares this column. */
+/**
+ * Finds a disguised call of the form `(…).name`. It is a call unless the value comes from a function that declares this
+ * column.
+ */
 function disguisedMember({ arg, indirection }: Node): string | undefined {
   const called = functionName(arg as Node)
   const known = called === undefined ? [] : (columnsOf(called) ?? [])
@@ -139,7 +148,7 @@ function sourceOf({ functions, alias, coldeflist, ordinality }: Node): Source {
   const { aliasname, colnames } = (alias ?? {}) as { aliasname?: string; colnames?: unknown }
   const name = aliasname ?? called
   const declared = [...namesIn(colnames), ...definedIn(coldeflist)].filter((column) => column !== undefined)
-  // A scalar without declared columns is a column with the function's name or alias.
+  // A function without declared columns has one column, with the name of the function or its alias.
   const columns = declared.length > 0 ? declared : (columnsOf(called) ?? [name])
   return { name, columns: new Set(ordinality ? [...columns, 'ordinality'] : columns) }
 }

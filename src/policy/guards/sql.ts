@@ -11,10 +11,10 @@ import {
 import { type Node, namesUsed, parseSql, type Statement, SyntaxProblem } from './sql-parser.ts'
 import { notARead } from './sql-reads.ts'
 
-/** For all statements of a call; parsing this much blocks the event loop for about 50 ms. */
+/** Max characters of all statements in a call. Parsing this much blocks the event loop for about 50 ms. */
 const maxLength = 64 * 1024
 
-/** Permits a single statement (F9), parsed by PostgreSQL's parser; with `readOnly`, only a read. */
+/** A guard that permits a single statement (F9), parsed by PostgreSQL's parser; with `readOnly`, only a read. */
 export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseArgument): Guard {
   const check = async ({ at, text }: GuardedValue) => {
     const ambiguity = dialect === 'any' ? ambiguous(text, readOnly) : undefined
@@ -55,7 +55,7 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
 const declare =
   'use plain single quotes, and no backslashes or nested or unusual comments, or ask the operator to set the dialect of this guard'
 
-/** Why databases may read a text differently, if the dialect is not known. */
+/** Why databases may read a text differently. Used if the dialect is not known. */
 function ambiguous(text: string, readOnly: boolean): string | undefined {
   const odd = disagreeing(text)
   if (odd !== undefined) return `has quotes or comments that end at different positions in ${odd} and PostgreSQL`
@@ -65,14 +65,17 @@ function ambiguous(text: string, readOnly: boolean): string | undefined {
   return undefined
 }
 
-/** SQL Server needs no semicolon between statements: after a query, each of these words starts another one. */
+/** Words that start another statement after a query in SQL Server, which needs no semicolon between statements. */
 const starts = new Set(
   `alter backup begin bulk checkpoint commit create dbcc deallocate declare delete delimiter deny disable drop enable exec
   execute go goto grant if insert kill load merge print raiserror reconfigure restore return revert revoke rollback save
   set setuser shutdown throw truncate update updatetext use waitfor while writetext`.split(/\s+/),
 )
 
-/** Finds names such as `delete` in `SELECT 1 delete FROM t`: an alias in PostgreSQL, a statement in SQL Server. */
+/**
+ * Finds a name such as `delete` in `SELECT 1 delete FROM t`, which is an alias in PostgreSQL but starts a statement in
+ * SQL Server.
+ */
 function secondStatement(statement: Statement, text: string): string | undefined {
   const unquoted = codeWords(text)
   for (const name of namesUsed(statement)) {
@@ -84,7 +87,7 @@ function secondStatement(statement: Statement, text: string): string | undefined
   return undefined
 }
 
-/** Even with write access, a statement must be analyzable and stay inside the database. */
+/** Why a statement is refused even with write access: it cannot be analyzed, or it reaches beyond the database. */
 function beyondData(statement: Statement): string | undefined {
   const [[kind, value]] = Object.entries(statement) as [[string, Node]]
   if (kind === 'DoStmt') return 'is a DO block, which may contain any number of statements; send one statement instead'

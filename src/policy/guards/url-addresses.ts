@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
-/** An operator may allow `private`, but never `reserved`. */
+/** Where an address is. An operator may allow `private` addresses, but never `reserved` ones. */
 export type AddressRange = 'public' | 'private' | 'reserved'
 
 interface Range {
@@ -9,28 +9,30 @@ interface Range {
   readonly place: AddressRange
 }
 
-/** Parsed on first use: it takes a while, and most gateways never need it. */
+/** The address ranges. They are parsed on first use, because that takes a while and most gateways never need it. */
 let known: ReturnType<typeof readRanges> | undefined
 
 const readRanges = () => ({
-  /** The special-purpose ranges of the IANA registries; the first match counts. */
+  /** The special-purpose ranges of the IANA registries. The narrowest matching range counts. */
   four: table(readIPv4, {
     private: '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16',
-    // Clouds issue credentials in 169.254.0.0/16; two of them at an address that looks public or like carrier NAT.
+    // Clouds issue credentials in 169.254.0.0/16. Two clouds use an address that looks public or like carrier NAT
+    // instead.
     reserved: `0.0.0.0/8 168.63.129.16/32 100.100.100.200/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24
       192.88.99.0/24 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4`,
   }),
   six: table(readIPv6, {
     private: '::1/128 fc00::/7',
-    // Two clouds issue credentials at fd00:ec2::254 and fd20:ce::254; the rest: tunnels, documentation, obsolete.
+    // Two clouds issue credentials at fd00:ec2::254 and fd20:ce::254. The other ranges are tunnels, documentation and
+    // obsolete ones.
     reserved: `fd00:ec2::254/128 fd20:ce::254/128 2001::/23 2001:db8::/32 2002::/16 3fff::/20 3ffe::/16 2620:4f:8000::/48`,
     public: '2000::/3',
   }),
-  /** Prefixes whose last four bytes are the IPv4 address that is reached: IPv4-mapped and NAT64. */
+  /** Prefixes of addresses whose last four bytes are the IPv4 address that is really reached: IPv4-mapped and NAT64. */
   carriers: [readIPv6('::ffff:0:0')!, readIPv6('64:ff9b::')!],
 })
 
-/** Classifies an address. Invalid addresses and those with zone ids are reserved. */
+/** Classifies an address. Invalid addresses and those with zone ids count as reserved. */
 export function placeOf(address: string): AddressRange {
   known ??= readRanges()
   const four = readIPv4(address)
@@ -51,7 +53,7 @@ function fits(address: readonly number[], prefix: readonly number[], bits: numbe
   return rest === 8 || address[whole]! >> rest === prefix[whole]! >> rest
 }
 
-/** Sorts narrow ranges before the wide ones that contain them. */
+/** Parses ranges, and sorts narrow ranges before the wide ones that contain them. */
 function table(
   read: (address: string) => readonly number[] | undefined,
   places: Partial<Record<AddressRange, string>>,
@@ -68,7 +70,7 @@ function readIPv4(text: string): readonly number[] | undefined {
   return isIPv4(text) ? text.split('.').map(Number) : undefined
 }
 
-/** Rejects addresses with a zone, which are valid on one machine only. */
+/** Parses an IPv6 address. Rejects addresses with a zone, which are valid on one machine only. */
 function readIPv6(text: string): readonly number[] | undefined {
   if (!isIPv6(text) || text.includes('%')) return undefined
   const dotted = text.includes('.') ? text.lastIndexOf(':') + 1 : text.length

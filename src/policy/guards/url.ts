@@ -10,7 +10,7 @@ export interface Address {
   readonly family: number
 }
 
-/** All addresses of a host, as the operating system resolves them: from its hosts file as well as DNS. */
+/** Finds all addresses of a host, as the operating system resolves them: from its hosts file as well as DNS. */
 export type Lookup = (host: string) => Promise<readonly Address[]>
 
 export const systemLookup: Lookup = (host) => resolve(host, { all: true })
@@ -21,13 +21,16 @@ export interface VetOptions {
   readonly lookup?: Lookup
 }
 
-/** A URL that is safe to fetch. Connect only to these addresses: the name may resolve differently later. */
+/** A URL that is safe to fetch. Connect only to these addresses, because the name may resolve differently later. */
 export interface VettedUrl {
   readonly url: URL
   readonly addresses: readonly Address[]
 }
 
-/** Why a URL is refused; continues "The argument … ". Never repeats the URL, which may contain a secret. */
+/**
+ * Thrown if a URL is refused. The message continues "The argument … " and never repeats the URL, which may contain a
+ * secret.
+ */
 export class UnsafeUrl extends Error {}
 
 const maxLength = 8192
@@ -48,17 +51,20 @@ export async function vetUrl(text: string, options: VetOptions): Promise<VettedU
   return { url, addresses }
 }
 
-/** Whether two URLs share scheme, host and port: other redirects are not followed. */
+/** Whether two URLs have the same scheme, host and port. Redirects to another origin are not followed. */
 export function sameOrigin(one: string | URL, other: string | URL): boolean {
   if (!URL.canParse(String(one)) || !URL.canParse(String(other))) return false
   const { origin } = new URL(one)
   return origin === new URL(other).origin && origin !== 'null'
 }
 
-/** Look-ups run in parallel, in a small thread pool that file access also needs. */
+/** Max URLs per call. The look-ups run in parallel, in a small thread pool that file access also needs. */
 const maxUrls = 32
 
-/** Refuses private addresses. The server resolves the name again, so its network must enforce this, too. */
+/**
+ * A guard that refuses private addresses. The server resolves the name again, so the server's network must block them
+ * too.
+ */
 export function urlGuard(
   { allowPrivate }: { readonly allowPrivate: boolean },
   refuse: RefuseArgument,
@@ -79,19 +85,19 @@ export function urlGuard(
   }
 }
 
-/** Accepts only URLs that all parsers read alike, because servers use their own parsers. */
+/** Parses a URL. Accepts only URLs that all parsers read alike, because servers use their own parsers. */
 function plainUrl(text: string): URL {
   if (text.length > maxLength) throw new UnsafeUrl('is too long for a URL')
   if (/[\0-\x20\x7f-\xa0\\]/.test(text)) throw new UnsafeUrl('contains spaces, control characters or backslashes')
   const [, authority, rest = ''] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(text) ?? []
   if (authority === undefined) throw new UnsafeUrl('does not start with http:// or https://')
-  // Some parsers use the last @, even after a ? or #.
+  // Some parsers take everything before the last @ as credentials, even if it contains a ? or #.
   if (authority.includes('@') || (!rest.startsWith('/') && rest.includes('@')))
     throw new UnsafeUrl('contains a user name or password')
   if (!/^[\x21-\x7e]*$/.test(authority)) throw new UnsafeUrl('has a host that is not written in ASCII (xn--…)')
   const url = URL.canParse(text) ? new URL(text) : undefined
   const host = authority.toLowerCase().replace(/:\d*$/, '')
-  // Some parsers read 0x7f.1, 2130706433 and 127.1 as addresses, others as names; IPv6 is unambiguous.
+  // Some parsers read 0x7f.1, 2130706433 and 127.1 as addresses, others as names. IPv6 addresses are unambiguous.
   if (!url || (url.hostname !== host && !host.startsWith('['))) throw new UnsafeUrl('has an ambiguous host')
   return url
 }
@@ -103,21 +109,21 @@ async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<
     const found = await waitFor(lookup(host), limit.signal)
     if (found.length > 0) return found
   } catch {
-    // The reason does not matter to the caller.
+    // The reason why the look-up failed does not matter to the caller.
   }
   throw unknown()
 }
 
 const internal = 'localhost localdomain local internal intranet lan home corp private home.arpa'.split(' ')
 
-/** Hosts where clouds issue credentials to internal clients. */
+/** Names of hosts where clouds issue credentials to internal clients. */
 const metadata = 'metadata.google.internal metadata.goog instance-data instance-data.ec2.internal metadata'.split(' ')
 
 /** Classifies a host by its name alone, before the look-up. */
 function placeOfName(host: string): AddressRange {
   const name = host.toLowerCase().replace(/\.+$/, '')
   if (metadata.includes(name)) return 'reserved'
-  // The resolver completes a name without a dot from its search list.
+  // A name without a dot is internal, because the resolver completes it from its search list.
   const inside = !name.includes('.') || internal.some((ending) => name.endsWith(`.${ending}`))
   return inside ? 'private' : 'public'
 }

@@ -8,24 +8,24 @@ import { safeRedact } from '../metrics/family.ts'
 export interface RecentCallsOptions {
   readonly clock: Clock
   redact(text: string): string
-  /** The clock of the trail's steps. */
+  /** The clock that also measures the steps of a call's trail. */
   monotonic?(): number
-  /** Maximum number of finished calls. */
+  /** Max number of finished calls that are kept. */
   readonly maxCalls?: number
   readonly maxBytes?: number
-  /** Maximum number of running calls; others appear when they end. */
+  /** Max number of running calls that are listed. Calls beyond that appear when they end. */
   readonly maxRunning?: number
-  /** Interval between notifications of subscribers, and maximum calls in each. */
+  /** The interval between notifications of subscribers, and the max number of calls in each notification. */
   readonly everyMs?: number
   readonly maxAtOnce?: number
 }
 
 export interface RecentCalls {
   readonly observer: Observer
-  /** Newest first. */
+  /** The calls that match a filter, newest first. */
   list(filter?: CallFilter, limit?: number): CallSummary[]
   find(id: string): CallTimeline | undefined
-  /** Notifies a few times per second of calls that began or ended, until disposed. */
+  /** Notifies the listener, a few times per second, of calls that began or ended. Ends when disposed. */
   subscribe(listener: (calls: readonly CallSummary[]) => void): Disposable
 }
 
@@ -72,7 +72,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
       return found
     },
     find(id) {
-      // No index: calls are frequent, lookups are rare.
+      // No index is kept: calls are frequent, but look-ups are rare.
       const call = running.get(id) ?? finished.all().findLast((one) => one.id === id)
       if (!call) return undefined
       const children = newestFirst().filter(({ parent }) => parent === id)
@@ -83,8 +83,8 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
 }
 
 /**
- * Bounded by number and memory; evicts the oldest. A ring buffer: deleting the oldest key of a large Map skips all keys
- * deleted before it.
+ * Keeps finished calls, limited by number and memory; evicts the oldest. It is a ring buffer and not a Map, because
+ * finding the oldest key of a large Map is slow: it skips all keys that were deleted before.
  */
 function createFinishedCalls(maxCalls: number, maxBytes: number) {
   const calls = new Array<CallRecord | undefined>(maxCalls)
@@ -107,7 +107,7 @@ function createFinishedCalls(maxCalls: number, maxBytes: number) {
       bytes += call.bytes
       while (bytes > maxBytes) dropOldest()
     },
-    /** In the order in which they ended. */
+    /** The calls in the order in which they ended. */
     all: () => Array.from({ length: count }, (_, index) => calls[(oldest + index) % maxCalls] as CallRecord),
   }
 }
@@ -115,11 +115,11 @@ function createFinishedCalls(maxCalls: number, maxBytes: number) {
 const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome'] as const
 
 interface CallFilter extends Partial<Pick<CallSummary, (typeof exactly)[number]>> {
-  /** Case-insensitive part of a name, the ID or the code. */
+  /** Text that a name, the ID or the code must contain. Case is ignored. */
   readonly text?: string | undefined
 }
 
-/** Matches the redacted view, so that searching cannot reveal secrets. */
+/** Whether a call matches a filter. Compares the redacted view, so that searching cannot reveal secrets. */
 function fits(view: CallSummary, filter: CallFilter): boolean {
   if (exactly.some((field) => filter[field] !== undefined && view[field] !== filter[field])) return false
   const text = filter.text?.trim().toLowerCase()
@@ -131,8 +131,8 @@ const textOf = ({ id, agent, principal, operation, server, name, code }: CallSum
 
 /**
  * Collects changes between notifications. A call that begins and ends within one interval is reported once. Without
- * subscribers nothing is collected and no timer runs. Under load, beyond `maxAtOnce` calls per notification, some calls
- * are skipped, but the end of a call shown as running is always reported.
+ * subscribers, nothing is collected and no timer runs. Under load, beyond `maxAtOnce` calls per notification, some
+ * calls are skipped, but the end of a call that was shown as running is always reported.
  */
 function createFeed(clock: Clock, everyMs: number, maxAtOnce: number) {
   const listeners = new Set<(calls: readonly CallRecord[]) => void>()
@@ -159,7 +159,7 @@ function createFeed(clock: Clock, everyMs: number, maxAtOnce: number) {
       timer ??= clock.after(everyMs, notify)
     },
     subscribe(listener: (calls: readonly CallRecord[]) => void): Disposable {
-      // Wrapped, so that subscribing one function twice gives two listeners.
+      // Wrap the listener, so that subscribing one function twice gives two listeners.
       const own = (calls: readonly CallRecord[]) => listener(calls)
       listeners.add(own)
       return {
@@ -176,7 +176,7 @@ function createFeed(clock: Clock, everyMs: number, maxAtOnce: number) {
   }
 }
 
-/** Never holds arguments or results. */
+/** A call as it is kept. Never holds arguments or results. */
 interface CallRecord {
   readonly id: string
   readonly parent: string | undefined
@@ -186,25 +186,28 @@ interface CallRecord {
   readonly server: string
   readonly name: string
   at: number
-  /** By the clock of the trail's steps. */
+  /** The start of the call, by the clock that measures the steps of the trail. */
   start: number
   trail: Trail | undefined
   ms: number | undefined
   outcome: CallOutcome['kind'] | undefined
-  /** May be a server's own code. */
+  /** The error code, which may be a server's own. */
   code: string | undefined
-  /** A subscriber has seen the call running and must see its end. */
+  /** Whether a subscriber has seen the call running, and so must see its end. */
   shown: boolean
   waiting: boolean
-  /** Approximate memory size, set when the call ends. */
+  /** The approximate size in memory, set when the call ends. */
   bytes: number
 }
 
 const maxName = 300
 
-/** Names are redacted when shown; long ones before truncating, so that a secret is never cut in half. */
+/**
+ * Creates records of calls. Names are redacted when they are shown. Long names are redacted before they are truncated,
+ * so that a secret is never cut in half.
+ */
 export function createCallRecorder(redact: (text: string) => string) {
-  // Copy: a slice would keep the whole text in memory.
+  // Make a copy: a slice would keep the whole text in memory.
   const brief = (text: string): string =>
     text.length <= maxName ? text : Buffer.from(`${redact(text).slice(0, maxName - 1)}…`).toString()
   return {
@@ -242,7 +245,7 @@ export function createCallRecorder(redact: (text: string) => string) {
 const emptyCall = 300
 const emptyStep = 200
 
-/** Counts texts as if they were not shared. */
+/** The approximate size of a call in memory. Texts are counted as if no other call shared them. */
 function bytesOf({ id, parent = '', agent, principal, operation, server, name, code = '', trail }: CallRecord): number {
   const names = agent.length + principal.length + operation.length + server.length + name.length
   let bytes = emptyCall + 2 * (id.length + parent.length + names + code.length)
@@ -254,7 +257,7 @@ export interface CallSummary {
   readonly id: string
   readonly parent: string | null
   readonly at: number
-  /** Null while the call runs. */
+  /** The duration. Null while the call runs. */
   readonly ms: number | null
   readonly agent: string
   readonly principal: string
@@ -268,9 +271,9 @@ export interface CallSummary {
 
 interface StepView {
   readonly name: string
-  /** Since the start of the call. */
+  /** The time from the start of the call to the start of the step. */
   readonly startMs: number
-  /** Null while the step runs. */
+  /** The duration. Null while the step runs. */
   readonly ms: number | null
   readonly error: string | null
 }
@@ -280,7 +283,7 @@ export interface CallTimeline extends CallSummary {
   readonly children: readonly CallSummary[]
 }
 
-/** Any name may hold a secret (B6). */
+/** The view of a call. Everything that may hold a secret, such as any name, is redacted (B6). */
 const callSummary = (record: CallRecord, redact: (text: string) => string): CallSummary => ({
   id: record.id,
   parent: record.parent ?? null,

@@ -5,7 +5,7 @@ export interface ExpositionPage {
   readonly body: string
 }
 
-/** Prometheus text format, unless the Accept header prefers OpenMetrics. */
+/** The page of metrics, in the Prometheus text format unless the Accept header prefers OpenMetrics. */
 export const pageOf = (families: readonly MetricFamily[], accept = ''): ExpositionPage =>
   wantsOpenMetrics(accept)
     ? { contentType: 'application/openmetrics-text; version=1.0.0; charset=utf-8', body: openMetrics(families) }
@@ -14,7 +14,9 @@ export const pageOf = (families: readonly MetricFamily[], accept = ''): Expositi
 const prometheusText = (families: readonly MetricFamily[]): string =>
   families.map((family) => written(family, family.name, '')).join('')
 
-/** In OpenMetrics only the samples of a counter have the suffix `_total`, not its name. */
+/**
+ * The page in OpenMetrics format, where the suffix `_total` belongs to the samples of a counter but not to its name.
+ */
 const openMetrics = (families: readonly MetricFamily[]): string =>
   families
     .map((family) =>
@@ -24,7 +26,7 @@ const openMetrics = (families: readonly MetricFamily[]): string =>
     )
     .join('') + '# EOF\n'
 
-/** On equal weights OpenMetrics wins. */
+/** Whether the Accept header prefers OpenMetrics. If the weights are equal, OpenMetrics wins. */
 function wantsOpenMetrics(accept: string): boolean {
   const weights = new Map(accept.split(',').map(weighed))
   const open = weights.get('application/openmetrics-text') ?? 0
@@ -37,7 +39,7 @@ function weighed(range: string): [type: string, weight: number] {
   return [type, weight === undefined ? 1 : Number(weight.slice(2))]
 }
 
-/** Families without samples are listed too, so that their names can be found. */
+/** The text of one family. A family without samples is written too, so that people can find its name. */
 function written({ help, type, samples }: MetricFamily, name: string, suffix: string): string {
   let text = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
   for (const sample of samples()) text += line(name, sample.suffix ?? suffix, sample)

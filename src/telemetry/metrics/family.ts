@@ -8,7 +8,7 @@ export interface MetricFamily {
 }
 
 export interface MetricSample {
-  /** Suffix of the metric name: `_bucket`, `_sum`, `_count`. */
+  /** The suffix of the metric name: `_bucket`, `_sum` or `_count`. */
   readonly suffix?: string
   readonly labels: string
   readonly value: number
@@ -16,16 +16,19 @@ export interface MetricSample {
 
 export interface FamilyOptions extends Pick<MetricFamily, 'name' | 'help'> {
   readonly labels?: readonly string[]
-  /** Maximum number of series; the rest share one whose labels are all `other`. */
+  /** Max number of series. All others share one series whose labels are all `other`. */
   readonly maxSeries?: number
 }
 
 interface SeriesFamily<Series> extends MetricFamily {
-  /** Label values in the order of the label names. Look it up once and keep it. */
+  /** The series for these label values, which are in the order of the label names. Look it up once and keep it. */
   of(...values: readonly string[]): Series
 }
 
-/** The default of `maxSeries` bounds combinations of labels, even if each label is bounded. */
+/**
+ * Creates a family of series. `maxSeries` limits the combinations of labels, which can be many even if each label is
+ * limited.
+ */
 function seriesFamily<Series>(
   { labels: names = [], maxSeries = 2000, name, help }: FamilyOptions,
   type: MetricFamily['type'],
@@ -51,7 +54,7 @@ function seriesFamily<Series>(
   }
 }
 
-/** `tool="files.read",error="TIMEOUT"`. */
+/** Formats labels like `tool="files.read",error="TIMEOUT"`. */
 const labelsText = (names: readonly string[], values: readonly string[]): string =>
   names.map((name, index) => `${name}="${escaped(values[index] as string)}"`).join(',')
 
@@ -59,7 +62,7 @@ const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\
 
 const escaped = (value: string): string => value.replace(/[\\"\n]/g, (character) => escapes[character] as string)
 
-/** Callers keep a reference, so that counting is one addition: `counter.value++`. */
+/** A counter. Callers keep a reference to it, so that counting is one addition: `counter.value++`. */
 export interface Counter {
   value: number
 }
@@ -75,17 +78,20 @@ export const counterFamily = (options: FamilyOptions): CounterFamily =>
   )
 
 export interface Histogram {
-  /** Per bucket, not cumulative; the last one counts values above all bounds. */
+  /** The count of each bucket, not cumulative. The last bucket counts values above all bounds. */
   readonly counts: Float64Array
   sum: number
 }
 
-/** In seconds, from 0.5 ms to 30 s by factors of about two, for useful p50, p95 and p99. */
+/**
+ * The bounds of the buckets in seconds, from 0.5 ms to 30 s by factors of about two. That is fine enough for p50, p95
+ * and p99.
+ */
 const durationBounds: readonly number[] = [
   0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30,
 ]
 
-/** Computed once for all histograms that count the duration. */
+/** The bucket of a duration. Computed once per call, for all histograms that count the call. */
 export function bucketOf(seconds: number): number {
   let bucket = 0
   while (bucket < durationBounds.length && seconds > (durationBounds[bucket] as number)) bucket++
@@ -112,7 +118,9 @@ function histogramSamples(labels: string, { counts, sum }: Histogram): MetricSam
   return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: total }]
 }
 
-/** OpenMetrics requires a decimal point; used in both formats so that the labels are equal. */
+/**
+ * The bounds as labels. OpenMetrics requires a decimal point; it is used in both formats, so that the labels are equal.
+ */
 const boundTexts = [...durationBounds.map((bound) => (Number.isInteger(bound) ? `${bound}.0` : String(bound))), '+Inf']
 
 export type MetricReading = readonly [values: readonly string[], value: number]
@@ -120,13 +128,13 @@ export type MetricReading = readonly [values: readonly string[], value: number]
 export interface ReadFamilyOptions extends FamilyOptions {
   readonly type: 'gauge' | 'counter'
   read(): Iterable<MetricReading>
-  /** Combines readings with equal labels; adds them by default. */
+  /** Combines readings with equal labels. By default, they are added. */
   readonly merge?: (one: number, another: number) => number
 }
 
 const sum = (one: number, another: number): number => one + another
 
-/** Reads existing values at scrape time instead of counting them again. */
+/** A family that reads existing values when the page is requested, instead of counting them again. */
 export function readFamily({ read, merge = sum, ...options }: ReadFamilyOptions): MetricFamily {
   const { labels: names = [] } = options
   return {
@@ -143,56 +151,59 @@ export function readFamily({ read, merge = sum, ...options }: ReadFamilyOptions)
   }
 }
 
-/** Label values. Each kind has one registry, so that a tool has the same label in all metrics. */
+/**
+ * Converts names to label values. There is one registry for each kind of name, so that a tool has the same label in all
+ * metrics.
+ */
 export interface Labels {
   tool(name: string): string
   server(name: string): string
   agent(name: string): string
-  /** One of our codes, or a server's own. */
+  /** The label of an error code, which is one of ours or a server's own. */
   error(code: string): string
   operation(name: string): string
 }
 
-/** Label of failures that a tool reports itself, in place of an error code. */
+/** The label of failures that a tool reports itself, in place of an error code. */
 export const toolError = 'tool_error'
 
 /**
- * With the maximum number of each. A tool takes about twenty lines of the page, mostly buckets. Servers come from the
- * configuration; methods and codes are few unless callers make them up.
+ * Creates the label values, with a maximum number for each kind. A tool takes about twenty lines of the page, mostly
+ * buckets. Servers come from the configuration; methods and codes are few unless callers make them up.
  */
 export const createLabels = (redact: (text: string) => string): Labels => ({
   tool: labelValues({ max: 200, redact }),
   server: labelValues({ max: 200, redact }),
   agent: labelValues({ max: 100, redact }),
-  // Reserve labels for our own codes, however many codes servers make up.
+  // Our own codes always have a label, however many codes servers make up.
   error: labelValues({ max: 60, own: [...Object.keys(errorKinds), toolError], redact }),
   operation: labelValues({ max: 30, redact }),
 })
 
 export const other = 'other'
 
-/** Longer names are truncated, to bound the size of the page. */
+/** Max characters of a label, to limit the size of the page. Longer names are truncated. */
 const maxLabel = 120
-/** Longer texts are not names and are not cached. */
+/** Max characters of a name. Longer texts are not names and are not cached. */
 const maxName = 1000
 
 interface LabelValuesOptions {
   readonly max: number
-  /** Our own names: labelled from the start, and not redacted. */
+  /** Our own names. They have a label from the start and are not redacted. */
   readonly own?: readonly string[]
   redact(text: string): string
 }
 
 /**
- * Assigns labels to names until the maximum is reached; the rest is `other`. A name keeps its first label, so that no
- * series changes its meaning.
+ * Assigns labels to names until the maximum is reached. All further names get the label `other`. A name keeps its first
+ * label, so that no series changes its meaning.
  */
 export function labelValues({ max, own = [], redact }: LabelValuesOptions): (name: string) => string {
   const known = new Map<string, string>(own.map((name) => [name, name]))
   return (name) => {
     const before = known.get(name)
     if (before !== undefined) return before
-    // Do not cache names beyond the maximum: their number is unbounded.
+    // Do not cache names beyond the maximum, because their number is unlimited.
     if (known.size >= max || name.length > maxName) return other
     const value = shortened(redact(name))
     known.set(name, value)
@@ -200,11 +211,14 @@ export function labelValues({ max, own = [], redact }: LabelValuesOptions): (nam
   }
 }
 
-/** A lone surrogate would be replaced in UTF-8, which could merge two series. */
+/** Truncates a label. Replaces lone surrogates now: UTF-8 would replace them later, which could merge two series. */
 const shortened = (text: string): string =>
   (text.length <= maxLabel ? text : `${text.slice(0, maxLabel - 1)}…`).toWellFormed()
 
-/** If the redactor fails, drop the text: neither leak it nor fail the observed call. */
+/**
+ * Redacts a text. If the redactor fails, the text is dropped, so that it neither leaks nor makes the observed call
+ * fail.
+ */
 export const safeRedact =
   (redact: (text: string) => string): ((text: string) => string) =>
   (text) => {

@@ -26,7 +26,7 @@ export interface MetricsOptions {
   readonly version: string
   readonly clock: Clock
   redact(text: string): string
-  /** True for tools that run inside the gateway; servers cannot have these names. */
+  /** Whether a source runs inside the gateway. Servers cannot have the names of such sources. */
   isNative?(server: string): boolean
   readonly readings: Readings
 }
@@ -34,7 +34,7 @@ export interface MetricsOptions {
 /** Prometheus metrics (F15). */
 export interface Metrics extends Disposable {
   readonly observer: Observer
-  /** Counts a request rejected before it became a call. */
+  /** Counts a request that was rejected before it became a call. */
   rejected(code: string): void
   page(accept?: string): ExpositionPage
   text(): string
@@ -54,7 +54,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   })
   const failures = unread.of()
 
-  /** A failed reading must not break the page. */
+  /** A family whose reading may fail. A failed reading must not break the page. */
   const readCarefully = (family: ReadFamilyOptions): MetricFamily =>
     readFamily({
       ...family,
@@ -148,7 +148,10 @@ function callMetrics(labels: Labels) {
   }
 }
 
-/** Creates all series at once: `rate()` misses the first failure of a series that starts with it. */
+/**
+ * The counters of all outcomes for one name. They are created together, starting at zero: `rate()` would miss the first
+ * failure if its series began with that failure.
+ */
 const byOutcome = (family: CounterFamily, name: string): Readonly<Record<CallOutcome['kind'], Counter>> => ({
   answered: family.of(name, 'answered'),
   tool_error: family.of(name, 'tool_error'),
@@ -156,7 +159,7 @@ const byOutcome = (family: CounterFamily, name: string): Readonly<Record<CallOut
   failed: family.of(name, 'failed'),
 })
 
-/** Caches by label; bounded by the number of labels. */
+/** Caches series by label. The number of labels limits the size of the cache. */
 function byLabel<Series>(labelOf: (name: string) => string, create: (label: string) => Series) {
   const known = new Map<string, Series>()
   return (name: string): Series => {
@@ -175,10 +178,10 @@ interface EntrySeries {
   readonly tool: string
   readonly server: string
   readonly calls: Counter
-  /** Undefined for native tools. */
+  /** The histogram of durations. Undefined for native tools. */
   readonly duration: Histogram | undefined
   readonly cache: Partial<Record<CacheOutcome, Counter>>
-  /** By error code: of the tool and of its server. */
+  /** For each error code, the counter of the tool and that of its server. */
   readonly errors: Map<string, readonly [tool: Counter, server: Counter]>
 }
 
@@ -201,7 +204,7 @@ function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
     name: 'toolway_tool_forwarded_duration_seconds',
     help: "Duration of calls of MCP servers' tools, except refused and cached calls.",
     labels: ['server', 'tool'],
-    // Each series takes 19 lines, and every server may have its own `other`.
+    // There is a limit because each series takes 19 lines, and every server may have its own `other`.
     maxSeries: 300,
   })
   const hits = counterFamily({

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { MetricReading, ReadFamilyOptions } from './family.ts'
 import { counter, gauge } from './readings.ts'
 
-/** Sampling interval of the event loop monitor. It is part of every measured delay and is subtracted. */
+/** The sampling interval of the event loop monitor. Every measured delay includes it, so it is subtracted. */
 const lookEveryMs = 20
 
 const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - lookEveryMs / 1000)

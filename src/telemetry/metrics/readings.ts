@@ -1,6 +1,6 @@
 import type { Labels, MetricReading, ReadFamilyOptions } from './family.ts'
 
-/** Values read from other components. Metrics of missing readings are left out. */
+/** Functions that read values from other components. If one is missing, its metrics are omitted. */
 export interface Readings {
   load?(): LoadReading & { readonly servers: Readonly<Record<string, LoadReading>> }
   servers?(): Iterable<ServerReading>
@@ -10,12 +10,12 @@ export interface Readings {
     readonly attempts: number
     readonly successes: number
     readonly last_success_at: string | null
-    /** Newest first. */
+    /** The reloads, newest first. */
     readonly history: readonly { readonly error?: string }[]
   }
   audit?(): { readonly recording: boolean; readonly outages: number }
   stores?(): Iterable<StoreReading>
-  /** Tokens that the tools take in a model's context: as exposed, and if all were listed directly (B8). */
+  /** The tokens that the tools take in a model's context: as they are exposed, and if all were listed directly (B8). */
   tokens?(): { readonly direct: number; readonly exposed: number; readonly saved: number }
 }
 
@@ -27,7 +27,7 @@ interface LoadReading {
 interface StoreReading {
   readonly name: string
   readonly up: boolean
-  /** Backlog of records not copied yet: their number, if known, and the age of the backlog. */
+  /** The number of records that are not copied yet, if known, and the time since the store last had all records. */
   readonly behind?: { readonly records: number | undefined; readonly seconds: number }
 }
 
@@ -52,10 +52,10 @@ export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyO
 
 type Read<Key extends keyof Readings> = NonNullable<Readings[Key]>
 
-/** Servers that are not used yet or are starting must not trigger alerts. */
+/** States that must not trigger alerts. Servers that are not used yet, or are starting, count as fine. */
 const fine: ReadonlySet<ServerReading['health']> = new Set(['healthy', 'starting', 'stale'])
 
-/** The value may be missing. */
+/** A metric with a single value, which may be missing. */
 const single =
   (type: 'gauge' | 'counter') =>
   (name: string, help: string, read: () => number | undefined): ReadFamilyOptions => ({
@@ -69,7 +69,7 @@ export const counter = single('counter')
 const readingOf = (values: readonly string[], value: number | undefined): MetricReading[] =>
   value === undefined ? [] : [[values, value]]
 
-/** One value for each item that has one. */
+/** A metric with one value for each item that has a value. */
 const labelled =
   <Item>(label: string, read: () => readonly (readonly [name: string, item: Item])[]) =>
   (value: (item: Item) => number | undefined) => ({

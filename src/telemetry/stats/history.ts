@@ -1,6 +1,6 @@
 import type { CallOutcome, Observed } from '../../core/observer.ts'
 
-/** Oldest first; steps without calls are included. */
+/** Figures over time, oldest first. Steps without calls are included. */
 export interface CallSeries {
   readonly from: number
   readonly to: number
@@ -20,10 +20,10 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** About the width of a chart in pixels. */
+/** Max points of a series: about the width of a chart in pixels. */
 const maxPoints = 1000
 
-/** Resolution: seconds for 15 minutes, minutes for a day, hours for 30 days. */
+/** Counts calls over time, in steps of seconds for 15 minutes, of minutes for a day, and of hours for 30 days. */
 export function createHistory() {
   const rings = [createRing(second, 15 * 60), createRing(minute, 24 * 60), createRing(hour, 30 * 24)] as const
   const ringFor = (from: number, now: number): Ring => rings.find(({ spanMs }) => from >= now - spanMs) ?? rings[2]
@@ -32,7 +32,7 @@ export function createHistory() {
     add(now: number, observed: Observed, bucket: number): void {
       for (const ring of rings) ring.add(now, observed, bucket)
     },
-    /** In the finest resolution still available, with at most `maxPoints` points. */
+    /** A series in the finest resolution that is still available, with at most `maxPoints` points. */
     series(from: number, to: number, now: number): CallSeries {
       const ring = ringFor(from, now)
       const stepMs = ring.stepMs * Math.max(1, Math.ceil((to - from) / ring.stepMs / maxPoints))
@@ -47,11 +47,11 @@ export function createHistory() {
       }
       return { from, to, stepMs, points }
     },
-    /** Figures of the last `ms`, in whole steps; the rate is per second of `duringMs`. */
+    /** The figures of the last `ms`, in whole steps. The rate is per second of `duringMs`. */
     figures(ms: number, now: number, duringMs: number): CallFigures {
       const step = noStep()
       const latencies = createLatencies()
-      // Includes the current step.
+      // Include the current step.
       ringFor(now - ms, now).collect(now - ms, now + 1, step, latencies)
       return figuresOf(step, latencies, duringMs)
     },
@@ -71,18 +71,21 @@ export type Ring = ReturnType<typeof createRing>
 
 interface RingStep extends Step {
   number: number
-  /** Undefined for the current step. */
+  /** The packed latencies. Undefined for the current step. */
   packed: Packed | undefined
 }
 
 export function createRing(stepMs: number, steps: number) {
   const ring = new Array<RingStep | undefined>(steps)
-  // Only the current step has all buckets; those of older ones are packed, because most are empty.
+  // Only the current step has all buckets. Those of older steps are packed, because most of them are empty.
   const latencies = createLatencies()
   let live: RingStep | undefined
   let newest = 0
 
-  /** Also goes back: calls must still be counted after a clock was set back. */
+  /**
+   * Makes another step the current one. It can also go back, because calls must still be counted after the clock was
+   * set back.
+   */
   const turnTo = (number: number): RingStep => {
     if (live) live.packed = pack(latencies)
     latencies.fill(0)
@@ -106,7 +109,7 @@ export function createRing(stepMs: number, steps: number) {
       if (trail.cache === 'hit') step.cacheHits++
       else if (trail.cache === 'miss') step.cacheMisses++
     },
-    /** Adds up all steps that begin in the interval. */
+    /** Adds up all steps that begin in the interval, into `into` and `sum`. */
     collect(from: number, to: number, into: Step, sum: Latencies): void {
       const first = Math.max(Math.ceil(from / stepMs), newest - steps + 1)
       const last = Math.min(Math.ceil(to / stepMs) - 1, newest)
@@ -122,16 +125,16 @@ export function createRing(stepMs: number, steps: number) {
 }
 
 /**
- * Histogram with exponential buckets: any percentile within two percent, in two kilobytes, for any number of calls.
- * Histograms can be added.
+ * A histogram with exponential buckets. It gives any percentile within two percent, in two kilobytes, for any number of
+ * calls. Histograms can be added.
  */
 export type Latencies = Uint32Array
 
-/** Slightly less than the promised two percent. */
+/** The relative error, slightly less than the promised two percent. */
 const error = 0.019
 const growth = (1 + error) / (1 - error)
 const perUnit = 1 / Math.log(growth)
-/** Range in milliseconds; durations outside are clamped. */
+/** The range of durations in milliseconds. Durations outside of it are clamped. */
 const minMs = 0.01
 const maxMs = 3_600_000
 
@@ -139,7 +142,7 @@ const latencyBuckets = Math.ceil(Math.log(maxMs / minMs) * perUnit) + 1
 
 export const createLatencies = (): Latencies => new Uint32Array(latencyBuckets)
 
-/** Computed once for all histograms that count the duration. */
+/** The bucket of a duration. Computed once per call, for all histograms that count the call. */
 export function latencyBucket(ms: number): number {
   if (!(ms > minMs)) return 0
   return Math.min(Math.ceil(Math.log(ms / minMs) * perUnit), latencyBuckets - 1)
@@ -151,7 +154,7 @@ export function addLatencies(to: Latencies, more: Latencies): void {
   }
 }
 
-/** The value with the same relative distance to both bounds. */
+/** The value in a bucket with the same relative distance to both bounds. */
 const middleOf = (bucket: number): number => (minMs * growth ** bucket * 2) / (growth + 1)
 
 export function percentile(latencies: Latencies, count: number, part: number): number | null {
@@ -182,10 +185,10 @@ export function addPacked(latencies: Latencies, packed: Packed): void {
 
 export interface CallCounts {
   calls: number
-  /** Failures of the gateway, the server or the tool. */
+  /** The number of failures of the gateway, the server or the tool. */
   errors: number
   denials: number
-  /** Excludes denied calls: a denial takes no time and would distort the average. */
+  /** The total duration of the calls. Excludes denied calls: a denial takes no time and would distort the average. */
   sumMs: number
 }
 
@@ -208,7 +211,7 @@ export function count(
   latencies[bucket] = (latencies[bucket] as number) + 1
 }
 
-/** Averages and percentiles are null without calls. */
+/** Figures about calls. Averages and percentiles are null if there were no calls. */
 export interface CallFigures {
   readonly calls: number
   readonly errors: number
@@ -237,5 +240,5 @@ export function figuresOf(
   }
 }
 
-/** Four significant digits; more would suggest false precision. */
+/** Rounds to four significant digits, because more would suggest false precision. */
 const round = (ms: number | null): number | null => (ms === null ? null : Number(ms.toPrecision(4)))

@@ -18,7 +18,7 @@ import {
 
 export type By = 'agent' | 'server' | 'operation' | 'tool'
 
-/** Sorted by number of calls, highest first. */
+/** Figures by name, sorted by number of calls, highest first. */
 export interface StatsTable {
   readonly by: By
   readonly since: number
@@ -28,10 +28,10 @@ export interface StatsTable {
 export interface CallStats {
   readonly observer: Observer
   table(by: By): StatsTable
-  /** Figures of one agent, server, operation or tool (`server.name`); zeros if it was never called. */
+  /** The figures of one agent, server, operation or tool (`server.name`). All zeros if it was never called. */
   of(by: By, name: string): CallFigures
   total(): CallFigures
-  /** Figures of the last `ms`; for one agent only since it was first queried. */
+  /** The figures of the last `ms`. Those of one agent are counted only since they were first queried. */
   recent(ms: number, agent?: string): CallFigures
   series(from: number, to: number, agent?: string): CallSeries
 }
@@ -41,7 +41,9 @@ export interface CallStatsOptions {
   redact(text: string): string
 }
 
-/** Counts and times by agent, server, operation and tool since the start, and over time (G9). */
+/**
+ * Counts calls and their durations by agent, server, operation and tool: in total since the start, and over time (G9).
+ */
 export function createStats({ clock, redact }: CallStatsOptions): CallStats {
   const since = clock.now()
   const start = clock.monotonic()
@@ -50,7 +52,7 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
   const history = createHistory()
   const watched = createWatched()
   const historyOf = (agent: string | undefined) => (agent === undefined ? history : watched.of(agent))
-  // Each name takes two kilobytes, so all take at most three megabytes.
+  // Each name takes two kilobytes, so all names together take at most three megabytes.
   const tallies = {
     agent: createTallies(250),
     server: createTallies(250),
@@ -94,7 +96,7 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
     of: (by, name) => soFar(tallies[by].known.get(name) ?? never),
     total: () => soFar(all),
     recent(ms, agent) {
-      // Shortly after the start, do not count the time before it as idle.
+      // Shortly after the start, do not count the time before the start as idle.
       return historyOf(agent).figures(ms, clock.now(), Math.min(ms, clock.monotonic() - start))
     },
     series: (from, to, agent) => historyOf(agent).series(from, to, clock.now()),
@@ -108,10 +110,10 @@ interface Tally {
 
 const createTally = (): Tally => ({ counts: noCounts(), latencies: createLatencies() })
 
-/** Longer texts are not names. */
+/** Max characters of a name. Longer texts are not names. */
 const maxName = 1000
 
-/** Counts by name. Callers may make names up, so their number is bounded; the rest counts as `other`. */
+/** Counts calls by name. Callers may make names up, so the number of names is limited; all others count as `other`. */
 function createTallies(maxNames: number) {
   const known = new Map<string, Tally>()
   const add = (name: string): Tally => {
@@ -132,11 +134,14 @@ function createTallies(maxNames: number) {
 
 const maxWatched = 8
 
-/** A busy history may take some megabytes; the least recently used one is evicted. */
+/**
+ * The histories of agents that were queried. A busy one may take some megabytes, so the least recently used one is
+ * evicted.
+ */
 function createWatched() {
   const histories = new Map<string, History>()
   return {
-    /** Undefined unless the agent was queried before. */
+    /** The history of an agent. Undefined unless the agent was queried before. */
     find: (agent: string) => (histories.size === 0 ? undefined : histories.get(agent)),
     of(agent: string): History {
       const history = histories.get(agent) ?? createHistory()

@@ -13,7 +13,7 @@ import { parentOf, spanId } from './tracing.ts'
 export interface CallSpansOptions {
   readonly clock: Clock
   redact(text: string): string
-  /** Servers that calls are sent to; other sources run in this process. */
+  /** The servers that calls are sent to. All other sources run in this process. */
   readonly servers: ReadonlyMap<string, ServerFacts>
 }
 
@@ -55,7 +55,7 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
     let attempts = 0
     for (const step of trail.steps) {
       const time = { start: offset + step.start, end: step.end === undefined ? end : offset + step.end }
-      // A step without an end ended with the call.
+      // A step without an end ended with the call, so it has the call's error.
       const error = step.end === undefined ? wrong : step.error
       if (step.name !== 'attempt') spans.push(spanJson({ ...waiting(step, last), ...time, error }))
       else if (step.trace && facts) {
@@ -70,7 +70,7 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
   }
 }
 
-/** A span for a wait. It is never propagated, so its ID can be created afterwards. */
+/** A span for a wait. Its context is never sent to a server, so its ID can be created afterwards. */
 const waiting = ({ name }: TrailStep, parent: TraceContext): Omit<TraceSpan, 'start' | 'end'> => {
   const { traceparent } = parent
   const place = { ...parent, traceparent: `${traceparent.slice(0, 36)}${spanId()}${traceparent.slice(52)}` }
@@ -86,22 +86,22 @@ function createCallerAttributes(redact: (text: string) => string): (call: Call) 
   const session = cachedText('mcp.session.id')
   return ({ id, parent, caller, peer }) => {
     const who = `${agent(redact(caller.agent))},${text('toolway.call.id', id)}`
-    // The outer call's span already describes the request.
+    // Only an outer call describes the request; the calls inside it need not repeat that.
     const request = parent === undefined ? peer.request : undefined
     if (request === undefined) return who
     const known = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
     if (caller.address === undefined) return `${known},${overPipe}`
-    // Our session IDs of the stateless era mean nothing to others.
+    // Omit our own session IDs for stateless clients, which mean nothing to others.
     return `${known},${overHttp}${caller.session.startsWith('modern-') ? '' : `,${session(caller.session)}`}`
   }
 }
 
-/** What a call is about, by the MCP semantic conventions. */
+/** What a call is about, in terms of the MCP semantic conventions. */
 interface Subject {
   readonly method: string
-  /** Low cardinality, so without URIs. */
+  /** The name of the span. It has low cardinality, so it contains no URIs. */
   readonly name: string
-  /** JSON, separated by commas. */
+  /** Attributes as JSON, separated by commas. */
   readonly attributes: string
 }
 
@@ -113,7 +113,7 @@ const methods: Readonly<Record<string, string>> = {
   subscribe: 'resources/subscribe',
 }
 
-/** Caches the subject of each entry, because most calls use the same few. */
+/** Creates the subjects of calls. The subject of each entry is cached, because most calls use the same few entries. */
 function createSubjects(options: Omit<CallSpansOptions, 'clock'>): (call: Call, operation: Operation) => Subject {
   const known = new WeakMap<Entry, Subject>()
   return ({ entry, input }, operation) => {
@@ -145,12 +145,12 @@ function subjectOf(
   return { method, name: isNamed ? `${method} ${clean}` : method, attributes: attributes.join(',') }
 }
 
-/** A larger difference means that the wall clock was set. */
+/** Max difference between the clocks. A larger one means that the wall clock was set. */
 const driftMs = 2
 
 /**
- * Offset of the monotonic clock from the epoch. Shared by all calls, so that spans keep their order; recomputed when
- * the wall clock is set.
+ * The offset of the monotonic clock from the epoch. It is shared by all calls, so that spans keep their order, and
+ * recomputed when the wall clock is set.
  */
 function createEpoch(clock: Clock): (at: number, start: number) => number {
   let offset = clock.now() - performance.now()
@@ -166,13 +166,13 @@ export interface TracedServer {
 }
 
 interface ServerFacts {
-  /** JSON, separated by commas. */
+  /** Attributes as JSON, separated by commas. */
   readonly attributes: string
-  /** Undefined until the server has been initialized. */
+  /** The negotiated version. Undefined until the server has been initialized. */
   protocolVersion(): string | undefined
 }
 
-/** Reports only host and port, because the rest of the URL may hold secrets. */
+/** What spans say about a server. Of its URL, only host and port, because the rest may hold secrets. */
 export function serverFacts({ builtFrom: { config }, server }: TracedServer): ServerFacts {
   const protocolVersion = () => server.status().protocolVersion
   if (config.transport === 'stdio') return { attributes: overPipe, protocolVersion }

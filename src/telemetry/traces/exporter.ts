@@ -6,17 +6,17 @@ import type { OtlpClient, OtlpReply } from './otlp-client.ts'
 export type Exporter = ReturnType<typeof createExporter>
 
 export interface ExporterOptions extends DeliveryOptions {
-  /** JSON before and after the spans of a batch. */
+  /** The JSON before and after the spans of a batch. */
   readonly envelope: { readonly head: string; readonly tail: string }
 }
 
-/** Maximum spans per batch, maximum wait for a smaller batch, and maximum queue size. */
+/** Max spans per batch, max time to wait before a smaller batch is sent, and max size of the queue. */
 const batchSize = 512
 const batchMs = 1_000
 const maxCharacters = 8 * 1024 * 1024
 const goodbyeMs = 2_000
 
-/** Sends spans in batches. Calls never wait for the receiver, and memory is bounded. */
+/** Sends spans in batches. Calls never wait for the receiver, and memory is limited. */
 export function createExporter(options: ExporterOptions) {
   const { post, envelope, receiver, clock, log } = options
   const queue = createQueue(maxCharacters)
@@ -28,7 +28,7 @@ export function createExporter(options: ExporterOptions) {
   let dropped = 0
 
   return {
-    /** The spans of one call. Dropped and counted if the queue is full. */
+    /** Queues the spans of one call. If the queue is full, they are dropped and counted. */
     push(spans: readonly string[]): void {
       if (closing || !queue.add(spans)) dropped += spans.length
       else if (queue.size >= batchSize) begin()
@@ -51,7 +51,7 @@ export function createExporter(options: ExporterOptions) {
     sending ??= send(batchSize).then(ended, ended)
   }
 
-  /** Sends one batch, and more while at least `enough` spans are queued. */
+  /** Sends one batch, and then more while at least `enough` spans are queued. */
   async function send(enough: number): Promise<void> {
     do {
       const spans = queue.take(batchSize)
@@ -63,7 +63,7 @@ export function createExporter(options: ExporterOptions) {
     } while (queue.size >= enough)
   }
 
-  /** Tries each remaining batch once, within `goodbyeMs`. */
+  /** Closes the exporter. Tries each remaining batch once, within `goodbyeMs`. */
   async function close(): Promise<void> {
     timer?.[Symbol.dispose]()
     using _ = clock.after(goodbyeMs, () => delivery[Symbol.dispose]())
@@ -75,7 +75,7 @@ export function createExporter(options: ExporterOptions) {
   }
 }
 
-/** Bounded by the length of the spans. The spans of one call stay together. */
+/** A queue that is limited by the length of its spans. The spans of one call stay together. */
 function createQueue(maxCharacters: number) {
   let groups: (readonly string[])[] = []
   let characters = 0
@@ -89,7 +89,7 @@ function createQueue(maxCharacters: number) {
       characters += more
       return true
     },
-    /** Takes the oldest, up to this many spans unless a single call has more. */
+    /** Takes the oldest spans: at most `maxSpans`, unless a single call has more. */
     take(maxSpans: number): string[] {
       const taken: string[] = []
       let count = 0
@@ -111,14 +111,14 @@ const charactersOf = (spans: readonly string[]): number => spans.reduce((sum, { 
 
 interface DeliveryOptions {
   readonly post: OtlpClient
-  /** For the log; must not contain secrets. */
+  /** The receiver's name for the log. Must not contain secrets. */
   readonly receiver: string
   readonly clock: Clock
   readonly log: Log
   random?(): number
 }
 
-/** Attempts per batch, and bounds of the pauses between them. */
+/** Max attempts per batch, and the bounds of the pauses between attempts. */
 const maxAttempts = 5
 const firstPauseMs = 1_000
 const maxPauseMs = 30_000
@@ -129,11 +129,11 @@ function createDelivery(options: DeliveryOptions) {
   let hurried = false
   let wake: (() => void) | undefined
   let failures = 0
-  /** No batch is sent before this time. */
+  /** The time before which no batch is sent. */
   let resumeAt = 0
 
   return {
-    /** Resolves with the number of accepted spans. Never rejects. */
+    /** Sends one batch. Resolves with the number of accepted spans. Never rejects. */
     async deliver(body: Buffer, spans: number): Promise<number> {
       for (let tried = 1; ; tried++) {
         await untilResumed()
@@ -146,7 +146,7 @@ function createDelivery(options: DeliveryOptions) {
         if (reply.kind === 'refused' || tried === maxAttempts || hurried) return 0
       }
     },
-    /** Stops waiting: from now on each batch is tried once. */
+    /** Stops waiting. From now on, each batch is tried once. */
     hurry(): void {
       hurried = true
       wake?.()
@@ -163,10 +163,10 @@ function createDelivery(options: DeliveryOptions) {
     await promise
   }
 
-  /** Logs once per outage, not per batch. */
+  /** Sets the pause after a failed attempt. Logs once per outage, not once per batch. */
   function failed(reply: Exclude<OtlpReply, { kind: 'taken' }>): void {
     const maxMs = backoffMs(failures, { firstMs: firstPauseMs, maxMs: maxPauseMs })
-    // Jitter, so that gateways that failed together do not retry together.
+    // Add jitter, so that gateways that failed together do not retry together.
     const pauseMs = maxMs / 2 + (maxMs / 2) * random()
     resumeAt = clock.monotonic() + Math.max(pauseMs, reply.kind === 'later' ? reply.waitMs : 0)
     if (failures++ > 0) return

@@ -12,21 +12,21 @@ export type OtlpReply =
   | { readonly kind: 'refused'; readonly why: string }
 
 export interface OtlpClient extends AsyncDisposable {
-  /** Never rejects. */
+  /** Sends a batch. Never rejects. */
   send(body: Buffer, signal: AbortSignal): Promise<OtlpReply>
 }
 
 export interface OtlpClientOptions {
   readonly url: URL
-  /** May hold credentials: never log them. */
+  /** The headers. They may hold credentials, so never log them. */
   readonly headers: Readonly<Record<string, string>>
   readonly clock: Clock
 }
 
-/** A receiver slower than this counts as down. */
+/** Max time for a response. A slower receiver counts as down. */
 const withinMs = 10_000
 const tooSlow = `no response within ${withinMs / 1000} s (a fixed limit)`
-/** Longer responses are not OTLP. */
+/** Max bytes of a response. Longer ones are not OTLP. */
 const maxResponse = 64 * 1024
 
 export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): OtlpClient {
@@ -34,7 +34,7 @@ export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): Ot
   const path = url.pathname + url.search
   const own = { ...headers, 'content-type': 'application/json' }
 
-  // Loaded with the first batch, to keep the start fast.
+  // Load the HTTP client with the first batch, to keep the start fast.
   const openClient = async (): Promise<HttpClient> => {
     const { createHttpClient } = await import('../../lib/http-client.ts')
     return createHttpClient(url, { connections: 1, keepAliveTimeout: 10_000 })
@@ -71,10 +71,13 @@ export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): Ot
 
 const maxRetryAfterMs = 5 * 60_000
 
-/** Retryable status codes of OTLP/HTTP. */
+/** The status codes that OTLP/HTTP defines as retryable. */
 const retryable: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-/** A response without JSON, such as an empty or protobuf one, counts as full success. */
+/**
+ * The number of spans that the receiver rejected. A response that is not JSON, such as an empty or a protobuf one,
+ * counts as full success.
+ */
 function rejectedBy(response: string): number {
   try {
     const { partialSuccess } = JSON.parse(response)
@@ -84,7 +87,7 @@ function rejectedBy(response: string): number {
   }
 }
 
-/** Prefer a code: the message may repeat what was sent. */
+/** A short reason for a failed request. Prefers a code, because the message may repeat what was sent. */
 function reasonOf(thrown: unknown): string {
   if (thrown instanceof ProxyError || thrown instanceof ToolwayError) return thrown.message
   const { code, message } = thrown as { code?: unknown; message?: unknown }

@@ -6,11 +6,11 @@ import { everything, type TraceSampling, type TraceSettings } from './tracing.ts
 
 export interface TraceChoice {
   readonly settings: TraceSettings | undefined
-  /** Requested settings that cannot be applied. */
+  /** Warnings about requested settings that cannot be applied. */
   readonly warnings: readonly string[]
 }
 
-/** The configuration takes precedence over OpenTelemetry's environment variables. */
+/** The settings for traces. The configuration takes precedence over OpenTelemetry's environment variables. */
 export function traceSettings(config: Config['telemetry']['traces'], env: OtelEnvironment): TraceChoice {
   const warnings: string[] = []
   const written = config ? (config.disabled ? undefined : forTraces(config.otlp)) : endpointOf(env, warnings)
@@ -28,7 +28,7 @@ export function traceSettings(config: Config['telemetry']['traces'], env: OtelEn
 
 function endpointOf(env: OtelEnvironment, warnings: string[]): string | undefined {
   const common = variable(env, 'OTEL_EXPORTER_OTLP_ENDPOINT')
-  // An endpoint for traces only is used unchanged.
+  // The endpoint for traces is used unchanged; only the common endpoint needs the path for traces.
   const endpoint = variable(env, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? (common && forTraces(common))
   const isOff = variable(env, 'OTEL_SDK_DISABLED') === 'true' || variable(env, 'OTEL_TRACES_EXPORTER') === 'none'
   if (isOff || endpoint === undefined) return undefined
@@ -73,10 +73,13 @@ function ratioOf(env: OtelEnvironment, warnings: string[]): number {
 
 export type OtelEnvironment = Readonly<Record<string, string | undefined>>
 
-/** OpenTelemetry treats an empty variable as unset. */
+/** The value of a variable. OpenTelemetry treats an empty variable as unset. */
 const variable = (env: OtelEnvironment, name: string): string | undefined => env[name]?.trim() || undefined
 
-/** `key=value,key2=value2`, percent-encoded: the form of headers and resource attributes. Skips malformed pairs. */
+/**
+ * Parses percent-encoded pairs such as `key=value,key2=value2`, the form of headers and resource attributes. Skips
+ * malformed pairs.
+ */
 function pairs(list: string | undefined): Record<string, string> {
   const found: Record<string, string> = {}
   for (const pair of (list ?? '').split(',')) {
@@ -91,11 +94,11 @@ export type ChosenTraces = Awaited<ReturnType<typeof chooseTraces>>
 
 interface ChooseOptions extends Omit<TracesOptions, 'settings'> {
   readonly env: OtelEnvironment
-  /** Traces of the previous configuration; reused with their queued spans if the settings are equal. */
+  /** The traces of the previous configuration. If the settings are equal, they are reused with their queued spans. */
   readonly before: Traces | undefined
 }
 
-/** Loads the exporter only if traces are sent; `traces` is undefined if they are off. */
+/** Opens the traces of a configuration; undefined if they are off. Loads the exporter only if traces are sent. */
 export async function chooseTraces(
   config: Config['telemetry']['traces'],
   { env, before, ...options }: ChooseOptions,

@@ -4,25 +4,25 @@ import { memoize } from '../../lib/memoize.ts'
 export interface TraceSpan {
   readonly place: TraceContext
   readonly parent: TraceContext | undefined
-  /** The parent span belongs to another process. */
+  /** Whether the parent span belongs to another process. */
   readonly isRemote?: boolean
   readonly name: string
   readonly kind: keyof typeof kinds
-  /** Milliseconds since the epoch, with fractions. */
+  /** The start and the end, in milliseconds since the epoch, with fractions. */
   readonly start: number
   readonly end: number
-  /** JSON, separated by commas. */
+  /** Attributes as JSON, separated by commas. */
   readonly attributes: string
   readonly error?: string | undefined
 }
 
 const kinds = { internal: 1, server: 2, client: 3 } as const
 
-/** OTLP flag bits: whether `isRemote` is known, and its value. */
+/** Flag bits of OTLP: whether `isRemote` is known, and its value. */
 const known = 0x100
 const remote = 0x200
 
-/** OTLP JSON: IDs in hex, times in nanoseconds as text. */
+/** A span as OTLP JSON, with IDs in hex and times in nanoseconds as text. */
 export function spanJson({ place, parent, isRemote, name, kind, start, end, attributes, error }: TraceSpan): string {
   const all = error === undefined ? attributes : `${attributes}${attributes && ','}${errorAttributes(error)}`
   const flags = flagsOf(place) | known | (isRemote ? remote : 0)
@@ -36,25 +36,27 @@ export function spanJson({ place, parent, isRemote, name, kind, start, end, attr
   )
 }
 
-/** Microseconds since the epoch fit into a number, nanoseconds do not. */
+/**
+ * A time in nanoseconds, as text. Rounds to microseconds, because nanoseconds since the epoch do not fit into a number.
+ */
 const nanoseconds = (ms: number): string => `${Math.round(ms * 1_000)}000`
 
-/** JSON-RPC errors of servers are reported by their number. */
+/** The attributes of an error. JSON-RPC errors of servers are reported by their number. */
 function errorAttributes(code: string): string {
   const [, number] = /^rpc (-?\d+)$/.exec(code) ?? []
   if (number === undefined) return text('error.type', code)
   return `${text('error.type', number)},${text('rpc.response.status_code', number)}`
 }
 
-/** Longer values add nothing, and the queue is bounded by length. */
+/** Max characters of a value. Longer ones add nothing, and they would fill the queue. */
 const maxValue = 1_024
 
-/** A lone surrogate would make some receivers reject the whole batch. */
+/** A value as JSON. Replaces lone surrogates, because some receivers would reject the whole batch. */
 const quoted = (value: string): string => JSON.stringify(value.slice(0, maxValue).toWellFormed())
 
 export const text = (key: string, value: string): string => `{"key":"${key}","value":{"stringValue":${quoted(value)}}}`
 
-/** Caches the JSON of recurring values such as agents and versions. */
+/** Like `text`, but caches the JSON, for recurring values such as agents and versions. */
 export const cachedText = (key: string): ((value: string) => string) =>
   memoize((value) => text(key, value), 1_024, Number.POSITIVE_INFINITY)
 

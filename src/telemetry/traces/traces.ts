@@ -21,11 +21,11 @@ export interface TracesOptions {
 
 interface GenerationOptions {
   redact(text: string): string
-  /** Servers that calls are sent to; other sources run in this process. */
+  /** The servers that calls are sent to. All other sources run in this process. */
   readonly servers: ReadonlyMap<string, TracedServer>
 }
 
-/** Exports the traces of this gateway (F16). Disposing sends the remaining spans within a bounded time. */
+/** Exports the traces of this gateway (F16). Disposing sends the remaining spans within a limited time. */
 export function openTraces({ settings, version, clock, log }: TracesOptions) {
   const url = new URL(settings.url)
   // Credentials in the URL become the Authorization header.
@@ -34,14 +34,14 @@ export function openTraces({ settings, version, clock, log }: TracesOptions) {
   const exporter = createExporter({
     post: createOtlpClient({ url, headers, clock }),
     envelope: envelopeOf(settings.resource, version),
-    // The rest of the URL may hold a key.
+    // Log only the origin, because the rest of the URL may hold a key.
     receiver: url.origin,
     clock,
     log,
   })
   return {
     settings,
-    /** Observes the calls of one configuration. */
+    /** Creates the tracer, which observes the calls of one configuration. */
     tracer({ redact, servers }: GenerationOptions): Tracer {
       const facts = new Map([...servers].map(([name, server]) => [name, serverFacts(server)]))
       return createTracer({ redact, servers: facts, sampling: settings.sampling, exporter, clock })
@@ -51,7 +51,7 @@ export function openTraces({ settings, version, clock, log }: TracesOptions) {
   }
 }
 
-/** Avoids duplicate headers that differ only in case. */
+/** Headers with lower-case names, so that no two of them differ only in case. */
 const lowerCase = (headers: TraceSettings['headers']): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 

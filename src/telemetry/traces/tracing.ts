@@ -3,13 +3,16 @@ import type { Call } from '../../core/call.ts'
 import { flagsOf, isSampled, readTraceContext, type TraceContext, traceIdOf } from '../../core/trace-context.ts'
 import type { Tracing } from '../../core/tracing.ts'
 
-/** `isForwarded` is false for sources that run in this process; they need no trace context. */
+/**
+ * Decides which calls are traced, and creates their trace contexts. `isForwarded` is false for sources that run in this
+ * process and need no trace context.
+ */
 export const createTracing = (sampling: TraceSampling, isForwarded: (server: string) => boolean): Tracing => ({
   enter(call) {
     const parent = parentOf(call)
     const trace = parent ? traceIdOf(parent) : traceId()
     if (samples(sampling, trace, parent)) return behind(parent, trace, 1)
-    // Not recorded here: the next hop gets the caller's context as its parent.
+    // The call is not recorded here, so the server gets the caller's context as its parent.
     if (!parent) return behind(parent, trace, 0)
     return isSampled(parent) ? { ...parent, traceparent: `${parent.traceparent.slice(0, 53)}00` } : parent
   },
@@ -20,10 +23,10 @@ export const createTracing = (sampling: TraceSampling, isForwarded: (server: str
   },
 })
 
-/** The parent span: one of our own calls, or the one the client sent. */
+/** The context of the parent span: one of our own calls, or what the client sent. */
 export const parentOf = ({ trace, input }: Call): TraceContext | undefined => trace ?? readTraceContext(input.meta)
 
-/** Trace flag: the whole trace ID is random. */
+/** The trace flag which says that the whole trace ID is random. */
 const randomFlag = 2
 
 function behind(parent: TraceContext | undefined, trace: string, sampled: 0 | 1): TraceContext {
@@ -33,7 +36,7 @@ function behind(parent: TraceContext | undefined, trace: string, sampled: 0 | 1)
 
 export interface TraceSampling {
   readonly parentBased: boolean
-  /** Share of recorded traces, from 0 to 1, if no parent decides. */
+  /** The share of traces that are recorded, from 0 to 1, if no parent decides. */
   readonly ratio: number
 }
 
@@ -41,19 +44,19 @@ export const everything: TraceSampling = { parentBased: true, ratio: 1 }
 
 function samples({ parentBased, ratio }: TraceSampling, traceId: string, parent: TraceContext | undefined): boolean {
   if (parent && parentBased) return isSampled(parent)
-  // Based on the ID, so that every participant decides the same.
+  // Decide by the trace ID, so that every participant makes the same decision.
   return ratio >= 1 || Number.parseInt(traceId.slice(-13), 16) < ratio * 16 ** 13
 }
 
 export interface TraceSettings {
   readonly url: string
-  /** May hold credentials. */
+  /** The headers, which may hold credentials. */
   readonly headers: Readonly<Record<string, string>>
   readonly resource: Readonly<Record<string, string>>
   readonly sampling: TraceSampling
 }
 
-/** Random bytes for many IDs at once: small requests for randomness cost more than the IDs. */
+/** Random bytes for many IDs. They are requested together, because small requests for random bytes are slow. */
 const pool = Buffer.alloc(8_192)
 let used = pool.length
 

@@ -6,7 +6,7 @@ import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
 export interface CodeAnswer {
   readonly status: ExecutionOutcome['status']
   readonly error?: ExecutionOutcome['error']
-  /** The value of the program; shortened text if it was too long. */
+  /** The value that the program returned. If it was too long, it is shortened text. */
   readonly value?: unknown
   readonly logs?: string
   readonly calls?: readonly ListedCall[]
@@ -17,10 +17,10 @@ export interface CodeAnswer {
 }
 
 const maxMessage = 2000
-/** For punctuation, member names and the notes about what was cut. */
+/** Characters set aside for punctuation, member names and the notes about what was cut. */
 const reserve = 600
 
-/** The outcome for the model, within `maxAnswer` characters. */
+/** Converts the outcome of a program into the answer for the model, in at most `maxAnswer` characters. */
 export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[]): CodeAnswer {
   const { listed, omitted } = listCalls(calls)
   const { error, reset } = outcome
@@ -48,7 +48,7 @@ function wellFormed(answer: CodeAnswer): CodeAnswer {
   return JSON.parse(text.replaceAll(/(\\\\)|\\ud[89a-f]../g, (_, backslash = '\ufffd') => backslash))
 }
 
-/** The value takes precedence over the logs: it is what the program was run for. */
+/** Shortens the value and the logs to fit. The value takes precedence, because it is what the program was run for. */
 function fitted({ value, logs }: ExecutionOutcome, room: number) {
   const cut: string[] = []
   const forLogs = Math.max(Math.floor(room / 4), room - (value?.length ?? 0))

@@ -22,7 +22,7 @@ import { resolveTool } from './tool-names.ts'
 
 export interface BridgeOptions {
   readonly access: Access
-  /** The call that runs the program; parent of the program's calls. */
+  /** The `execute_code` call that runs the program. The program's own calls are its children. */
   readonly call: Call
   readonly limits: CodeLimits
   readonly clock: Clock
@@ -32,11 +32,11 @@ export interface BridgeOptions {
 export interface CodeLimits {
   readonly calls: number
   readonly inFlight: number
-  /** Characters of one request, arguments included. */
+  /** Max characters of one request, including the arguments. */
   readonly question: number
-  /** Characters of all pending requests. */
+  /** Max characters of all pending requests together. */
   readonly open: number
-  /** Characters of one response. */
+  /** Max characters of one response. */
   readonly answer: number
 }
 
@@ -51,7 +51,7 @@ export const codeLimits: CodeLimits = {
 /** Max characters of the whole result of `execute_code`. */
 export const maxAnswer = 24_000
 
-/** The host side of a sandbox. Treats all input as written by a hostile program. */
+/** The host side of a sandbox. It treats all input as if a hostile program had written it. */
 export function createBridge({ access, call, limits, clock }: BridgeOptions) {
   const over = new AbortController()
   const ledger = createCallLog(clock)
@@ -62,7 +62,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
   let answered = 0
   let open = 0
 
-  /** Runs one call and returns the program's result as JSON text; throws a HostRefusal. */
+  /** Runs one call. Returns the result for the program as JSON text, or throws a HostRefusal. */
   async function answer(question: ProgramCall, room: { left: number }, signal: AbortSignal): Promise<string> {
     if (++made > limits.calls) throw tooMany(limits.calls)
     const { server, tool } = question
@@ -91,7 +91,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
     }
   }
 
-  /** Runs a batch in parallel, for programs that cannot await several calls at once. */
+  /** Runs a batch of calls in parallel, for languages whose programs cannot await several calls at once. */
   const answers = (questions: readonly ProgramCall[], room: { left: number }, signal: AbortSignal) =>
     Promise.all(
       questions.map((question) =>
@@ -124,7 +124,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
         open -= input.length
       }
     },
-    /** Cancels the calls in flight. */
+    /** Cancels the calls in flight, waits for them to end, and returns all calls of the program. */
     async end(): Promise<readonly InnerCall[]> {
       over.abort(cancelled())
       await Promise.allSettled(underWay)
@@ -139,10 +139,11 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
   }
 }
 
-/** An error if the program cannot have the result although the tool has run. */
+/** The result as text for the program, or an error if the tool failed or its result is too large. */
 function textFor({ body, isError, refusal }: Result, tool: string, room: number): string | HostRefusal {
   if (isError) return refusalOf(refusal?.code ?? 'TOOL_ERROR', wordsOf(body.value))
-  // A result may hold the same data twice, as text and as structured content; anything larger is not even parsed.
+  // A result may hold the same data twice, as text and as structured content, so it may be larger than `room`. Do not
+  // even parse one that is larger still.
   const text = body.bytes.length > 4 * room + 4096 ? undefined : unwrapped(body.value)
   if (text !== undefined && text.length <= room) return text
   const sentence = `${tool} ran, but its result is too large for the program (${room} characters left). Request less.`
@@ -161,7 +162,7 @@ const tooLong = (characters: number) =>
     `The arguments of a call may have at most ${characters} characters. Send less at a time.`,
   )
 
-/** Aborts with our own error when the sandbox's signal aborts. */
+/** A signal that aborts with our own error when the sandbox's signal aborts. */
 function linked(signal: AbortSignal): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController()
   const abort = () => controller.abort(cancelled())
@@ -207,7 +208,10 @@ function createGate(places: number): (signal: AbortSignal) => Promise<Disposable
 
 const cannotAsk = 'A program cannot ask a person. Call this tool directly instead of from execute_code.'
 
-/** A program has no user to ask, so a call that needs approval fails closed. Notifications are not passed on. */
+/**
+ * The peer of a program's calls. A program has no user to ask, so a call that needs approval is denied. Notifications
+ * are dropped.
+ */
 const unasked: Peer = {
   rounds: false,
   logLevel: undefined,

@@ -1,17 +1,20 @@
 import type { Clock } from '../../core/clock.ts'
 
-/** `ok`, `error`: the tool ran. `refused`: nothing was sent. `unknown`: sent but not answered, so it may have run. */
+/**
+ * `ok`, `error`: the tool ran. `refused`: nothing was sent to the server. `unknown`: the call was sent but not
+ * answered, so the tool may have run.
+ */
 export type CallStatus = 'ok' | 'error' | 'refused' | 'unknown'
 
 export interface InnerCall {
-  /** `server.tool`, or the program's own spelling if no such tool was found. */
+  /** `server.tool`, or the name as the program wrote it if no such tool was found. */
   readonly tool: string
   readonly status: CallStatus
   readonly code?: string
   readonly durationMs: number
 }
 
-/** Every call of a program in order, so that a model can tell whether a write happened. */
+/** Records every call of a program in order, so that a model can tell whether a write happened. */
 export function createCallLog(clock: Clock) {
   const calls: InnerCall[] = []
   return {
@@ -23,7 +26,7 @@ export function createCallLog(clock: Clock) {
       const end = (status: CallStatus, code?: string) => {
         calls[at] = { tool, status, code, durationMs: clock.monotonic() - start }
       }
-      // The status until the call ends.
+      // A call counts as refused until it ends.
       end('refused')
       return {
         named(name: string): void {
@@ -35,7 +38,7 @@ export function createCallLog(clock: Clock) {
   }
 }
 
-/** `count` consecutive calls with the same outcome. */
+/** One call, or `count` consecutive calls with the same outcome. */
 export interface ListedCall extends InnerCall {
   readonly count?: number
 }

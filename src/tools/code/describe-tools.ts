@@ -14,7 +14,7 @@ const charactersPerToken = 4
 /** Max characters per tool; types beyond that become `unknown`. */
 const maxTool = 6000
 
-/** TypeScript declarations of named tools, for models that write programs (B9). */
+/** Describes named tools as TypeScript declarations, for models that write programs (B9). */
 export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'describe_tools',
@@ -39,7 +39,7 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     readOnly: true,
     async run({ agent_id, names, max_tokens }, { call }) {
       const view = access.view(asAgent(call, agent_id))
-      // Tools that carry calls do not run inside a program, and the meta tools have other names there.
+      // Programs cannot call tools that run other calls, and the meta-tools have other names in programs.
       const usable = ({ entry }: Served) => !entry.traits.carries && entry.server !== call.entry.server
       const unknown: { name: string; message: string }[] = []
       const found = new Map<Served['entry'], Served>()
@@ -72,17 +72,17 @@ async function meaning(view: View, name: string, usable: Usable, wait: Wait): Pr
     const { entry } = await view.resolve('tool', spelling, wait)
     const served = view.list('tool').filter((one) => one.entry === entry && usable(one))
     if (served.length > 0) return served
-    // For a closed server, the message must not reveal whether it has the tool.
+    // If the caller may not use the server, the message must not reveal whether the server has the tool.
     const closed = view.refusal(entry.server)?.message
     return closed ?? `${plainText(spelling, 100)} is not a tool that your programs may use.`
   } catch (thrown) {
-    // Resolving may have started the server, and the name may be spelt with identifiers.
+    // `resolve` may have started the server, so its tools may be known now: look for the identifiers again.
     const woken = spelt()
     return woken.length > 0 ? woken : ToolwayError.from(thrown).message
   }
 }
 
-/** Server names may contain dots, so try every dot as the separator. */
+/** Finds tools spelt as `server.tool`. Server names may contain dots, so it tries every dot as the separator. */
 function bySpelling(names: Names, spelling: string): Served[] {
   const found = new Set<Served>()
   for (let dot = spelling.indexOf('.'); dot !== -1; dot = spelling.indexOf('.', dot + 1)) {
@@ -92,7 +92,7 @@ function bySpelling(names: Names, spelling: string): Served[] {
   return [...found]
 }
 
-/** Includes whole tools while they fit, and always the first. */
+/** Declares tools in order while they fit into `tokens`. Always declares the first tool, and never a part of a tool. */
 function written(tools: readonly Served[], names: Names, tokens: number) {
   const servers = new Map<string, string[]>()
   const leftOut: string[] = []

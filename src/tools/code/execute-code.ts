@@ -17,7 +17,7 @@ export interface ExecuteCodeOptions {
   readonly executor: Executor
   readonly access: Access
   readonly config: Pick<Config['sandbox'], 'languages' | 'timeout' | 'allowNetwork' | 'allowPaths'>
-  /** Leases a named environment, where other processes run programs too. */
+  /** Leases a named environment. Needed if other processes of this gateway run programs too. */
   claim?(environment: string): Promise<Lease>
   readonly clock: Clock
   readonly limits?: CodeLimits
@@ -26,8 +26,8 @@ export interface ExecuteCodeOptions {
 const maxSource = 256 * 1024
 
 /**
- * `execute_code` (S7, B9): runs a program that may call exactly the tools that its caller may call. The first program
- * probes what this machine supports, so that listing the tool starts no process.
+ * `execute_code` (S7, B9): runs a program that may call exactly the tools that its caller may call. What this machine
+ * supports is probed when the first program runs, so that listing the tool starts no process.
  */
 export function executeCode(options: ExecuteCodeOptions): Tool {
   const { config } = options
@@ -51,7 +51,8 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
         .describe('Any name: variables are kept for the next run with the same name.'),
       timeout_ms: z.int().min(1).max(config.timeout).default(config.timeout),
     }),
-    // The program has its own deadline; this one also covers the wait before it and the work after it.
+    // The program has its own deadline. This timeout also covers the wait before the program starts and the work after
+    // it ends.
     timeoutMs: 2 * config.timeout + 10_000,
     timeoutKey: 'sandbox.timeout',
     carries: true,
@@ -96,7 +97,10 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
   return resultOf({ content, structuredContent: answer, isError: answer.status !== 'ok' || undefined })
 }
 
-/** Stateless clients' calls are forwarded to the process that holds it; calls of a session or a chat are not. */
+/**
+ * The error for an environment in another process of this gateway. Calls of stateless clients are forwarded to that
+ * process; calls of a session or a chat cannot be.
+ */
 const heldElsewhere = (environment: string) =>
   invalidArguments(
     `The environment ${JSON.stringify(environment)} belongs to another process of this gateway, and this call cannot be forwarded there: use another name, or omit "environment".`,
@@ -117,7 +121,7 @@ export const codeTool = 'execute_code'
 
 /**
  * The key of a named environment, which belongs to one principal acting as one agent. Unauthenticated callers can only
- * be told apart by session, so theirs includes it. JavaScript and TypeScript are one language at run time.
+ * be told apart by session, so their keys include the session. JavaScript and TypeScript share an environment.
  */
 function environmentKey(caller: Caller, name: string, language: Language): string {
   const { authenticated, session } = caller
@@ -126,7 +130,10 @@ function environmentKey(caller: Caller, name: string, language: Language): strin
   return createHash('sha256').update(JSON.stringify(key)).digest('hex')
 }
 
-/** The run queue shares its slots among owners. Excludes the session: anybody can begin another one. */
+/**
+ * The owner of a program: the run queue shares its slots among owners. The session is not part of it, because anybody
+ * can begin another session.
+ */
 const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
 
 const usualLanguage = (languages: readonly Language[]): Language =>
@@ -156,7 +163,7 @@ const scopes = {
 
 type SandboxGrants = ExecuteCodeOptions['config']
 
-/** What a model must know before it writes a program. Short, because it is part of every context. */
+/** What a model must know before it writes a program. Keep it short, because it is part of every context. */
 function describeSandbox(grants: SandboxGrants): string {
   const { languages } = grants
   const python = languages.includes('python')

@@ -1,6 +1,9 @@
 import { reserved } from './tool-names.ts'
 
-/** Globals of a program. Convenience only: the host checks every call, so tampering with them has no effect. */
+/**
+ * Defines the globals of a JavaScript program. They are a convenience only: the host checks every call, so a program
+ * gains nothing by changing them.
+ */
 export const javascriptPrelude = `(() => {
   const ask = host
   class ToolError extends Error {
@@ -37,7 +40,7 @@ export const javascriptPrelude = `(() => {
 })()
 `
 
-/** The same for Python. `host` blocks, so `call_tools` sends several calls in one request. */
+/** Defines the globals of a Python program. `host` blocks there, so `call_tools` sends several calls in one request. */
 export const pythonPrelude = `
 def _prelude(host):
     import json

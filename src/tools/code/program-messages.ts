@@ -5,7 +5,7 @@ import type { Content, ResultBody } from '../../core/result.ts'
 import type { CallStatus } from './call-log.ts'
 import { plainText, tooDeep } from './text.ts'
 
-/** A tool call of a program. Without `server`, `tool` names both. */
+/** A tool call of a program. Without `server`, `tool` contains the name of the server too. */
 export interface ProgramCall {
   readonly server?: string
   readonly tool: string
@@ -55,7 +55,7 @@ export function failureOf(
   sent: boolean,
 ): { readonly status: CallStatus; readonly refusal: HostRefusal } {
   if (thrown instanceof ServerError) {
-    // As the server sent them: code and message may have any type.
+    // The code and the message are as the server sent them, so they may have any type.
     const { code, message } = thrown.error.value
     return { status: 'error', refusal: refusalOf(plainText(JSON.stringify(code), maxCode), message) }
   }
@@ -66,13 +66,16 @@ export function failureOf(
 export const refusalOf = (code: string, message: unknown): HostRefusal =>
   new HostRefusal(code, plainText(message, maxMessage) || 'No reason was given.')
 
-/** Raised before anything is sent to a server. */
+/** Errors that are raised before anything is sent to a server. */
 const beforehand: readonly ErrorCode[] = ['INVALID_ARGUMENTS', 'SERVER_UNHEALTHY', 'CIRCUIT_OPEN', 'OVERLOADED']
 
 const mayHaveRun = ({ code, kind, details }: ToolwayError): boolean =>
   !(kind.denial || kind.malformed || details.unsent || beforehand.includes(code))
 
-/** For the program, as JSON: structured content, else the text (parsed if it is JSON), else the content blocks. */
+/**
+ * The result for the program, as JSON: the structured content, else the text (parsed if it is JSON), else the content
+ * blocks.
+ */
 export function unwrapped(body: ResultBody): string {
   if (body.structuredContent !== undefined) return JSON.stringify(body.structuredContent)
   const content = contentOf(body)
@@ -86,7 +89,7 @@ export const wordsOf = (body: ResultBody): string =>
   textOf(contentOf(body).filter((piece) => piece?.type === 'text')) ||
   JSON.stringify(body.structuredContent ?? contentOf(body))
 
-/** Results are passed on unchecked, so `content` may be anything. */
+/** The content blocks of a result. Results of servers are not validated, so `content` may be anything. */
 const contentOf = ({ content }: ResultBody): readonly (Content | null)[] => (Array.isArray(content) ? content : [])
 
 function textOf(content: readonly (Content | null)[]): string | undefined {
@@ -96,7 +99,7 @@ function textOf(content: readonly (Content | null)[]): string | undefined {
   return texts.includes(undefined) ? undefined : texts.join('\n')
 }
 
-/** Only objects and arrays: text that happens to be a number or `true` was meant as text. */
+/** Whether a text is a JSON object or array. Text that happens to be a number or `true` was meant as text. */
 function isJson(text: string): boolean {
   if (!/^\s*[{[]/.test(text) || tooDeep(text)) return false
   try {

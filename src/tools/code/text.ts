@@ -1,7 +1,10 @@
-/** Characters that hide, reorder or end text. Text of servers must be visible and must not escape its place. */
+/**
+ * Characters that hide, reorder or end text. They are replaced in text from servers, so that people see all of it and
+ * it cannot break out of the line or comment that contains it.
+ */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]+/gu
 
-/** Max characters of a server's text that are processed, however few are then shown. */
+/** Max characters of a server's text that are processed, even if fewer are shown. */
 const maxLooked = 8192
 
 /** A server's text as one line of at most `maxLength` characters, without invisible characters. */
@@ -11,7 +14,7 @@ export function plainText(text: unknown, maxLength: number): string {
   return line.length <= maxLength ? line : `${line.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** For use inside a block comment, which the text cannot end. */
+/** A server's text for use inside a block comment. The text cannot end the comment. */
 export const commentText = (text: unknown, maxLength: number): string =>
   plainText(text, maxLength).replaceAll('*/', '*\\/')
 
@@ -50,7 +53,10 @@ function cut(text: string, kept: number): string {
   return `${beginning} … [${text.length - kept} of ${text.length} characters left out] … ${rest}`.toWellFormed()
 }
 
-/** Checked before parsing, because `JSON.parse` accepts nesting that is too deep for `JSON.stringify`. */
+/**
+ * Whether JSON text is nested too deeply. Check it before parsing: `JSON.parse` accepts nesting that is too deep for
+ * `JSON.stringify`.
+ */
 export function tooDeep(text: string, maxDepth = 128): boolean {
   let depth = 0
   for (let at = 0; at < text.length; at++) {

@@ -7,7 +7,7 @@ export type Names = ReturnType<typeof createNames>
 
 const known = new WeakMap<readonly Served[], Names>()
 
-/** Cached per list: a list stays the same object until it changes. */
+/** The names of the tools in a list. They are cached by list, because a list stays the same object until it changes. */
 export function namesOf(tools: readonly Served[]): Names {
   const made = known.get(tools) ?? createNames(tools)
   known.set(tools, made)
@@ -16,7 +16,7 @@ export function namesOf(tools: readonly Served[]): Names {
 
 interface OfServer {
   readonly exact: ReadonlyMap<string, Served>
-  /** Computed on first use: most servers are never used by a program. */
+  /** The identifiers of the tools. Computed on first use, because most servers are never used by a program. */
   readonly spelt: () => Spelt
 }
 
@@ -32,11 +32,11 @@ function createNames(tools: readonly Served[]) {
     servers.set(server, { exact, spelt: once(() => spell(exact.keys())) })
   }
   const { identifiers, names } = spell(servers.keys())
-  /** The exact name of a server that may be spelt as an identifier. */
+  /** The exact name of a server, given that name or its identifier. */
   const serverOf = (spelling: string) => (servers.has(spelling) ? spelling : names.get(spelling))
   return {
     server: serverOf,
-    /** Looks for exact names first, then identifiers. */
+    /** Finds a tool by exact names first, then by identifiers. */
     find(server: string, tool: string): Served | undefined {
       const own = servers.get(serverOf(server) ?? '')
       return own?.exact.get(tool) ?? own?.exact.get(own.spelt().names.get(tool) ?? tool)
@@ -81,7 +81,7 @@ export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, stri
   return identifiers
 }
 
-/** Properties that JavaScript itself reads from objects; in a program they never name a tool. */
+/** Properties that JavaScript itself reads from objects. A program cannot use them as names of tools. */
 export const reserved = new Set('then toJSON toString valueOf constructor prototype __proto__'.split(' '))
 
 const maxLength = 64
@@ -102,7 +102,10 @@ function withHash(name: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/** Identifiers are derived only from what the caller may use; the call itself is authorized when it is made. */
+/**
+ * Finds the tool that a program calls. Identifiers are derived only from the tools that the caller may use; the call
+ * itself is authorized when it is made.
+ */
 export async function resolveTool(view: View, { server, tool }: ProgramCall, wait: Wait): Promise<Served> {
   if (server === undefined) return view.resolve('tool', tool, wait)
   const find = () => namesOf(view.list('tool')).find(server, tool)
@@ -111,14 +114,14 @@ export async function resolveTool(view: View, { server, tool }: ProgramCall, wai
   try {
     return await view.find('tool', serverNamed(view, server), tool, wait)
   } catch (thrown) {
-    // Looking for it may have started the server, and the tool may be spelt as an identifier.
+    // `view.find` may have started the server, so its tools may be known now: look for the identifier again.
     const woken = find()
     if (woken) return woken
     throw thrown
   }
 }
 
-/** Also finds servers whose tools are not known yet by their identifiers. */
+/** The exact name of a server, given that name or its identifier. Also finds servers whose tools are not known yet. */
 function serverNamed(view: View, spelling: string): string {
   const exact = namesOf(view.list('tool')).server(spelling)
   if (exact !== undefined) return exact

@@ -7,7 +7,7 @@ import { guardedGet } from '../native/fetch/guarded-get.ts'
 import { get, type ModelTask, noAnswer, parsedJson, post } from './model-server.ts'
 import { choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
 
-/** Images from a description (F17). */
+/** Makes images from a description (F17). Undefined without a model. */
 export function diffusion(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('diffusion', options)
   if (choice.names.length === 0) return undefined
@@ -41,7 +41,10 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     },
   })
 
-  /** Some servers reject `response_format`, but send base64 anyway. */
+  /**
+   * Requests images as base64. Some servers reject `response_format` but send base64 anyway, so it retries without that
+   * field.
+   */
   async function request(place: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
     try {
       return await ask(place, { ...wishes, response_format: 'b64_json' }, signal)
@@ -59,7 +62,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
       body: Buffer.from(JSON.stringify({ model: model.model, ...wishes })),
       contentType: 'application/json',
       accept: 'application/json',
-      // Base64 is a third larger, and there may be several images.
+      // Base64 is a third larger than the image, and there may be several images.
       maxBytes: maxBytes * 2,
       signal,
     })
@@ -68,7 +71,10 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     return read.data.data
   }
 
-  /** A URL on the model server itself was chosen by the operator; any other is vetted like a caller's. */
+  /**
+   * The bytes of an image. A URL on the model server itself is fetched as is, because the operator chose that server;
+   * any other URL is vetted like one from a caller.
+   */
   async function bytesOf(place: ModelTask, { b64_json, url }: Made, signal: AbortSignal): Promise<Buffer> {
     if (b64_json) return Buffer.from(b64_json, 'base64')
     const model = servedModel(options, place.name)

@@ -21,7 +21,7 @@ const message = z.strictObject({
   content: z.string().max(maxLength),
 })
 
-/** Text from a language model, constrained by a schema if given (F17). Undefined without a model. */
+/** Generates text with a language model, constrained by a schema if given (F17). Undefined without a model. */
 export function generate(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('generate', options)
   if (choice.names.length === 0) return undefined

@@ -7,6 +7,6 @@ import { vision } from './vision.ts'
 
 export type { InferenceOptions } from './models.ts'
 
-/** The tools over the configured models (F17). Omits those without a model. */
+/** The tools that use the configured models (F17). Omits tools for which there is no model. */
 export const inferenceTools = (options: InferenceOptions): Tool[] =>
   [generate, vision, speech, diffusion].flatMap((make) => make(options) ?? [])

@@ -6,22 +6,25 @@ import { withoutHidden } from '../hidden-characters.ts'
 import { readBody, reason } from '../native/fetch/guarded-get.ts'
 import type { InferenceTask, ServedModel } from './models.ts'
 
-/** A request to a model server other than the completions of the chat loop. */
+/** A request to a model server. It is not used for completions of the chat loop, which has its own client. */
 export interface InferenceRequest {
   /** Relative to the base URL, such as `/audio/speech`. */
   readonly path: string
   readonly body: Buffer
   readonly contentType: string
   readonly accept: string
-  /** Of the response. */
+  /** Max bytes of the response. */
   readonly maxBytes: number
   readonly signal: AbortSignal
 }
 
-/** Real error messages are shorter. */
+/** Max bytes read of an error response. Real error messages are shorter. */
 const maxOfError = 64 * 1024
 
-/** Posts to a model server and reads the whole response. Does not follow redirects: the target would get the key. */
+/**
+ * Posts to a model server and reads the whole response. Does not follow redirects, because the new target would get the
+ * API key.
+ */
 export const post = (place: ModelTask, model: ServedModel, request: InferenceRequest) => {
   const { path, body, contentType, accept, maxBytes, signal } = request
   const url = new URL(model.baseUrl)
@@ -30,7 +33,7 @@ export const post = (place: ModelTask, model: ServedModel, request: InferenceReq
   return exchange(place, model, { method: 'POST', path: target, body, headers, signal }, maxBytes)
 }
 
-/** Downloads something from a URL on the model server itself. */
+/** Downloads a file from a URL on the model server itself. */
 export const get = (place: ModelTask, model: ServedModel, url: URL, maxBytes: number, signal: AbortSignal) =>
   exchange(place, model, { method: 'GET', path: url.pathname + url.search, headers: {}, signal }, maxBytes)
 
@@ -46,7 +49,7 @@ async function exchange(place: ModelTask, model: ServedModel, request: Exchange,
   const { signal } = request
   const { authorization, secrets } = credentials(place, model)
   const { createHttpClient } = await import('../../lib/http-client.ts')
-  // The call has its own deadline; a model may take longer than any fixed timeout.
+  // No timeouts here: the call has its own deadline, and a model may need longer than any fixed timeout.
   const patience = { connections: 1, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
   let begun = false
   try {
@@ -67,7 +70,7 @@ async function exchange(place: ModelTask, model: ServedModel, request: Exchange,
   }
 }
 
-/** `none` means no key; a user name and password in the URL become a header. */
+/** The credentials for a model server: an API key (`none` means no key), or the user name and password in its URL. */
 function credentials({ name }: ModelTask, { baseUrl, apiKey }: ServedModel) {
   const url = new URL(baseUrl)
   const authorization = basicAuthOf(url)
@@ -84,11 +87,11 @@ export interface ModelTask {
   readonly task: InferenceTask
 }
 
-/** `quote` is what the server says, as a sentence. */
+/** The error for a response with this status. `quote` is the server's message, as a sentence. */
 function refused(place: ModelTask, status: number, retryAfter: string, quote: string): ToolwayError {
   const { name, task } = place
   const http = `HTTP ${status}`
-  // The server's message about a key may quote part of it.
+  // Do not quote the server: its message about a key may contain part of the key.
   if (status === 401 || status === 403)
     return failed(place, `rejected the API key (${http}). Check models.${name}.apiKey.`)
   if (status === 404 || status === 405)
@@ -138,7 +141,7 @@ function messageIn(text: string): string {
   return typeof told === 'string' ? told : text
 }
 
-/** Undefined if it is not JSON. */
+/** Parses JSON; returns undefined if the text is not JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -14,17 +14,19 @@ export type ModelConfig = Config['models'][string]
 export type ServedModel = Extract<ModelConfig, { kind: 'openai' }>
 
 export interface Choice {
-  /** Allowed models, the default first; empty if the task is not available. */
+  /** The models allowed for the task, the default first. Empty if the task is not available. */
   readonly names: readonly string[]
-  /** Validates the requested name; falls back to the default. */
+  /** Validates the requested name. Returns the default if no name was requested. */
   pick(asked: string | undefined): string
 }
 
-/** In-process model files only generate text. */
+/** Whether a model can run a task. A model that runs in this process can only generate text. */
 const fits = (task: InferenceTask, { kind, disabled }: ModelConfig) =>
   !disabled && (task === 'generate' || kind === 'openai')
 
-/** The default is the model configured for the task, else that of the chat loop, else the first. */
+/**
+ * The models for a task. The default is the model configured for the task, else that of the chat loop, else the first.
+ */
 export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions): Choice {
   const all = Object.entries(config.models).flatMap(([name, model]) => (fits(task, model) ? [name] : []))
   const wanted = config.native.inference[task]
@@ -52,11 +54,11 @@ export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions
   }
 }
 
-/** The configuration of a model that `choiceFor` accepted for a task that only servers run. */
+/** The configuration of a model that `choiceFor` accepted. Use it only for tasks that need a model server. */
 export const servedModel = ({ config }: InferenceOptions, name: string): ServedModel =>
   config.models[name] as ServedModel
 
-/** The part of a language model that these tools use; the models of the chat loop implement it. */
+/** The part of a language model that these tools use. The models of the chat loop implement it. */
 export interface LanguageModel {
   readonly name: string
   /** Streams the response; `end` is the last event. Throws a `ToolwayError`, or the signal's reason. */
@@ -78,7 +80,7 @@ type CompletionEvent =
       readonly kind: 'end'
       readonly reason: string
       readonly usage?: { readonly promptTokens: number; readonly completionTokens: number }
-      /** Converts a value that fits the schema as it was sent into one that fits the schema as it was given. */
+      /** Converts a value that fits the schema sent to the model into one that fits the schema given by the caller. */
       restore(value: unknown): unknown
     }
 
@@ -108,14 +110,14 @@ export interface InferenceOptions {
     readonly native: Pick<Config['native'], 'inference'>
   }
   readonly models: ReadonlyMap<string, LanguageModel>
-  /** Parses what a model wrote under a schema. Default: plain JSON. For `restore`, see `CompletionEvent`. */
+  /** Parses what a model wrote under a schema; by default as plain JSON. For `restore`, see `CompletionEvent`. */
   read?(text: string, schema: Schema, restore: (value: unknown) => unknown): Promise<ParsedAnswer>
   readonly vet: Vet
   readonly clock: Clock
   readonly log: Log
 }
 
-/** What all tools over models have in common. */
+/** The options that all inference tools share. */
 export const inferenceTraits = ({ config }: InferenceOptions) => ({
   readOnly: true,
   annotations: { openWorldHint: true },

@@ -7,7 +7,7 @@ import { sniffedType } from '../media-type.ts'
 import { type ModelTask, noAnswer, parsedJson, post } from './model-server.ts'
 import { bytesFrom, choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
 
-/** Text to speech, and speech to text (F17). */
+/** Converts text to speech, and speech to text (F17). Undefined without a model for speech. */
 export function speech(options: InferenceOptions): Tool | undefined {
   const speakers = choiceFor('speech', options)
   const writers = choiceFor('transcription', options)
@@ -55,7 +55,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
       maxBytes,
       signal,
     })
-    // Raw PCM has no magic bytes, so trust the header.
+    // Raw PCM has no magic bytes, so fall back to the Content-Type header.
     const mimeType = sniffedType(bytes) ?? (type.startsWith('audio/') ? type : '')
     if (bytes.length === 0 || !mimeType.startsWith('audio/')) throw noAnswer(place, 'audio')
     return resultOf({
@@ -88,6 +88,6 @@ export function speech(options: InferenceOptions): Tool | undefined {
   }
 }
 
-/** Servers detect the format by the file extension. */
+/** The file extension for a media type. Servers detect the format by the extension. */
 const endingOf = (mimeType: string): string =>
   ({ 'audio/mpeg': 'mp3', 'audio/mp4': 'm4a' })[mimeType] ?? mimeType.slice(6)

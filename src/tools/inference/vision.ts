@@ -14,7 +14,7 @@ const image = z.strictObject({
   url: z.string().optional().describe('The https URL of the image, instead of data.'),
 })
 
-/** Answers questions about images (F17). */
+/** Answers questions about images (F17). Undefined without a model. */
 export function vision(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('vision', options)
   if (choice.names.length === 0) return undefined
@@ -55,7 +55,10 @@ export function vision(options: InferenceOptions): Tool | undefined {
     },
   })
 
-  /** Fetched here, where addresses are vetted: the model server gets the bytes and never the URL. */
+  /**
+   * An image as a `data:` URL. URLs are fetched here, where addresses are vetted: the model server gets the bytes,
+   * never the URL.
+   */
   async function dataUrl({ data, url }: z.output<typeof image>, field: string, signal: AbortSignal): Promise<string> {
     if ((data === undefined) === (url === undefined))
       throw invalidArguments(`"${field}" must have either "data" or "url".`)

@@ -25,13 +25,17 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     timeoutMs: outerTimeoutMs,
     carries: true,
     async run({ agent_id, calls, timeout_ms }, { call, signal }) {
-      // The calls cannot share one progress token: their values would go backwards. The batch reports its own progress.
+      // The calls cannot share the client's progress token, because the values of different calls would go backwards.
+      // Only the batch reports progress.
       const { progressToken, ...meta } = call.input.meta
       const written = call.input.arguments.member('calls')?.items()
       const answers: string[] = []
       let answered = 0
       let told = 0
-      /** Several calls may wait at once; drops values that would go backwards. */
+      /**
+       * Reports progress of the batch. Several calls may report that they wait, so it drops values that would go
+       * backwards.
+       */
       const tell = (progress: number, message?: string) => {
         if (progress <= told || signal.aborted) return
         told = progress
@@ -46,7 +50,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         waiting: (waitedMs: number, servers: readonly string[]) =>
           tell(answered + waitedMs / 1e9, `Waiting for ${servers.join(', ')} to start.`),
       }
-      // Grouped, so that calls to the same server are sent back to back.
+      // Group the calls by server, so that those to the same server are sent back to back.
       const byServer = Map.groupBy(calls.entries(), ([, { server }]) => server)
       await Promise.all(
         [...byServer.values()].flat().map(async ([index, { server, tool }]) => {
@@ -61,7 +65,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     },
   })
 
-/** A failure of the call, or of reading its result, is reported in its own item. */
+/** The item of one call in the result. If the call fails, or its result cannot be read, the item contains the error. */
 async function answerTo({ server, tool }: NestedCallRequest, run: () => Promise<Result>): Promise<string> {
   try {
     const { body, isError } = await run()
@@ -71,14 +75,17 @@ async function answerTo({ server, tool }: NestedCallRequest, run: () => Promise<
   }
 }
 
-/** A server's error unchanged (its code is a number); our own with its string code. */
+/** A server's error unchanged (its code is a number), or our own error with its string code. */
 function errorOf(thrown: unknown): object {
   if (thrown instanceof ServerError) return thrown.error.value
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
 }
 
-/** A batch has one result, so a call cannot return a question as its result (`rounds`): it asks in mid-call. */
+/**
+ * A peer for the calls of a batch. A batch has one result, so a call cannot return a question as its result (`rounds`);
+ * it asks the client while it runs.
+ */
 const askedInPlace = (peer: Call['peer']): Call['peer'] => ({
   rounds: false,
   get logLevel() {
@@ -88,7 +95,7 @@ const askedInPlace = (peer: Call['peer']): Call['peer'] => ({
   ask: (method, params, signal) => peer.ask(method, params, signal),
 })
 
-/** Concatenates the JSON of the items, which may be large, instead of serializing them again. */
+/** The result of a batch. Concatenates the JSON of the items, which may be large, instead of serializing them again. */
 function batchResult(answers: readonly string[]): Result {
   const text = `{"results":[${answers.join(',')}]}`
   const body = `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}}`

@@ -14,7 +14,7 @@ import {
   usableTools,
 } from './shared.ts'
 
-/** Listed as `find_tool`; code mode lists it as `search_tools`. */
+/** The tool search, listed as `find_tool`; code mode lists it as `search_tools`. */
 export const findTool = (options: MetaToolsOptions): Tool =>
   defineTool({
     name: 'find_tool',
@@ -53,7 +53,7 @@ export const findTool = (options: MetaToolsOptions): Tool =>
     },
   })
 
-/** Code mode has no `execute_tool`: programs call the tools. */
+/** The description under either name. Code mode has no `execute_tool`, because programs call the tools. */
 const description = (servers: readonly ServerSummary[], name: string) =>
   'Searches the tools of all servers for a task, best match first. Use it whenever no tool that you see fits, and ' +
   `before you say that something cannot be done. ${name === 'search_tools' ? inPrograms : byCall}${serversSentence(servers)}`
@@ -82,7 +82,7 @@ function hintFor({ tools, total }: SearchResult, view: View, query: string, serv
   return `${where} matches these words; try other words, or ${other}.`
 }
 
-/** If there are more words than this, they are hardly all misspelt. */
+/** Max words of a query that are compared with known words. Longer queries rarely consist of misspelt words only. */
 const maxCompared = 5
 
 function wordsMeant(query: string, tools: readonly Served[]): readonly string[] {

@@ -8,7 +8,10 @@ import type { MetaToolsOptions } from './shared.ts'
 
 export type { GatewayStatus, MetaToolsOptions } from './shared.ts'
 
-/** Tools about tools. Without output schemas, which would lengthen the listings that meta-tools keep short. */
+/**
+ * Tools that list, describe and run other tools. They have no output schemas, which would lengthen the tool list that
+ * they are meant to keep short.
+ */
 export const metaTools = (options: MetaToolsOptions): Tool[] => [
   listServers(options),
   getServerTools(options),

@@ -31,7 +31,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       max_schema_tokens: z.int().min(0).optional().describe('Truncate the list to this many tokens.'),
     }),
     readOnly: true,
-    // The server's own timeout limits its start.
+    // The server's own timeout limits how long it may take to start.
     timeoutMs: outerTimeoutMs,
     async run({ agent_id, server, names, pattern, max_schema_tokens: budget }, { call }) {
       const view = access.view(asAgent(call, agent_id))
@@ -69,7 +69,10 @@ const listingOf = (requested: number | undefined, returned: number, tokens: numb
   tokens: tokens ?? undefined,
 })
 
-/** Stops at the first tool that does not fit, so that the result is a prefix and the rest can be requested by name. */
+/**
+ * The first tools that fit into the budget. Stops at the first tool that does not fit, so that the caller can request
+ * the rest by name.
+ */
 function within(budget: number, asked: readonly Served[]): { kept: readonly Served[]; tokens: number } {
   let tokens = 0
   for (const [index, { entry }] of asked.entries()) {
@@ -80,7 +83,10 @@ function within(budget: number, asked: readonly Served[]): { kept: readonly Serv
   return { kept: asked, tokens }
 }
 
-/** An empty list must not look like success: the server may be unknown, or down before it listed its tools. */
+/**
+ * The reason why a server lists no tools: it may be unknown, or not running. Without it, an empty list would look like
+ * success.
+ */
 function whyEmpty(view: View, server: string): ToolwayError | undefined {
   const status = view.servers().find(({ name }) => name === server)?.status
   if (!status) return view.refusal(server) ?? serverNotFound(view, server)
@@ -95,7 +101,10 @@ function whyEmpty(view: View, server: string): ToolwayError | undefined {
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
 }
 
-/** Has the fields of a successful result, so that scripts need no special case, and the error in body and `_meta`. */
+/**
+ * The result for a refused request. It has the fields of a successful result, so that scripts need no special case, and
+ * the error in the body and in `_meta`.
+ */
 function refusal(server: string, problem: ToolwayError, requested: number | undefined): Result {
   const { data, message } = problem
   const error = { ...data, message }

@@ -10,14 +10,15 @@ import { tellWaiting, type Wait } from '../../core/waiting.ts'
 export interface NestedCallRequest {
   readonly server: string
   readonly tool: string
-  /** The original bytes. */
+  /** The arguments as the client sent them, byte for byte. */
   readonly args: Json | undefined
 }
 
 export const nestedCallFields = {
   server: z.string().describe('A name from list_servers.'),
   tool: z.string().describe('The name of the tool, from get_server_tools or find_tool.'),
-  // Not a Zod record, which would copy the object and drop odd keys: the tool gets exactly what was sent.
+  // Not a Zod record, which would copy the object and drop keys such as `__proto__`: the tool must get exactly what was
+  // sent.
   args: z
     .unknown()
     .optional()
@@ -26,21 +27,21 @@ export const nestedCallFields = {
 
 export const timeoutMs = z.int().min(1).max(3_600_000).optional()
 
-/** The nested call has its own timeout; this one must not fire first. */
+/** The timeout of a tool that runs another call. That call has its own timeout, which must fire first. */
 export const outerTimeoutMs = 24 * 3_600_000
 
 export interface NestedCallContext {
   readonly caller: Caller
   readonly timeoutMs: number | undefined
   readonly meta: Call['input']['meta']
-  /** What the client sent besides the arguments, such as its answers for the next round. */
+  /** What the client sent besides the arguments, such as its answers to questions that the call returned. */
   readonly rest?: Call['input']['rest']
   readonly peer?: Call['peer']
-  /** Replaces the progress notifications while a server starts. */
+  /** Called while a server starts, instead of sending progress notifications. */
   readonly waiting?: Wait['progress']
 }
 
-/** Runs a call in a call: a new one with its own decision, limits and audit record, but the same peer. */
+/** Runs a call inside another call. The new call has its own decision, limits and audit record, but the same peer. */
 export async function runNestedCall(
   access: Access,
   call: Call,
@@ -52,7 +53,7 @@ export async function runNestedCall(
   const began = performance.now()
   const wait = { signal: call.signal, timeoutMs, progress: carried.waiting ?? waitOf(call).progress }
   const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, wait)
-  // Tools that carry calls cannot run each other, or one request could grow without bound.
+  // Tools that run other calls cannot run each other; otherwise one request could grow without bound.
   if (entry.traits.carries) {
     const advice = `pass the tool that you want to run, or call ${entry.name} directly.`
     throw invalidArguments(`${call.entry.name} cannot run ${entry.name}: ${advice}`)
@@ -66,7 +67,7 @@ export async function runNestedCall(
     signal: call.signal,
     peer: carried.peer ?? call.peer,
     trace: call.trace,
-    // The caller's timeout includes the time that the server took to start.
+    // The caller's timeout includes the time that the server took to start, so subtract that time.
     timeoutMs: timeoutMs && Math.max(1, Math.round(timeoutMs - (performance.now() - began))),
   })
 }
@@ -76,7 +77,7 @@ export const waitOf = ({ input, peer, signal }: Call): Wait => ({
   progress: (waitedMs, servers) => tellWaiting(input.meta, peer, waitedMs, servers),
 })
 
-/** Also accepts arguments as a JSON string, which models often send. */
+/** The arguments of a nested call. Also accepts them as a JSON string, which models often send. */
 function argumentsOf({ server, tool, args }: NestedCallRequest): Call['input']['arguments'] {
   if (args === undefined || args.value === undefined || args.value === null) return Json.of({})
   const given = typeof args.value === 'string' ? parsed(args.value) : args

@@ -7,13 +7,16 @@ import type { ServerSummary } from '../../core/source-status.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { waitOf } from './nested-call.ts'
 
-/** All that meta-tools can access: they see and run only what their caller may. */
+/** Everything that meta-tools can access. They see and run only what their caller may see and run. */
 export interface MetaToolsOptions {
   readonly access: Access
   readonly clock: Clock
-  /** Undefined if this caller may not see it. */
+  /** The status of the gateway; undefined if the caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
-  /** The caller as the agent it asked for; throws INVALID_AGENT_ID if its credential does not allow that agent. */
+  /**
+   * The caller, acting as the requested agent. Throws INVALID_AGENT_ID if the caller's credential does not allow that
+   * agent.
+   */
   asAgent(call: Call, agentId: string | undefined): Caller
 }
 
@@ -30,7 +33,7 @@ export interface GatewayStatus {
     readonly warnings: readonly string[]
   }
   readonly policy_state: {
-    /** Agents that have rules; if empty, there is one agent that may use everything. */
+    /** Agents that have rules. If empty, there is only one agent, which may use everything. */
     readonly agents: readonly string[]
     readonly default_agent: string | null
     readonly deny_on_missing_agent: boolean
@@ -48,7 +51,10 @@ function oneLine(text: string | undefined, longest = 160): string {
 
 const longest = 600
 
-/** Agents ignore a search tool that does not say what it can find. Drops descriptions, then names, to stay short. */
+/**
+ * A sentence that lists the available servers: agents ignore a search tool that does not say what it can find. To stay
+ * short, it drops descriptions first, then names.
+ */
 export function serversSentence(servers: readonly ServerSummary[]): string {
   const open = servers.filter(({ status }) => status.health !== 'disabled')
   if (open.length === 0) return ''
@@ -68,7 +74,7 @@ export function serversSentence(servers: readonly ServerSummary[]): string {
 
 const count = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
-/** Omits the count of a server whose tools are not known yet. */
+/** The name of a server with the number of its tools. Omits the number if the tools are not known yet. */
 const withCount = ({ name, tools }: ServerSummary) => (tools === 0 ? name : `${name} (${tools})`)
 
 function withDescription(server: ServerSummary): string {
@@ -76,7 +82,10 @@ function withDescription(server: ServerSummary): string {
   return description === '' ? withCount(server) : `${withCount(server)}: ${description}`
 }
 
-/** The view of a caller, once the server (or all of them) has started. Throws if it may not use the server. */
+/**
+ * The caller's view, once the server (or every server, if none is given) has started. Throws if the caller may not use
+ * the server.
+ */
 export async function startedView(
   { access, asAgent }: MetaToolsOptions,
   call: Call,
@@ -84,7 +93,7 @@ export async function startedView(
 ): Promise<View> {
   const view = access.view(asAgent(call, agent_id))
   await (server === undefined ? view.ready() : view.started(server, waitOf(call)))
-  // An empty list would not say why.
+  // Throw the refusal: an empty list would not explain why there are no tools.
   const refusal = server === undefined ? undefined : view.refusal(server, 'tool')
   if (refusal) throw refusal
   requestedServers(view, server)
@@ -97,7 +106,7 @@ export const briefly = ({ entry: { server, name, definition } }: Served) => ({
   description: oneLine(definition.description),
 })
 
-/** The tools that a caller may use, without meta-tools; of one server only if given. */
+/** The tools that a caller may use, without the meta-tools. If a server is given, only the tools of that server. */
 export function usableTools(view: View, server?: string): readonly Served[] {
   const names = new Set(server === undefined ? view.servers().map(({ name }) => name) : [server])
   return view.list('tool').filter(({ entry }) => names.has(entry.server))
@@ -111,7 +120,10 @@ export function requestedServers(view: View, server?: string): readonly ServerSu
   return found
 }
 
-/** Reported so that an incomplete list does not look complete; a disabled server only if it was asked for by name. */
+/**
+ * The servers whose tools are missing from a list, so that an incomplete list does not look complete. Includes a
+ * disabled server only if the caller named it.
+ */
 export function missingFrom(view: View, server?: string): readonly MissingServer[] {
   if (server === undefined) return view.missing()
   const missing = view.missing().filter((one) => one.server === server)

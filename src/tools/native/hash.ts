@@ -47,7 +47,10 @@ function compute(algorithm: (typeof algorithms)[number], bytes: Buffer): string 
   }
 }
 
-/** Rejects malformed input: Node.js drops invalid characters silently, so the digest would be of other data. */
+/**
+ * Decodes the data. Rejects malformed input: Node.js silently drops invalid characters, so the digest would be that of
+ * other data.
+ */
 function bytesOf(data: string, encoding: 'utf8' | 'base64' | 'hex'): Buffer {
   const compact = encoding === 'utf8' ? data : data.replace(/\s+/g, '')
   if (!wellFormed[encoding](compact))

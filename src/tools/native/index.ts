@@ -7,7 +7,7 @@ import { timeTool } from './time.ts'
 export interface NativeToolsOptions {
   readonly names: readonly string[]
   readonly fetch?: FetchOptions
-  /** Tools from other folders (inference, code), without those that cannot run here. */
+  /** Tools from other folders (inference, code); excludes those that cannot run on this machine. */
   readonly others?: readonly Tool[]
   readonly clock: Clock
 }

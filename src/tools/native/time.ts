@@ -54,7 +54,7 @@ const output = z.object({
 })
 type Answer = z.output<typeof output>
 
-/** Avoids loading the engine's time zone data until a caller names a zone. */
+/** UTC without `Intl`, so that the engine's time zone data is loaded only when a caller names a zone. */
 const utc: Zone = { name: 'UTC', offsetAt: () => 0 }
 
 const operations: Readonly<Record<Arguments['name'], Operation>> = {
@@ -99,7 +99,7 @@ const operations: Readonly<Record<Arguments['name'], Operation>> = {
   },
 }
 
-/** Exact clock, calendar and time zone arithmetic, which models get wrong on their own. */
+/** Calculates with times, dates and time zones exactly, which models often get wrong. */
 export const timeTool = (clock: Clock): Tool =>
   defineTool({
     name: 'time',
@@ -118,7 +118,7 @@ export const timeTool = (clock: Clock): Tool =>
     },
   })
 
-/** All operations share one flat schema, so check here which fields each needs and accepts. */
+/** Checks which fields an operation needs and accepts, because all operations share one flat schema. */
 function checkFields(args: Arguments, { needs, takes }: Operation) {
   const missing = needs.find((field) => args[field] === undefined)
   if (missing) throw invalidArguments(`${args.name} needs "${missing}".`)
@@ -128,7 +128,7 @@ function checkFields(args: Arguments, { needs, takes }: Operation) {
   throw invalidArguments(`${args.name} does not accept "${extra}"; it takes ${usable.slice(1).join(', ')}.`)
 }
 
-/** A value with its own offset keeps it, unless `timezone` is given. */
+/** Reads a time. A value with its own offset keeps that offset, unless `timezone` is given. */
 function read(value: string | number | undefined, timezone: string | undefined, now: number): Moment {
   const zone: Zone = timezone === undefined ? utc : zoneNamed(timezone)
   const moment = momentFrom(value ?? 'now', zone, now)

@@ -13,15 +13,18 @@ import { writableByOthers } from './writable-by-others.ts'
 export { PluginsRefused } from './refused.ts'
 
 export interface PluginOptions {
-  /** Our separate entry points: what plugins import as `toolway`, and the program of a child process. */
+  /**
+   * Entry points of this package: `library` is what plugins import as `toolway`, and `child` is the program of a child
+   * process.
+   */
   readonly modules: { readonly library: URL; readonly child: URL }
   readonly clock: Clock
   readonly log: Log
-  /** Replaces `import`, which the test runner overrides. */
+  /** Replaces `import` in tests, because the test runner overrides it. */
   load?(url: string): Promise<Record<string, unknown>>
 }
 
-/** Disposing ends the child processes. */
+/** The loaded plugins. Disposing of them ends their child processes. */
 export interface Plugins extends AsyncDisposable {
   readonly tools: readonly Tool[]
   readonly sinks: readonly Sink[]
@@ -30,8 +33,8 @@ export interface Plugins extends AsyncDisposable {
 }
 
 /**
- * Loads the modules and folders of `native.plugins` (S2), all or none: throws `PluginsRefused` with all problems.
- * Reloads a module whose files have changed.
+ * Loads the modules and folders of `native.plugins` (S2). Loads all or none: if any cannot be loaded, throws
+ * `PluginsRefused` with all problems. A module whose files have changed is loaded again.
  */
 export async function loadPlugins(paths: readonly string[], options: PluginOptions): Promise<Plugins> {
   const problems: string[] = []
@@ -39,7 +42,7 @@ export async function loadPlugins(paths: readonly string[], options: PluginOptio
   for (const path of paths) {
     const found = findModules(path)
     if ('problem' in found) problems.push(found.problem)
-    // Sequentially: a module may need what an earlier one sets up.
+    // Load modules one by one: a module may need what an earlier one sets up.
     else for (const file of found.files) modules.push(await loadModule(file, options))
   }
   problems.push(...modules.flatMap(({ problem }) => problem ?? []), ...namedTwice(modules))
@@ -56,7 +59,7 @@ export async function loadPlugins(paths: readonly string[], options: PluginOptio
   }
 }
 
-/** All isolated tools of a module share one child process. */
+/** The tools of a module. Isolated tools of the same module share one child process. */
 function inProcessOrChild(
   { file, tools }: LoadedModule,
   options: PluginOptions,
@@ -88,7 +91,7 @@ function namedTwice(modules: readonly LoadedModule[]): string[] {
 const isModule = (name: string) => /^[^._].*\.[cm]?[jt]s$/.test(name) && !/\.(?:d|test|spec)\.[cm]?[jt]s$/.test(name)
 const beginnings = ['index.ts', 'index.mts', 'index.js', 'index.mjs']
 
-/** The file itself, the index of the folder, or else each module in the folder. */
+/** The modules at a path: the file itself, the index of the folder, or else each module in the folder. */
 function findModules(path: string): { readonly files: readonly string[] } | { readonly problem: string } {
   if (!existsSync(path)) return { problem: `There is no plugin at ${path}; correct native.plugins.` }
   const problem = writableByOthers(path)

@@ -20,7 +20,7 @@ export interface LoadModuleOptions {
   load?(url: string): Promise<Record<string, unknown>>
 }
 
-/** Limit for top-level await, which could block the configuration forever. */
+/** Max time to load a module. Without it, a top-level await could block the configuration forever. */
 const maxMs = 10_000
 
 /** Loads one module and checks its exports. Returns problems instead of throwing. */
@@ -41,7 +41,7 @@ export async function loadModule(file: string, options: LoadModuleOptions): Prom
   }
 }
 
-/** Tools and sinks, single or in arrays, under any name. Ignores other exports. */
+/** The tools and sinks that a module exports, single or in arrays, under any name. Ignores other exports. */
 function exportedBy(module: Readonly<Record<string, unknown>>): Pick<LoadedModule, 'tools' | 'sinks' | 'problem'> {
   const refused = (problem: string) => ({ tools: [], sinks: [], problem })
   const found = new Set<unknown>()
@@ -61,7 +61,7 @@ function exportedBy(module: Readonly<Record<string, unknown>>): Pick<LoadedModul
 const isTool = (value: unknown): value is Tool =>
   isRecord(value) && typeof value.run === 'function' && isRecord(value.definition) && typeof value.name === 'string'
 
-/** Detects what was meant to be a tool or a sink but was not made by `defineTool` or `defineSink`. */
+/** Detects an object that was meant to be a tool or a sink but was not made by `defineTool` or `defineSink`. */
 function wrongness(value: unknown): string | undefined {
   if (!isRecord(value) || isTool(value) || isSink(value) || typeof value.name !== 'string') return undefined
   if (typeof value.run === 'function') return 'looks like a tool that was not created with defineTool'

@@ -9,7 +9,9 @@ const parameter = 'toolway-plugin'
 const loaded = new Map<string, Set<string>>()
 let isRegistered = false
 
-/** A new tag makes it a new module for Node.js, so that a changed one is reloaded. */
+/**
+ * The URL to import a file with. For Node.js, a new tag makes it a new module, so that a changed file is loaded again.
+ */
 export function taggedUrl(file: string, tag: string): string {
   loaded.set(tag, (loaded.get(tag) ?? new Set<string>()).add(file))
   return withTag(pathToFileURL(file).href, tag)
@@ -18,8 +20,8 @@ export function taggedUrl(file: string, tag: string): string {
 export const filesOf = (tag: string): readonly string[] => [...(loaded.get(tag) ?? [])]
 
 /**
- * Plugins may be in any folder. Their `toolway` and `zod` resolve to ours, so that there is one copy of each. Modules
- * that they import by path get the same tag and the same permission check.
+ * Registers hooks for importing plugins, which may be in any folder. Their `toolway` and `zod` resolve to ours, so that
+ * there is one copy of each. Modules that they import by path get the same tag and the same permission check.
  */
 export function registerPluginHooks(library: URL): void {
   if (isRegistered) return
@@ -53,15 +55,15 @@ const tagOf = (url: string | undefined): string | undefined =>
 
 interface Known {
   readonly tag: string
-  /** Fingerprint of all files of the module. */
+  /** A fingerprint of all files of the module. */
   marks: string
 }
 
-/** Never shrinks: Node.js keeps loaded modules for the lifetime of the process. */
+/** The loaded plugins. Never shrinks, because Node.js keeps loaded modules for the lifetime of the process. */
 const known = new Map<string, Known>()
 let count = 0
 
-/** The tag to import a module with; a new one if any of its files has changed. */
+/** The tag to import a module with. It is a new tag if any file of the module has changed. */
 export function tagFor(file: string): string {
   const before = known.get(file)
   if (before && before.marks === marksOf(before.tag)) return before.tag

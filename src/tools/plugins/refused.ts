@@ -1,8 +1,8 @@
 import { ToolwayError } from '../../core/errors.ts'
 
-/** Some plugins cannot be loaded. The whole configuration is rejected rather than applied in part. */
+/** Thrown if some plugins cannot be loaded. The whole configuration is then rejected, not applied in part. */
 export class PluginsRefused extends ToolwayError {
-  /** One message per problem: which file, what is wrong, what to do. */
+  /** One message per problem. It names the file and says what is wrong and what to do. */
   readonly problems: readonly string[]
 
   constructor(problems: readonly string[]) {

@@ -14,7 +14,7 @@ export function writableByOthers(path: string): string | undefined {
   const rest = partsOf(path.slice(root.length))
   let at = root
   let links = 0
-  /** The current folder is a sticky one: others can add files, but not change ours. */
+  /** Whether the current folder is writable by others but sticky: others can add files, but not change ours. */
   let shared = false
   for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
     if (name === '..') {
@@ -48,7 +48,7 @@ function problemOf(path: string, facts: Stats): string | undefined {
   if (facts.uid !== 0 && facts.uid !== process.getuid?.()) {
     return `${path} belongs to another user, who could change it; keep plugins in a folder that you own.`
   }
-  // The mode of a link is meaningless, and in a sticky folder users cannot change each other's files.
+  // The mode of a link means nothing, and users cannot change each other's files in a sticky folder.
   const isShared = facts.isDirectory() && (facts.mode & sticky) !== 0
   if (facts.isSymbolicLink() || isShared || !openToOthers(facts)) return undefined
   return `Other users can write to ${path}; run "chmod go-w ${path}".`

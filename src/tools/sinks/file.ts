@@ -12,7 +12,7 @@ export type FileSinkConfig = Pick<Extract<Config['sinks'][string], { kind: 'file
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0)
 
-/** Writes each artifact to its own file, never outside of one folder. */
+/** A sink that writes each artifact to its own file, never outside of one folder. */
 export const fileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'description'> => ({
   name,
   async write(artifact) {
@@ -27,7 +27,7 @@ export const fileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'desc
   },
 })
 
-/** Writes to a temporary file first, so that nobody reads a partial one. Returns the path. */
+/** Writes an artifact and returns its path. Writes to a temporary file first, so that nobody reads a partial one. */
 async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Promise<string> {
   const names = [...safeNames(template, artifact)]
   const wanted = names.pop() as string
@@ -38,7 +38,7 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
   const draft = folder.at(`.${randomUUID()}.tmp`)
   try {
     await writeNew(draft, artifact.content)
-    // The folder was moved or replaced meanwhile, so its path would lead elsewhere.
+    // The folder was moved or replaced during the write, so its path would lead elsewhere.
     if (!(await folder.isThere()))
       throw new ToolwayError(
         'INVALID_PATH',
@@ -48,7 +48,7 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
     await folder.sync()
     return join(folder.path, taken)
   } finally {
-    // Also after a partial write: on a full disk, each attempt would leave another file.
+    // Remove the draft after a failed write too: on a full disk, each attempt would otherwise leave another file.
     await unlink(draft).catch(unless('ENOENT'))
   }
 }
@@ -63,7 +63,7 @@ async function writeNew(path: string, content: string): Promise<void> {
   }
 }
 
-/** Gives the draft its name, or the next free one. Never overwrites. */
+/** Gives the draft its final name, or the next free one. Never overwrites a file. */
 async function publish(folder: HeldFolder, draft: string, wanted: string): Promise<string> {
   for (const name of candidates(wanted)) {
     try {
@@ -86,7 +86,10 @@ function* candidates(name: string): Generator<string> {
   for (let tries = 0; tries < 3; tries++) yield `${stem}-${randomUUID()}${ending}`
 }
 
-/** A hard link fails if the name is taken; a rename would overwrite. Some file systems have no hard links. */
+/**
+ * Gives a file a second name. A hard link fails if the name is taken, whereas a rename would overwrite. Some file
+ * systems have no hard links.
+ */
 async function linked(draft: string, name: string): Promise<void> {
   try {
     await link(draft, name)
@@ -98,14 +101,14 @@ async function linked(draft: string, name: string): Promise<void> {
 }
 
 /**
- * A folder that is held open. Where the system supports it, names are resolved through the descriptor and not the path,
- * so that replacing the folder with a link meanwhile has no effect.
+ * A folder that is held open. On Linux, names are resolved through the descriptor and not the path, so that replacing
+ * the folder with a link has no effect.
  */
 interface HeldFolder extends AsyncDisposable {
   readonly path: string
   at(name: string): string
   isThere(): Promise<boolean>
-  /** Flushes new directory entries to disk. */
+  /** Flushes new entries of the folder to disk. */
   sync(): Promise<void>
 }
 

@@ -20,7 +20,7 @@ export interface SinksOptions {
   readonly access: Access
   readonly clock: Clock
   readonly log: Log
-  /** Prints to standard output. Absent if a client reads that as protocol messages. */
+  /** Prints to standard output. Absent if standard output carries protocol messages to a client. */
   readonly stdout?: (text: string) => Promise<void> | void
 }
 
@@ -64,7 +64,7 @@ function sinkOf(name: string, config: SinkConfig, options: SinksOptions): Omit<S
   }
 }
 
-/** Strips terminal control sequences: the text comes from an agent. */
+/** A sink that prints artifacts. It strips terminal control sequences, because the text comes from an agent. */
 const stdoutSink = (name: string, print: (text: string) => Promise<void> | void): Omit<Sink, 'description'> => ({
   name,
   async write({ id, content }) {
@@ -74,7 +74,7 @@ const stdoutSink = (name: string, print: (text: string) => Promise<void> | void)
   },
 })
 
-/** Passes artifacts to a tool, as a nested call for the same caller and under the same rules. */
+/** A sink that passes artifacts to a tool, as a nested call for the same caller and under the same rules. */
 const toolSink = (
   name: string,
   config: Extract<SinkConfig, { kind: 'tool' }>,
@@ -83,7 +83,7 @@ const toolSink = (
   name,
   async write(artifact, { call, signal }) {
     const { entry } = await access.view(call.caller).resolve('tool', config.tool)
-    // A sink behind a sink could lead back to itself.
+    // A sink that writes to a sink could end up calling itself.
     if (entry.server === 'sink' || entry.traits.carries) {
       const sentence = `sinks.${name}.tool is ${entry.server}.${entry.name}, which runs other calls; the operator must name another tool.`
       throw new ToolwayError('INTERNAL', sentence)

@@ -11,7 +11,7 @@ import type { Artifact, Pointer, Sink } from './sink.ts'
 const maxCharacters = 16 * 1024 * 1024
 const maxMetadata = 64 * 1024
 
-/** A sink as a tool: `sink.NAME(content, metadata?)` returns a permanent pointer (J4). */
+/** Makes a tool of a sink: `sink.NAME(content, metadata?)` returns a permanent pointer (J4). */
 export function sinkTool(sink: Sink, clock: Clock): Tool {
   const once = createOnce()
   return defineTool({
@@ -42,7 +42,7 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
   })
 }
 
-/** The caller's id. Restricted, because it becomes part of file names and headers. */
+/** The id that the caller chose. Its characters are restricted, because it becomes part of file names and headers. */
 function idIn({ id }: Readonly<Record<string, unknown>>): string | undefined {
   if (id === undefined) return undefined
   if (typeof id === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id)) return id
@@ -60,10 +60,13 @@ async function written(sink: Sink, artifact: Artifact, { call, signal }: ToolCon
   return structuredResult({ uri, sink: sink.name, id, bytes, timestamp, ...facts, metadata })
 }
 
-/** How many writes with an id are remembered. */
+/** Max number of writes with an id that are remembered. */
 const maxRemembered = 1_000
 
-/** Makes writes with an id idempotent: a retry gets the first result. Failed writes are removed, to be retried. */
+/**
+ * Makes writes with an id idempotent: a retry gets the result of the first write. A failed write is forgotten, so that
+ * it can be retried.
+ */
 function createOnce() {
   const known = new Map<string, { readonly digest: string; readonly answer: Promise<Result> }>()
   return (owner: string, id: string, content: string, signal: AbortSignal, write: () => Promise<Result>) => {

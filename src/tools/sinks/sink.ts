@@ -2,13 +2,13 @@ import type { Call } from '../../core/call.ts'
 import type { Result } from '../../core/result.ts'
 
 export interface Artifact {
-  /** Unique, unless a caller retries a write with the same `metadata.id`. */
+  /** Unique, unless a caller repeats a write with the same `metadata.id`. */
   readonly id: string
   readonly sink: string
   readonly agent: string
   readonly content: string
   readonly metadata: Readonly<Record<string, unknown>>
-  /** When the sink received it, in ISO 8601. */
+  /** When the sink received the artifact, in ISO 8601. */
   readonly timestamp: string
 }
 
@@ -28,18 +28,21 @@ export interface Sink {
   readonly name: string
   readonly description: string
   readonly timeoutMs?: number
-  /** The setting behind `timeoutMs`, for error messages. */
+  /** The name of the setting that defines `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
-  /** Resolves once the artifact is stored. A result is returned as is, such as the failure of a tool sink. */
+  /**
+   * Resolves once the artifact is stored. A `Result`, such as the failure of a tool sink, is passed to the caller
+   * unchanged.
+   */
   write(artifact: Artifact, context: SinkContext): Promise<Pointer | Result>
 }
 
 export interface SinkOptions {
-  /** Up to 64 of `[A-Za-z0-9_-]`; the tool is called `sink.NAME`. */
+  /** At most 64 letters, digits, `_` and `-`. The tool is called `sink.NAME`. */
   readonly name: string
   readonly description: string
   readonly timeoutMs?: number
-  /** Stores the artifact and returns its location: a URI, or an object with one. */
+  /** Stores the artifact and returns its location: a URI, or an object that contains one. */
   write(artifact: Artifact, context: SinkContext): Pointer | string | Promise<Pointer | string>
 }
 

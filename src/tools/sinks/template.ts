@@ -3,11 +3,14 @@ import type { Artifact } from './sink.ts'
 const blank = /\{(content|agent|timestamp|date|id|sink|metadata\.([A-Za-z0-9_-]{1,64}))\}/g
 const only = new RegExp(`^(?:${blank.source})$`)
 
-/** Fills in all placeholders in one pass, so that inserted values are never expanded. */
+/** Fills in all placeholders in one pass, so that placeholders in inserted values are not expanded. */
 const fill = (template: string, artifact: Artifact, form: (value: string) => string = (value) => value): string =>
   template.replace(blank, (_, name: string, key?: string) => form(textOf(standsFor(artifact, name, key))))
 
-/** Fills in every string of a value. A string that is exactly one placeholder becomes the value, with its type. */
+/**
+ * Fills in the placeholders in every string of a value. A string that is exactly one placeholder becomes the value it
+ * stands for, with the type of that value.
+ */
 export function fillAll(value: unknown, artifact: Artifact): unknown {
   if (Array.isArray(value)) return value.map((inner) => fillAll(inner, artifact))
   if (typeof value === 'object' && value !== null) {
@@ -29,13 +32,13 @@ function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Leaves room for a suffix and for encrypted file systems, which lengthen names. */
+/** Max bytes of a file name. Leaves room for a suffix and for encrypted file systems, which lengthen names. */
 const maxBytes = 180
 const maxOfAValue = 100
 
 /**
- * The folders and the file name. Whatever the template or the values contain, none of them is empty, leads to another
- * folder, or is a device name on some system.
+ * The names of the folders and of the file. Whatever the template or the values contain, no name is empty, leads to
+ * another folder, or is a device name on some system.
  */
 export function safeNames(template: string, artifact: Artifact): readonly string[] {
   const filled = { ...artifact, timestamp: artifact.timestamp.replace(/[:.]/g, '-') }
@@ -56,7 +59,10 @@ const harmless = (value: string): string =>
     .replace(/[^\p{L}\p{N}\p{M} ._@+=,()-]/gu, '-')
     .replace(/^[. ]+/, '_') || '_'
 
-/** Trusts the operator's own characters in the template, but dots may have become adjacent. */
+/**
+ * Makes a filled-in name safe. The operator's own characters are trusted, but filling in may have produced a name of
+ * dots or a device name.
+ */
 function plainName(text: string): string {
   const plain = text.toWellFormed().replace(/[\p{C}\p{Zl}\p{Zp}/\\]/gu, '-')
   const name = shortened(plain.replace(/[. ]+$/, ''))
@@ -71,7 +77,7 @@ function shortened(name: string): string {
   return start.replace(/\ufffd+$/, '') + ending
 }
 
-/** A name whose only dot is its first character has no extension. */
+/** Splits a file name into stem and extension. A name whose only dot is its first character has no extension. */
 export function split(name: string): { readonly stem: string; readonly ending: string } {
   const at = name.lastIndexOf('.')
   if (at <= 0 || name.length - at > 16) return { stem: name, ending: '' }

@@ -25,12 +25,15 @@ const firstPauseMs = 500
 const maxPauseMs = 10_000
 
 /**
- * Posts artifacts. Retries what did not or may not have arrived, with the same idempotency key, so that the receiver
- * can detect duplicates. Never resends what was acknowledged or refused.
+ * A sink that posts artifacts. If an artifact did not arrive, or may not have arrived, it is sent again with the same
+ * idempotency key, so that the receiver can detect duplicates. An acknowledged or refused artifact is never sent again.
  */
 export function webhookSink(options: WebhookOptions): Omit<Sink, 'description'> {
   const { name, config, clock, log, random = Math.random } = options
-  /** Jittered, so that deliveries that failed together are not retried together. */
+  /**
+   * The pause before the next attempt. It is jittered, so that deliveries that failed together are not retried
+   * together.
+   */
   const pauseAfter = (attempts: number, { retryAfterMs = 0 }: Attempt): number => {
     const jittered = jitteredBackoffMs(attempts - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs }, random)
     return Math.max(Math.round(jittered), retryAfterMs)
@@ -38,7 +41,7 @@ export function webhookSink(options: WebhookOptions): Omit<Sink, 'description'> 
 
   return {
     name,
-    // Covers all attempts and the pauses between them.
+    // Covers all attempts and the pauses between the attempts.
     timeoutMs: config.attempts * (config.timeout + maxPauseMs),
     timeoutKey: `sinks.${name}.timeout`,
     async write(artifact: Artifact, { signal }): Promise<Pointer> {
@@ -89,11 +92,11 @@ function gaveUp(name: string, attempt: Attempt, attempts: number, mayHaveArrived
 
 interface Attempt {
   /**
-   * `unsent`: nothing arrived. `lost`: it may have arrived. `busy`: the receiver cannot take it now. `refused`: it
-   * never will. `acknowledged`: it arrived.
+   * `acknowledged`: the artifact arrived. `refused`: the receiver will never accept it. `busy`: the receiver cannot
+   * accept it now. `unsent`: nothing arrived. `lost`: the artifact may have arrived.
    */
   readonly kind: 'acknowledged' | 'refused' | 'busy' | 'unsent' | 'lost'
-  /** Short, and without anything that could be a secret. */
+  /** The reason in a few words, without anything that could be a secret. */
   readonly reason: string
   readonly status?: number
   readonly location?: string
@@ -122,7 +125,7 @@ async function deliver(artifact: Artifact, options: WebhookOptions, signal: Abor
       body: JSON.stringify(artifact),
       signal: limit.signal,
     })
-    // The status and headers decide; errors in the body do not matter.
+    // Only the status and the headers matter, so ignore errors in the body.
     answer.body.on('error', () => {})
     answer.body.destroy()
     return outcomeOf(url, answer.statusCode, answer.headers, clock.now())
@@ -154,14 +157,17 @@ function outcomeOf(url: URL, status: number, headers: Headers, now: number): Att
   return { kind, reason, status, retryAfterMs: retryAfterMs(String(headers['retry-after'] ?? ''), now) }
 }
 
-/** The Location header, if it can be shown: http or https, without credentials. */
+/** The Location header, if it may be shown: an http or https URL without credentials. */
 function publicAddress(url: URL, location: string | string[] | undefined): string | undefined {
   const written = String(location ?? '')
   const found = written === '' || written.length > 2_000 ? null : URL.parse(written, url.origin + url.pathname)
   return found && /^https?:$/.test(found.protocol) && !found.username && !found.password ? found.href : undefined
 }
 
-/** A host with several addresses fails with one error per address. */
+/**
+ * A short reason for a failed delivery. A host with several addresses fails with one error per address; the first is
+ * used.
+ */
 function reasonOf(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (error instanceof ToolwayError) return error.message

@@ -1,6 +1,6 @@
 import type { CallView } from '../../../src/serve/admin/contract.ts'
 
-/** Merges started and finished calls into the known ones, newest first; drops the oldest beyond the limit. */
+/** Merges started and finished calls into the known ones, newest first. Drops the oldest calls beyond the limit. */
 export function mergeCalls(
   known: readonly CallView[],
   updates: readonly CallView[],
@@ -9,7 +9,7 @@ export function mergeCalls(
   if (updates.length === 0) return known
   const latest = new Map(known.map((call) => [call.id, call]))
   for (const call of updates) {
-    // Events may arrive out of order: do not replace a finished call by a running one.
+    // Events may arrive out of order, so do not replace a finished call with a running one.
     if (call.outcome === 'running' && hasEnded(latest.get(call.id))) continue
     latest.set(call.id, call)
   }
@@ -22,11 +22,11 @@ export interface CallFilter {
   readonly agent: string
   readonly server: string
   readonly outcome: string
-  /** Searched in the name, server, agent, code and ID. */
+  /** Text to search for in the name, server, agent, code and ID. */
   readonly text: string
 }
 
-/** Empty conditions match all calls. */
+/** The calls that match a filter. Empty conditions match all calls. */
 export function filterCalls(calls: readonly CallView[], filter: CallFilter): readonly CallView[] {
   const text = filter.text.trim().toLowerCase()
   const matches = (expected: string, value: string) => expected === '' || expected === value

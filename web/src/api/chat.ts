@@ -4,7 +4,7 @@ import { ApiError, fetchResponse } from './request.ts'
 export interface ChatRequest {
   readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly content: string }[]
   readonly model: string
-  /** The configured mode if undefined. */
+  /** The mode of the chat. If undefined, the configured mode applies. */
   readonly mode: string | undefined
   readonly agent: string
 }
@@ -33,7 +33,7 @@ export async function streamChat(
   if (!ended) throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the answer was complete.')
 }
 
-/** Incremental parser of server-sent events: passes on their data and skips comments and other fields. */
+/** An incremental parser of server-sent events. Passes on the data of each event; skips comments and other fields. */
 export function createEventParser(onData: (data: string) => void): (chunk: string) => void {
   let rest = ''
   return (chunk) => {

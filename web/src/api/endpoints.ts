@@ -32,7 +32,7 @@ const post = <T>(path: string, body?: unknown) => request<T>(path, { method: 'PO
 
 const encode = encodeURIComponent
 
-/** Queries, in the form that `useResource` takes. */
+/** The queries of the admin API, in the form that `useResource` takes. */
 export const queries = {
   overview: get<Overview>('overview'),
   series: (from: number, to: number) => get<Series>('series', { from: Math.round(from), to: Math.round(to) }),
@@ -54,11 +54,11 @@ export const queries = {
 
 export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 
-/** Requests with side effects. */
+/** The requests of the admin API that have side effects. */
 export const actions = {
   server: (name: string, action: ServerAction) => post<ServerView>(`servers/${encode(name)}/${action}`),
   signIn: (name: string) => post<SignInView>(`servers/${encode(name)}/sign-in`),
-  /** The arguments are JSON text, because parsing would round large numbers. */
+  /** The arguments are passed as JSON text, because parsing would round large numbers. */
   tryTool: (name: string, args: string, agent: string | undefined) =>
     request<TryResult>(`tools/${encode(name)}/call`, {
       method: 'POST',

@@ -4,7 +4,7 @@ import { mergeCalls } from './call-log.ts'
 import { refreshSession } from './session.ts'
 
 export const streamState = signal<StreamState>('reconnecting')
-/** Number of reconnects. Resources reload on each, because events were missed. */
+/** The number of reconnects. Resources are reloaded after each, because events may have been missed. */
 export const reconnections = signal(0)
 
 export const liveOverview = signal<Overview | undefined>(undefined)
@@ -12,7 +12,7 @@ export const liveServers = signal<readonly ServerView[] | undefined>(undefined)
 export const liveCalls = signal<readonly CallView[]>([])
 export const liveReload = signal<ReloadEvent | undefined>(undefined)
 
-/** Number of calls that the browser keeps. */
+/** Max number of calls that the browser keeps. */
 export const maxLiveCalls = 500
 
 const eventHandlers: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) => void } = {
@@ -30,12 +30,12 @@ const eventHandlers: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents
   },
 }
 
-/** Applies the state that an action returned, before the event stream reports it. */
+/** Applies the state of a server that an action returned, before the event stream reports it. */
 export function updateLiveServer(server: ServerView): void {
   liveServers.value = liveServers.peek()?.map((one) => (one.name === server.name ? server : one))
 }
 
-/** Opens the event stream and reconnects until the returned function is called. */
+/** Opens the event stream, and reconnects when it breaks, until the returned function is called. */
 export function startLive(): () => void {
   let source: EventSource | undefined
   let failures = 0
@@ -62,7 +62,7 @@ export function startLive(): () => void {
     failures++
     streamState.value = streamStateAfter(failures, navigator.onLine)
     reconnectTimer = setTimeout(open, reconnectDelay(failures))
-    // EventSource does not report the HTTP status; check whether the session has ended.
+    // EventSource does not report the HTTP status, so check whether the session has ended.
     if (failures === 2) void refreshSession()
   }
 
@@ -100,11 +100,14 @@ export type StreamState = 'live' | 'reconnecting' | 'offline'
 
 export const reconnectDelay = (failures: number): number => Math.min(15_000, 500 * 2 ** Math.max(0, failures - 1))
 
-/** After three failures in a row, tell the user that the data is stale. */
+/**
+ * The state of the stream after failures. After three failures in a row, it is `offline`, which tells the user that the
+ * data is stale.
+ */
 export const streamStateAfter = (failures: number, networkUp: boolean): StreamState => {
   if (!networkUp || failures >= 3) return 'offline'
   return 'reconnecting'
 }
 
-/** The server sends an event every second, so a connection that is silent for longer is dead. */
+/** Max time without an event. The server sends one every second, so a connection that is silent for longer is dead. */
 const maxSilenceMs = 10_000

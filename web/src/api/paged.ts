@@ -23,7 +23,7 @@ interface FurtherPages<Page> {
   readonly error: ApiError | undefined
 }
 
-/** Loads the first page, and each further one on `loadMore`. A new `key` starts over. */
+/** Loads the first page, and one more page with each `loadMore`. A new `key` starts from the first page again. */
 export function usePages<Page extends HasCursor>(
   loadPage: (cursor: string | undefined) => (signal: AbortSignal | undefined) => Promise<Page>,
   key: string,

@@ -1,7 +1,7 @@
 import type { AdminError } from '../../../src/serve/admin/contract.ts'
 import { withQuery } from '../routing/query.ts'
 
-/** An error of the admin API; `status` is 0 if there was no response. */
+/** An error of the admin API. `status` is 0 if there was no response. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
@@ -14,14 +14,14 @@ export class ApiError extends Error {
   }
 }
 
-/** Query parameters; undefined and empty ones are omitted. */
+/** Query parameters. Those that are undefined or empty are omitted. */
 export type QueryValues = Readonly<Record<string, string | number | undefined>>
 
 interface RequestOptions {
   readonly method?: 'POST' | 'DELETE'
   readonly values?: QueryValues
   readonly body?: unknown
-  /** Raw JSON body, for numbers that JavaScript would round. */
+  /** The body as raw JSON, for numbers that JavaScript would round. */
   readonly text?: string
   readonly signal?: AbortSignal | undefined
 }

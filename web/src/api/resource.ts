@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { liveOverview, reconnections, streamState } from './live.ts'
 import { ApiError } from './request.ts'
 
-/** Data from the API. The last data stays available while reloading and after a failure. */
+/** Data from the API. While it is reloaded, and after a failure, the last data stays available. */
 export interface Resource<T> {
   readonly data: T | undefined
   readonly error: ApiError | undefined
@@ -12,13 +12,13 @@ export interface Resource<T> {
 }
 
 interface Options {
-  /** Polling interval in milliseconds, while the page is visible. */
+  /** The polling interval in milliseconds. Applies only while the page is visible. */
   readonly pollEveryMs?: number
-  /** Poll every ten seconds while the event stream is down. */
+  /** If true, polls every ten seconds while the event stream is down. */
   readonly pollWhenOffline?: boolean
 }
 
-/** Loads on mount, when `key` changes, after the event stream reconnects, and on `reload`. */
+/** Loads data on mount, when `key` changes, after the event stream reconnects, and on `reload`. */
 export function useResource<T>(
   load: (signal: AbortSignal) => Promise<T>,
   key: string,
@@ -28,7 +28,7 @@ export function useResource<T>(
   const reloadCount = useSignal(0)
   const reconnects = reconnections.value
 
-  // `key` is the dependency instead of `load`, which is a new function on every render.
+  // The effect depends on `key` instead of `load`, because `load` is a new function on every render.
   useEffect(() => {
     const controller = new AbortController()
     state.value = { ...state.peek(), loading: true }
@@ -70,7 +70,7 @@ export function useReloadOnToolChange({ reload }: Pick<Resource<unknown>, 'reloa
   }, [count])
 }
 
-/** Hidden tabs do not poll. */
+/** Whether the tab is visible. Hidden tabs do not poll. */
 const isVisible = signal(!document.hidden)
 
 document.addEventListener('visibilitychange', () => {

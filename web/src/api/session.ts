@@ -2,19 +2,19 @@ import { computed, signal } from '@preact/signals'
 import type { SessionView } from '../../../src/serve/admin/contract.ts'
 import { ApiError, onUnauthorized, request } from './request.ts'
 
-/** The current user: not known yet, signed out, or signed in. */
+/** The current user, `unknown` before the first response, or `none` if signed out. */
 export const session = signal<SessionView | 'unknown' | 'none'>('unknown')
 
 export const sessionError = signal<ApiError | undefined>(undefined)
 
 export const isAdmin = computed(() => typeof session.value === 'object' && session.value.admin)
 
-/** The agent's name in responses of the gateway if the caller has none. */
+/** What responses of the gateway contain as the agent if the caller has none. */
 export const noAgent = '(none)'
 
 /**
- * The agents that the user may act as. Without an agent every call is denied, so "none" is offered only if it is the
- * only one.
+ * The agents that the user may act as. Without an agent every call is denied, so "none" is offered only if there is
+ * nothing else to offer.
  */
 export function selectableAgents(all: readonly string[]): readonly string[] {
   const user = session.value
@@ -24,7 +24,7 @@ export function selectableAgents(all: readonly string[]): readonly string[] {
   return [...new Set([...own, ...others])]
 }
 
-/** Tooltip of buttons that require admin rights. */
+/** The tooltip of buttons that require admin rights. */
 export const adminRequired = 'Requires admin rights. Sign in with the token that `toolway serve` prints.'
 
 const sessionEnded = new ApiError(
@@ -77,14 +77,14 @@ export async function startSession(): Promise<void> {
   }
 }
 
-/** Removes the token from the address first, so that it stays neither in the history nor on the screen. */
+/** Takes the token from the address and removes it there, so that it stays neither in the history nor on the screen. */
 function takeToken(): string | undefined {
   const token = tokenFromHash(window.location.hash)
   if (token !== undefined) history.replaceState(null, '', window.location.pathname + window.location.search)
   return token
 }
 
-/** The token in the URL fragment, which browsers do not send to servers. */
+/** The token in the fragment of a URL. Browsers do not send the fragment to servers. */
 export function tokenFromHash(hash: string): string | undefined {
   const token = new URLSearchParams(hash.replace(/^#/, '')).get('token')
   return token === null || token === '' ? undefined : token

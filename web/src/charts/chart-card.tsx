@@ -16,7 +16,7 @@ interface ChartCardProps {
   readonly series: Series
 }
 
-/** A chart with a legend of the values under the pointer; can be switched to a table. */
+/** A chart whose legend shows the values under the pointer. It can be switched to a table. */
 export function ChartCard({ chart, series }: ChartCardProps) {
   const hovered = useSignal<number | null>(null)
   const asTable = useSignal(false)

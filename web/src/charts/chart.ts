@@ -4,7 +4,7 @@ import { formatCount, formatRate } from '../format/number.ts'
 
 export type Point = Series['points'][number]
 
-/** Lines differ in dashes as well as in colour, for people who cannot tell the colours apart. */
+/** A line of a chart. Lines differ in dashes as well as in colour, for people who cannot tell the colours apart. */
 export interface Line {
   readonly name: string
   readonly colour: `--series-${1 | 2 | 3 | 4}`
@@ -17,7 +17,7 @@ export interface Chart {
   readonly title: string
   readonly lines: readonly Line[]
   readonly format: (value: number) => string
-  /** The values are counts: no fractional axis labels. */
+  /** Set if the values are counts, so that the axis has no fractional labels. */
   readonly integer?: true
 }
 
@@ -59,14 +59,14 @@ export const charts: readonly Chart[] = [
   },
 ]
 
-/** Drops the last point if its interval is not over yet: it would look like a drop. */
+/** Drops the last point if its interval is not over yet: the incomplete count would look like a decline. */
 export function withoutPartialPoint(series: Series, to: number): Series {
   const last = series.points.at(-1)
   const partial = last !== undefined && last.at + series.stepMs > to && series.points.length > 1
   return partial ? { ...series, points: series.points.slice(0, -1) } : series
 }
 
-/** Columns for uPlot: times in seconds, then the values of each line. */
+/** The columns for uPlot: the times in seconds, then the values of each line. */
 export const plotData = ({ points }: Series, { lines }: Chart): (number | null)[][] => [
   points.map(({ at }) => at / 1000),
   ...lines.map(({ value }) => points.map(value)),
@@ -75,14 +75,14 @@ export const plotData = ({ points }: Series, { lines }: Chart): (number | null)[
 export const tickLabel = ({ integer, format }: Chart, value: number): string =>
   integer && !Number.isInteger(value) ? '' : format(value)
 
-/** Indexes of values without neighbours: no line reaches them, so they are drawn as points. */
+/** The indexes of values without neighbours. No line reaches them, so they are drawn as points. */
 export const isolatedPoints = (values: readonly (number | null | undefined)[]): number[] =>
   values.flatMap((value, index) => {
     const isolated = value != null && values[index - 1] == null && values[index + 1] == null
     return isolated ? [index] : []
   })
 
-/** Text alternative of a chart, for screen readers. */
+/** The text alternative of a chart, for screen readers. */
 export function describeChart({ points }: Series, { title, lines, format }: Chart): string {
   const parts = lines.map(({ name, value }) => {
     const values = points.map(value).filter((one) => one !== null)

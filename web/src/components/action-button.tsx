@@ -7,14 +7,17 @@ interface ActionButtonProps {
   readonly name: string
   readonly icon?: IconName
   readonly kind?: 'primary' | 'danger' | ''
-  /** Works without admin rights. */
+  /** Set if the action needs no admin rights. */
   readonly everyone?: boolean
-  /** Confirmation dialog. */
+  /** The title and text of a confirmation dialog, if one is needed. */
   readonly confirm?: { readonly title: string; readonly text: string } | undefined
   run(): Promise<unknown>
 }
 
-/** A button for an action: requires admin rights, asks for confirmation if needed, and is disabled while it runs. */
+/**
+ * A button for an action. It requires admin rights, asks for confirmation if needed, and is disabled while the action
+ * runs.
+ */
 export function ActionButton({ name, icon, kind = '', everyone = false, confirm, run }: ActionButtonProps) {
   const confirming = useSignal(false)
   const busy = useSignal(false)

@@ -1,6 +1,6 @@
 import { Fragment } from 'preact'
 
-/** Allows line breaks after dots, underscores and hyphens. */
+/** A name that may be broken into lines after dots, underscores and hyphens. */
 export function BreakableName({ name }: { readonly name: string }) {
   return name.split(/(?<=[._-])(?![._-])/).map((part, index) => (
     <Fragment key={index}>

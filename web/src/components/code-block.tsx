@@ -2,7 +2,7 @@ import { CopyButton } from './copy-button.tsx'
 
 interface CodeBlockProps {
   readonly text: string
-  /** Label for screen readers: `Command for Claude Code`. */
+  /** The label for screen readers, such as `Command for Claude Code`. */
   readonly label: string
   readonly wrap?: boolean
 }

@@ -3,7 +3,7 @@ import { Icon } from './icon.tsx'
 
 interface CopyButtonProps {
   readonly text: string
-  /** Tooltip and label for screen readers: `Copy address`. */
+  /** The tooltip and label for screen readers, such as `Copy address`. */
   readonly label: string
 }
 
@@ -14,7 +14,7 @@ export function CopyButton({ text, label }: CopyButtonProps) {
       await navigator.clipboard.writeText(text)
       state.value = 'done'
     } catch {
-      // Browsers allow it only over HTTPS and on localhost.
+      // Browsers allow access to the clipboard only over HTTPS and on localhost.
       state.value = 'failed'
     }
     setTimeout(() => {

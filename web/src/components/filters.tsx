@@ -11,13 +11,13 @@ interface QueryInput {
   onInput(event: { readonly currentTarget: HTMLInputElement }): void
 }
 
-/** A text field that is stored in the address, with a short delay. */
+/** The state of a text field whose value is stored in the address, after a short delay. */
 function useQueryInput(name: string): QueryInput {
   const ref = useRef<HTMLInputElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const value = query.value.get(name) ?? ''
   useEffect(() => {
-    // While the user types, the field is newer than the address; only apply changes from elsewhere.
+    // While the user types, the field is newer than the address, so do not overwrite it then.
     if (ref.current && document.activeElement !== ref.current) ref.current.value = value
   }, [value])
   useEffect(() => () => clearTimeout(timer.current), [])
@@ -31,7 +31,7 @@ function useQueryInput(name: string): QueryInput {
   }
 }
 
-/** The search field of a page; `/` focuses it. */
+/** The search field of a page. The key `/` focuses it. */
 export function SearchField({ label, name = 'q' }: { readonly label: string; readonly name?: string }) {
   const input = useQueryInput(name)
   return (
@@ -51,7 +51,7 @@ interface TextFilterProps {
   readonly placeholder: string
 }
 
-/** A text filter; `*` is a wildcard. */
+/** A filter by text, in which `*` is a wildcard. */
 export function TextFilter({ label, name, placeholder }: TextFilterProps) {
   const input = useQueryInput(name)
   return (
@@ -62,7 +62,7 @@ export function TextFilter({ label, name, placeholder }: TextFilterProps) {
   )
 }
 
-/** A time filter, in the user's time zone. */
+/** A filter by time, in the user's time zone. */
 export function TimeFilter({ label, name }: { readonly label: string; readonly name: string }) {
   const at = parseTime(query.value.get(name))
   const onChange = (text: string) => {
@@ -86,7 +86,7 @@ interface SelectFilterProps {
   readonly label: string
   readonly name: string
   readonly options: readonly (string | readonly [value: string, text: string])[]
-  /** Label of the option that does not filter. */
+  /** The label of the option that does not filter. */
   readonly all: string
 }
 

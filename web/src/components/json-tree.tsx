@@ -4,11 +4,11 @@ import './json-tree.css'
 interface TreeProps {
   readonly value: unknown
   readonly name?: string
-  /** Number of levels that are expanded initially. */
+  /** The number of levels that are expanded initially. */
   readonly open?: number
 }
 
-/** Collapsible tree of a JSON value. */
+/** A collapsible tree of a JSON value. */
 export function JsonTree({ value, name, open = 2 }: TreeProps) {
   if (typeof value !== 'object' || value === null) {
     return (

@@ -4,12 +4,12 @@ import { formatCount } from '../format/number.ts'
 interface LoadMoreProps {
   readonly list: Omit<PagedList<unknown>, 'first' | 'pages'>
   readonly shown: number
-  /** Total number, if known. */
+  /** The total number of items, if known. */
   readonly total?: number
   readonly itemName: string
 }
 
-/** Footer of a paged list: number of rows shown, and a button to load more. */
+/** The footer of a paged list: the number of rows shown, and a button to load more. */
 export function LoadMore({ list, shown, total, itemName }: LoadMoreProps) {
   return (
     <div class="table-foot">

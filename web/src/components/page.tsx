@@ -4,7 +4,7 @@ import { Icon } from './icon.tsx'
 
 interface PageProps {
   readonly title: string
-  /** Replaces the title if it is more than text. */
+  /** Shown in place of the title, if the heading should be more than text. */
   readonly heading?: ComponentChildren
   readonly note?: ComponentChildren
   readonly back?: { readonly href: string; readonly name: string }

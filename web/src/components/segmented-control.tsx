@@ -5,7 +5,6 @@ interface SegmentedControlProps<Value extends string> {
   onChange(value: Value): void
 }
 
-/** Segmented control. */
 export function SegmentedControl<Value extends string>({
   label,
   options,

@@ -92,7 +92,7 @@ interface LoadedProps<T> {
   children(data: T): ComponentChildren
 }
 
-/** Renders data once it is loaded. An error is shown above the last data. */
+/** Renders data once it is loaded. If reloading fails, the error is shown above the last data. */
 export function Loaded<T>({ resource, what, children }: LoadedProps<T>) {
   const { data, error, reload } = resource
   return (

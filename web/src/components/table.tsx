@@ -4,17 +4,20 @@ export interface Column<Row> {
   readonly title: string
   readonly cell: (row: Row) => ComponentChildren
   readonly alignEnd?: boolean
-  /** Smallest screen that shows it: `middle` for tablets, `wide` for desktops. All if omitted. */
+  /**
+   * The smallest screen that shows the column: `middle` for tablets, `wide` for desktops. If omitted, all screens show
+   * it.
+   */
   readonly minScreen?: 'middle' | 'wide'
-  /** Takes the remaining width and truncates. */
+  /** The column takes the remaining width, and its text is truncated. */
   readonly truncate?: boolean
-  /** Replaces the title in the header, for example by a sort button. */
+  /** Replaces the title in the header, for example with a sort button. */
   readonly header?: ComponentChildren
   readonly sorted?: 'ascending' | 'descending' | undefined
 }
 
 interface TableProps<Row> {
-  /** Label for screen readers. */
+  /** The label of the table for screen readers. */
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
@@ -22,7 +25,7 @@ interface TableProps<Row> {
   readonly current?: (row: Row) => boolean
 }
 
-/** If cells contain a RowLink, the arrow keys move between rows. */
+/** A table. If its cells contain a RowLink, the arrow keys move between rows. */
 export function Table<Row>({ label, columns, rows, keyOf, current }: TableProps<Row>) {
   const classes = ({ alignEnd, minScreen, truncate }: Column<Row>) =>
     [alignEnd && 'end', minScreen, truncate && 'clip'].filter(Boolean).join(' ')
@@ -56,7 +59,7 @@ export function Table<Row>({ label, columns, rows, keyOf, current }: TableProps<
   )
 }
 
-/** Makes the whole row clickable. */
+/** A link that makes the whole row clickable. */
 export function RowLink({ href, children }: { readonly href: string; readonly children: ComponentChildren }) {
   return (
     <a class="row-link" href={href}>
@@ -72,7 +75,7 @@ const moves: Readonly<Record<string, (at: number, last: number) => number>> = {
   End: (_, last) => last,
 }
 
-/** Arrow keys, Home and End move the focus between the links of rows. */
+/** Moves the focus between the links of rows with the arrow keys, Home and End. */
 function moveBetweenRows(event: KeyboardEvent & { readonly currentTarget: Element }): void {
   const move = moves[event.key]
   const { target } = event

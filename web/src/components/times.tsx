@@ -2,7 +2,7 @@ import { formatLongDuration } from '../format/duration.ts'
 import { formatClockTime, formatDateTime, formatRelativeTime } from '../format/time.ts'
 import { now } from '../shell/now.ts'
 
-/** Relative time, with the exact time as tooltip. */
+/** A relative time, with the exact time as a tooltip. */
 export function RelativeTime({ at }: { readonly at: number | null }) {
   if (at === null) return <span class="quiet">never</span>
   return (
@@ -12,7 +12,7 @@ export function RelativeTime({ at }: { readonly at: number | null }) {
   )
 }
 
-/** Time since then: `for 3 min`. */
+/** The time that has passed since then, such as `for 3 min`. */
 export function ElapsedTime({ since }: { readonly since: number }) {
   return (
     <time dateTime={new Date(since).toISOString()} title={`since ${formatDateTime(since)}`}>
@@ -21,7 +21,7 @@ export function ElapsedTime({ since }: { readonly since: number }) {
   )
 }
 
-/** Time of day. */
+/** The time of day, with the exact time as a tooltip. */
 export function ClockTime({ at }: { readonly at: number }) {
   return (
     <time dateTime={new Date(at).toISOString()} title={formatDateTime(at)} class="nowrap">

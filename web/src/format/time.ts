@@ -12,7 +12,10 @@ const steps = [
   ['second', 1000],
 ] as const
 
-/** `now`, `12s ago`, `3d ago`. Differences under 1.5 s count as now, because clocks differ a little. */
+/**
+ * Formats a time relative to now: `now`, `12s ago`, `3d ago`. Differences under 1.5 s count as now, because the clocks
+ * of browser and gateway differ a little.
+ */
 export function formatRelativeTime(at: number, now: number): string {
   const difference = at - now
   if (Math.abs(difference) < 1500) return 'now'
@@ -20,10 +23,10 @@ export function formatRelativeTime(at: number, now: number): string {
   return relativeFormat.format(Math.trunc(difference / length), unit)
 }
 
-/** Date and time in the user's locale and time zone, for tooltips. */
+/** Formats date and time in the user's locale and time zone, for tooltips. */
 export const formatDateTime = (at: number): string => dateTimeFormat.format(at)
 
-/** `14:03:09`, preceded by the date if it is not today. */
+/** Formats a time of day: `14:03:09`, preceded by the date if it is not today. */
 export function formatClockTime(at: number, now: number): string {
   const time = timeFormat.format(at)
   return sameDay(at, now) ? time : `${dayFormat.format(at)}, ${time}`
@@ -31,7 +34,7 @@ export function formatClockTime(at: number, now: number): string {
 
 const sameDay = (a: number, b: number): boolean => new Date(a).toDateString() === new Date(b).toDateString()
 
-/** Value of an `<input type="datetime-local">`: local time without a zone. */
+/** The value for an `<input type="datetime-local">`: the local time without a zone. */
 export function toLocalInput(at: number): string {
   const date = new Date(at)
   const two = (number: number) => String(number).padStart(2, '0')
@@ -39,7 +42,7 @@ export function toLocalInput(at: number): string {
   return `${dayPart}T${two(date.getHours())}:${two(date.getMinutes())}`
 }
 
-/** Undefined if the input is empty or incomplete. */
+/** The time entered in an `<input type="datetime-local">`. Undefined if the input is empty or incomplete. */
 export function fromLocalInput(text: string): number | undefined {
   const at = new Date(text).getTime()
   return text === '' || Number.isNaN(at) ? undefined : at

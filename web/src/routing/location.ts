@@ -20,17 +20,17 @@ export function navigate(url: string): void {
   address.value = currentAddress()
 }
 
-/** Does not add a history entry. */
+/** Changes the address without adding a history entry. */
 export function replaceAddress(url: string): void {
   history.replaceState(null, '', url)
   address.value = currentAddress()
 }
 
-/** Replaces the history entry: filters would add one for every letter typed. */
+/** Changes the query. Replaces the history entry: otherwise, filters would add one for every letter typed. */
 export const setQuery = (changes: QueryChanges): void =>
   replaceAddress(window.location.pathname + updateQuery(window.location.search, changes))
 
-/** The link, unless the click is for another tab, another site, a download or an anchor. */
+/** The link that was clicked. Undefined if the click is for another tab, another site, a download or an anchor. */
 function internalLink(event: MouseEvent): HTMLAnchorElement | undefined {
   if (event.defaultPrevented || event.button !== 0) return undefined
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined
@@ -40,7 +40,7 @@ function internalLink(event: MouseEvent): HTMLAnchorElement | undefined {
   return link
 }
 
-/** Handles clicks on links without loading a page, and follows Back and Forward. */
+/** Handles clicks on links without loading a page, and the Back and Forward buttons. */
 export function followLinks(): void {
   window.addEventListener('popstate', () => {
     address.value = currentAddress()

@@ -1,7 +1,7 @@
-/** Empty and undefined values remove a parameter. */
+/** Changes to query parameters. Empty and undefined values remove a parameter. */
 export type QueryChanges = Readonly<Record<string, string | undefined>>
 
-/** Keeps other parameters and their order. */
+/** Applies changes to a query. All other parameters are kept in their order. */
 export function updateQuery(search: string, changes: QueryChanges): string {
   const query = new URLSearchParams(search)
   for (const [name, value] of Object.entries(changes)) {
@@ -14,7 +14,7 @@ export function updateQuery(search: string, changes: QueryChanges): string {
 
 export const withQuery = (path: string, values: QueryChanges): string => path + updateQuery('', values)
 
-/** The parameter if it is one of the words, else the first word. */
+/** The value of a parameter if it is one of the allowed words, else the first of these. */
 export function choiceParam<Word extends string>(query: URLSearchParams, name: string, allowed: readonly Word[]): Word {
   const value = query.get(name)
   return allowed.find((choice) => choice === value) ?? (allowed[0] as Word)

@@ -1,4 +1,4 @@
-/** The current page. Filters and time ranges are in the query, not here. */
+/** The current page. Filters and time ranges are not part of it, because they are in the query. */
 export type Route =
   | { readonly page: PageName | 'sign-in' | 'not-found' }
   | { readonly page: 'servers' | 'tools'; readonly name: string }
@@ -8,7 +8,7 @@ export type Route =
 export const pages = ['overview', 'servers', 'tools', 'chat', 'calls', 'policy', 'audit', 'config'] as const
 export type PageName = (typeof pages)[number]
 
-/** Unknown paths are `not-found`. */
+/** The page of a path; `not-found` for unknown paths. */
 export function parseRoute(path: string): Route {
   const parts = path.split('/').filter((part) => part !== '')
   const [page, rest, ...more] = parts

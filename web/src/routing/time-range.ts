@@ -1,6 +1,6 @@
 import type { QueryChanges } from './query.ts'
 
-/** Predefined ranges, in milliseconds. */
+/** The lengths of the predefined ranges, in milliseconds. */
 export const presets = {
   '5m': 300_000,
   '15m': 900_000,
@@ -10,7 +10,7 @@ export const presets = {
 } as const
 export type Preset = keyof typeof presets
 
-/** A range up to now, or a fixed one. */
+/** A range that ends now, or a fixed one. */
 export type TimeRange = { readonly last: Preset } | { readonly from: number; readonly to: number }
 
 const defaultPreset: Preset = '15m'
@@ -23,7 +23,7 @@ export function parseRange(query: URLSearchParams): TimeRange {
   return { last: last !== null && Object.hasOwn(presets, last) ? (last as Preset) : defaultPreset }
 }
 
-/** The default range needs no parameter. */
+/** The query parameters of a range. The default range needs none. */
 export const rangeQuery = (range: TimeRange): QueryChanges =>
   'last' in range
     ? { range: range.last === defaultPreset ? undefined : range.last, from: undefined, to: undefined }
@@ -32,7 +32,7 @@ export const rangeQuery = (range: TimeRange): QueryChanges =>
 export const rangeBounds = (range: TimeRange, now: number): { readonly from: number; readonly to: number } =>
   'last' in range ? { from: now - presets[range.last], to: now } : range
 
-/** ISO 8601, or milliseconds since the epoch. */
+/** Parses a time in ISO 8601 or in milliseconds since the epoch. */
 export function parseTime(text: string | null): number | undefined {
   if (text === null || text === '') return undefined
   const at = /^\d+$/.test(text) ? Number(text) : Date.parse(text)

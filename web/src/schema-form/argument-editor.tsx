@@ -13,9 +13,9 @@ interface EditorProps {
   readonly schema: Schema
   readonly value: unknown
   readonly problems: readonly Problem[]
-  /** `text` is given if the value was typed as JSON: it may contain numbers that JavaScript rounds. */
+  /** `text` is given if the value was typed as JSON, because it may contain numbers that JavaScript would round. */
   onChange(value: unknown, text?: string): void
-  /** Reports whether the JSON is invalid at the moment and cannot be sent. */
+  /** Reports whether the JSON is currently invalid, so that it cannot be sent. */
   onInvalidJson(broken: boolean): void
 }
 
@@ -27,7 +27,7 @@ export function ArgumentEditor({ schema, value, problems, onChange, onInvalidJso
   const switchView = (name: keyof typeof names) => {
     if (name === view.value) return
     view.value = name
-    // Send what is shown: the other view shows the parsed value, not the text.
+    // From now on, send what the other view shows: the parsed value, not the typed text.
     onChange(value)
   }
   return (
@@ -75,7 +75,7 @@ function RawJson({ value, onChange, onInvalidJson }: RawJsonProps) {
   const text = useSignal(JSON.stringify(value ?? {}, null, 2))
   const parsed = parseJson(text.value)
   const invalid = 'error' in parsed
-  // When the editor closes, the last valid value remains.
+  // When the editor closes, the last valid value remains, so nothing is invalid any more.
   useEffect(() => () => onInvalidJson(false), [])
   const onInput = (next: string) => {
     text.value = next

@@ -7,11 +7,11 @@ import type { Variant } from './variants.ts'
 export interface Problem {
   readonly path: Path
   readonly message: string
-  /** The value is missing; not shown before the first attempt to send. */
+  /** Set if the value is missing. Such a problem is not shown before the first attempt to send. */
   readonly missing?: true
 }
 
-/** State of one check. Steps and nested variants are limited, because a schema can be infinite. */
+/** The state of one check. Steps and nested variants are limited, because a schema can be infinite. */
 interface Check {
   readonly root: Schema
   stepsLeft: number
@@ -20,11 +20,14 @@ interface Check {
 
 const newCheck = (root: Schema): Check => ({ root, stepsLeft: 20_000, unionsLeft: 32 })
 
-/** Messages for the user. The gateway validates again, with more keywords: this only saves a round trip. */
+/**
+ * The problems of a value, as messages for the user. The gateway validates again, with more keywords; this check only
+ * saves a round trip.
+ */
 export const problemsOf = (value: unknown, schema: unknown, root: Schema): readonly Problem[] =>
   check(newCheck(root), value, schema, [], true)
 
-/** Index of the variant that matches best. */
+/** The index of the variant that matches a value best. */
 export const bestVariant = (value: unknown, variants: readonly Variant[], root: Schema): number =>
   value === undefined ? 0 : bestMatch(newCheck(root), value, variants, []).index
 
@@ -33,7 +36,7 @@ function check(run: Check, value: unknown, schema: unknown, path: Path, required
   if (value === undefined) return required ? [missingProblem(path)] : []
   if (run.stepsLeft-- <= 0 || run.unionsLeft <= 0 || path.length > 64) return []
   const field = fieldOf(schema, run.root, required)
-  // Null as default means the same as leaving the value out.
+  // If the default is null, null means the same as leaving the value out.
   if (value === null && !required && field.schema.default === null) return []
   switch (field.kind) {
     case 'any':
@@ -89,13 +92,16 @@ function checkItems(run: Check, value: unknown[], field: Field & { kind: 'list' 
   ]
 }
 
-/** New items and properties are null until they are filled in: if null is invalid, they are missing. */
+/**
+ * Checks an item or property that must have a value. New ones are null until they are filled in, so where null is
+ * invalid, they are reported as missing.
+ */
 function checkFilled(run: Check, value: unknown, schema: unknown, path: Path): readonly Problem[] {
   const problems = check(run, value, schema, path, true)
   return value === null && problems.length > 0 ? [missingProblem(path)] : problems
 }
 
-/** The variant with the fewest problems. Problems of the value itself count more than those of nested values. */
+/** The variant with the fewest problems. Problems of the value itself count more than problems of nested values. */
 function bestMatch(run: Check, value: unknown, variants: readonly Variant[], path: Path) {
   run.unionsLeft--
   const results = variants.map(({ schema }, index) => {
@@ -110,10 +116,10 @@ const missingProblem = (path: Path): Problem => ({ path, message: 'is required',
 
 const equalJson = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b)
 
-/** Exact numbers, not compact ones like `123K`. */
+/** Formats a number with a unit. Uses all digits, not a compact form like `123K`. */
 const units = (number: number, unit: string): string => `${number} ${unit}${number === 1 ? '' : 's'}`
 
-/** The first problem only. */
+/** The first problem of a number. */
 function numberProblem(value: unknown, schema: Schema): string | undefined {
   if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number'
   if (schema.type === 'integer' && !Number.isInteger(value)) return 'must be a whole number'
@@ -128,13 +134,13 @@ function numberProblem(value: unknown, schema: Schema): string | undefined {
   return undefined
 }
 
-/** Tolerates rounding: 0.3 is a multiple of 0.1. */
+/** Whether a number is a multiple of another. Tolerates rounding: 0.3 is a multiple of 0.1. */
 function isMultiple(value: number, divisor: number): boolean {
   const quotient = value / divisor
   return Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient))
 }
 
-/** Patterns are left to the gateway: a malicious one would hang the browser. */
+/** The problem of a text. Patterns are left to the gateway, because a malicious one would hang the browser. */
 function textProblem(value: unknown, { minLength, maxLength }: Schema): string | undefined {
   if (typeof value !== 'string') return 'must be text'
   // JSON Schema counts code points, not UTF-16 units.

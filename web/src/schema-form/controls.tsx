@@ -10,7 +10,7 @@ const attributes = ({ id, invalid, describedBy, required }: ControlProps) => ({
   'aria-required': required,
 })
 
-/** Input types of browsers by format. */
+/** The input types of browsers for formats of JSON Schema. */
 const inputTypes: Readonly<Record<string, string>> = {
   date: 'date',
   email: 'email',
@@ -92,7 +92,9 @@ export function ChoiceControl(props: ControlProps & { readonly values: readonly 
   )
 }
 
-/** Any value as JSON. Incomplete JSON stays in the field, but has no value yet. */
+/**
+ * A field for any value, as JSON. Incomplete JSON stays in the field, but the field has no value until it is complete.
+ */
 export function JsonControl(props: ControlProps) {
   const { value, onChange } = props
   const typed = useSignal(value === undefined ? '' : JSON.stringify(value, null, 2))

@@ -2,7 +2,7 @@ import { typeOf } from './field.ts'
 import { resolveSchema, type Schema } from './schema.ts'
 import { variantsOf } from './variants.ts'
 
-/** Short description of a type: `text`, `whole number`, `list of text`, `text or number`. */
+/** A short description of a type: `text`, `whole number`, `list of text`, `text or number`. */
 export function describeType(schemaOrRef: unknown, root: Schema, depth = 0): string {
   const schema = resolveSchema(schemaOrRef, root)
   if ('const' in schema) return JSON.stringify(schema.const)
@@ -30,7 +30,7 @@ const typeNames: Readonly<Record<string, string>> = {
 
 const listValues = (values: readonly unknown[]): string => values.map((value) => JSON.stringify(value)).join(' | ')
 
-/** Constraints: `1–64 characters`, `0 or more`, `email`. */
+/** The constraints of a schema as text: `1–64 characters`, `0 or more`, `email`. */
 export function describeConstraints(schemaOrRef: unknown, root: Schema): readonly string[] {
   const schema = resolveSchema(schemaOrRef, root)
   const ifSet = (key: string, describe: (value: string) => string): string[] => {

@@ -18,12 +18,12 @@ export type Field = Readonly<{ schema: Schema }> &
     | { readonly kind: 'variants'; readonly variants: readonly Variant[] }
   )
 
-/** Limit for unions that contain only one variant, which may be a union again. */
+/** Max nesting of unions with only one variant, which may be a union again. */
 const maxNesting = 8
 
 /**
- * For optional values, `null` is not offered besides other types: leaving the value out means the same, and most
- * Python servers declare every optional argument as "this or null".
+ * The field for a schema. If a value is optional, `null` is not offered besides other types: leaving the value out
+ * means the same, and most Python servers declare every optional argument as "this or null".
  */
 export function fieldOf(schemaOrRef: unknown, root: Schema, required = true, nestingLeft = maxNesting): Field {
   const schema = resolveSchema(schemaOrRef, root)
@@ -40,7 +40,7 @@ export function fieldOf(schemaOrRef: unknown, root: Schema, required = true, nes
   return fieldByType(schema)
 }
 
-/** Keeps title, description and default of the union. */
+/** A variant with the title, description and default of the union, unless it has its own. */
 const withUnionTexts = (variant: Schema, { title, description, default: value }: Schema): Schema => ({
   ...(title !== undefined && { title }),
   ...(description !== undefined && { description }),
@@ -68,7 +68,7 @@ function fieldByType(schema: Schema): Field {
     case 'object':
       return objectField(schema)
     case 'array': {
-      // Before 2020-12, tuples were an array of `items`.
+      // Before draft 2020-12, the schemas of a tuple were a list in `items`.
       const prefixItems = [schema.prefixItems, schema.items].find(Array.isArray) ?? []
       return {
         kind: 'list',
@@ -90,7 +90,8 @@ function objectField(schema: Schema): Field {
     required: required.includes(name),
   }))
   const additional = schema.additionalProperties
-  // Most schemas allow additional properties only by omission: offer them only if the schema mentions them.
+  // Offer additional properties only if the schema mentions them: most schemas allow them only because they do not
+  // forbid them.
   return {
     kind: 'object',
     schema,
@@ -99,7 +100,7 @@ function objectField(schema: Schema): Field {
   }
 }
 
-/** The type, explicit or inferred from other keywords. */
+/** The type of a schema, explicit or inferred from other keywords. */
 export function typeOf(schema: Schema): string | undefined {
   if (typeof schema.type === 'string') return schema.type
   if ('properties' in schema || 'additionalProperties' in schema) return 'object'

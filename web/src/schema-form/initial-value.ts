@@ -1,10 +1,10 @@
 import { fieldOf } from './field.ts'
 import { resolveSchema, type Schema } from './schema.ts'
 
-/** Schemas can require themselves recursively; a form cannot. */
+/** Max depth of initial values. Schemas can require themselves recursively, which would never end. */
 const maxDepth = 12
 
-/** Initial value: defaults and required values only. Undefined means omitted. */
+/** The initial value of a form, with defaults and required values only. Undefined means that the value is omitted. */
 export function initialValue(schemaOrRef: unknown, root: Schema, required = true, depth = 0): unknown {
   const schema = resolveSchema(schemaOrRef, root)
   if (schema.default !== undefined && (required || schema.default !== null)) return schema.default

@@ -7,7 +7,7 @@ import { withItem, withoutItem } from './path.ts'
 
 type ListProps = FieldProps & { readonly field: Field & { readonly kind: 'list' }; readonly renderField: RenderField }
 
-/** An optional list without items is omitted. */
+/** A list. If it is optional and has no items, it is omitted. */
 export function ListField({ field, renderField, ...props }: ListProps) {
   const { value, root, required, path, problems, depth, onChange } = props
   const items: readonly unknown[] = Array.isArray(value) ? value : []

@@ -11,7 +11,7 @@ type ObjectProps = FieldProps & {
   readonly renderField: RenderField
 }
 
-/** An optional object is omitted until the user adds it. */
+/** An object. If it is optional, it is omitted until the user adds it. */
 export function ObjectField({ field, renderField, ...props }: ObjectProps) {
   const { value, root, required, onChange, label } = props
   const remove = props.remove ?? (!required && value !== undefined ? () => onChange(undefined) : undefined)

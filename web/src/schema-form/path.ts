@@ -1,14 +1,14 @@
-/** Path to a nested value. */
+/** The path to a nested value. */
 export type Path = readonly (string | number)[]
 
-/** `server.ports[0]` */
+/** Formats a path like `server.ports[0]`. */
 export const pathText = (path: Path): string =>
   path.map((part, index) => (typeof part === 'number' ? `[${part}]` : index === 0 ? part : `.${part}`)).join('')
 
 export const samePath = (a: Path, b: Path): boolean =>
   a.length === b.length && a.every((part, index) => part === b[index])
 
-/** Undefined removes the member. Keeps the order of the others. */
+/** A copy of an object with a changed member; undefined removes the member. The other members keep their order. */
 export function withMember(object: unknown, name: string, value: unknown): Readonly<Record<string, unknown>> {
   const members = typeof object === 'object' && object !== null ? Object.entries(object) : []
   const others = members.filter(([key]) => key !== name)
@@ -17,7 +17,7 @@ export function withMember(object: unknown, name: string, value: unknown): Reado
   return Object.fromEntries(members.map(([key, old]) => [key, key === name ? value : old]))
 }
 
-/** Undefined becomes null, because JSON arrays have no holes. */
+/** A copy of a list with a changed item. Undefined becomes null, because JSON arrays have no holes. */
 export const withItem = (list: readonly unknown[], index: number, value: unknown): readonly unknown[] =>
   list.map((old, position) => (position === index ? (value ?? null) : old))
 

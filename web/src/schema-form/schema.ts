@@ -1,13 +1,13 @@
-/** A JSON Schema from a server: unvalidated. */
+/** A JSON Schema from a server, not validated. */
 export type Schema = Readonly<Record<string, unknown>>
 
 export const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Limit for circular references. */
+/** Max references to follow, because they can be circular. */
 const maxReferences = 32
 
-/** Resolves references within the document and merges `allOf`. */
+/** Resolves the references of a schema within its document, and merges `allOf`. */
 export function resolveSchema(schema: unknown, root: Schema, referencesLeft = maxReferences): Schema {
   if (!isObject(schema) || referencesLeft === 0) return schema === false ? { not: {} } : {}
   if (typeof schema.$ref === 'string') {
@@ -22,7 +22,7 @@ export function resolveSchema(schema: unknown, root: Schema, referencesLeft = ma
   return (allOf as unknown[]).map((part) => resolveSchema(part, root, referencesLeft - 1)).reduce(mergeSchemas, own)
 }
 
-/** Merges properties and required names; otherwise the second schema wins. */
+/** Merges two schemas: combines their properties and required names. For all other keywords, the second schema wins. */
 export function mergeSchemas(first: Schema, second: Schema): Schema {
   const both = { ...first, ...second }
   const properties = { ...objectAt(first, 'properties'), ...objectAt(second, 'properties') }
@@ -42,7 +42,7 @@ export const objectAt = (schema: Schema, key: string): Schema => {
 export const requiredOf = (schema: Schema): readonly string[] =>
   Array.isArray(schema.required) ? schema.required.filter((name) => typeof name === 'string') : []
 
-/** Resolves `#` and `#/$defs/a`. External references accept everything. */
+/** Resolves references such as `#` and `#/$defs/a`. An external reference becomes a schema that accepts everything. */
 function resolvePointer(reference: string, root: Schema): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return {}

@@ -5,7 +5,7 @@ export interface Variant {
   readonly schema: Schema
 }
 
-/** Variants of `oneOf`, `anyOf` or a list of types. Empty if there are none. */
+/** The variants of `oneOf`, `anyOf` or a list of types. Empty if there are none. */
 export function variantsOf(schema: Schema, root: Schema): readonly Variant[] {
   const { oneOf, anyOf, ...common } = schema
   const parts = [oneOf, anyOf].find((list): list is unknown[] => Array.isArray(list) && list.length > 0)
@@ -23,13 +23,13 @@ export function variantsOf(schema: Schema, root: Schema): readonly Variant[] {
   return types.map((type) => ({ label: type, schema: { ...schema, type } }))
 }
 
-/** Merges a variant with the keywords of the union, except those that describe the union. */
+/** Merges a variant with the keywords of the union, except for those that describe the union itself. */
 function withUnionKeywords(common: Schema, part: Schema): Schema {
   const { title: _, description: __, default: ___, $schema: ____, $defs: _____, ...rules } = common
   return mergeSchemas(rules, part)
 }
 
-/** Label of a variant: its title, discriminator, required properties or type. */
+/** The label of a variant: its title, discriminator, required properties or type. */
 function labelOf(part: Schema, root: Schema): string | undefined {
   if (typeof part.title === 'string') return part.title
   if ('const' in part) return JSON.stringify(part.const)

@@ -24,7 +24,7 @@ export function listenToKeys(): void {
   })
 }
 
-/** Returns false if there was nothing to do. */
+/** Runs a shortcut. Returns false if there was nothing to do. */
 function run(shortcut: Shortcut): boolean {
   if (typeof shortcut === 'object') {
     navigate(pathTo(shortcut.go))

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** The current time, updated every second, for relative times. */
+/** The current time, updated every second so that relative times stay current. */
 export const now = signal(Date.now())
 
 setInterval(() => {

@@ -14,7 +14,7 @@ import { Menu } from './menu.tsx'
 import { ShortcutHelp } from './shortcut-help.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
-/** Navigation and everything else around a page. */
+/** The navigation and everything else around a page. */
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const open = useSignal(false)
   const main = useRef<HTMLElement>(null)
@@ -111,7 +111,7 @@ function Account() {
 function moveFocus(main: HTMLElement, from: string, to: string): void {
   const row = from.startsWith(`${to}/`) && rowOf(main, from)
   const panel = main.querySelector<HTMLElement>('[data-focus]')
-  // Details open beside the list, whose scroll position stays.
+  // If details open beside a list, keep the scroll position of the list.
   if (!row && !panel) window.scrollTo(0, 0)
   const target = row || panel || main.querySelector<HTMLElement>('h1')
   target?.focus({ preventScroll: !row })

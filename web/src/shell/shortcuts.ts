@@ -2,7 +2,7 @@ import type { PageName } from '../routing/route.ts'
 
 export type Shortcut = { readonly go: PageName } | 'help' | 'search' | 'escape' | 'pause'
 
-/** `g` followed by this letter opens the page. */
+/** The letter that opens each page when it is typed after `g`. */
 export const pageKeys: Readonly<Record<PageName, string>> = {
   overview: 'o',
   servers: 's',
@@ -14,10 +14,10 @@ export const pageKeys: Readonly<Record<PageName, string>> = {
   config: 'f',
 }
 
-/** Maximum time between `g` and the letter, in milliseconds. */
+/** Max time between `g` and the letter, in milliseconds. */
 const sequenceTimeoutMs = 1500
 
-/** Recognizes shortcuts in a sequence of keys, each with its time. */
+/** Recognizes shortcuts in a sequence of keys. Each key comes with its time. */
 export function createShortcuts(): (key: string, at: number) => Shortcut | undefined {
   let pendingSince: number | undefined
   return (key, at) => {

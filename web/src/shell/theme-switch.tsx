@@ -4,7 +4,7 @@ import { setTheme, type Theme, theme } from './theme.ts'
 const next: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' }
 const themeNames: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' }
 
-/** Cycles through system, light and dark. */
+/** A button that switches between system, light and dark. */
 export function ThemeSwitch() {
   const label = `Theme: ${themeNames[theme.value]}. Switch to ${themeNames[next[theme.value]]}.`
   return (

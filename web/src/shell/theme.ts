@@ -9,7 +9,7 @@ function initialTheme(): Theme {
   return theme === 'light' || theme === 'dark' ? theme : 'system'
 }
 
-/** The chosen theme; `public/theme.js` applied it before the first paint. */
+/** The chosen theme. `public/theme.js` has already applied it before the first paint. */
 export const theme = signal<Theme>(initialTheme())
 
 const prefersDark = window.matchMedia('(prefers-color-scheme: dark)')
@@ -18,7 +18,7 @@ prefersDark.addEventListener('change', ({ matches }) => {
   systemDark.value = matches
 })
 
-/** Canvases must be redrawn when it changes. */
+/** Whether the page is dark. Canvases must be redrawn when this changes. */
 export const isDark = (): boolean => (theme.value === 'system' ? systemDark.value : theme.value === 'dark')
 
 export function setTheme(chosen: Theme): void {

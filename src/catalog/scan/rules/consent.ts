@@ -7,7 +7,7 @@ const deed = any(
 )
 const guard = any('sandbox, security, safety, protections?, antivirus, firewall, alarm, audit, guardrails?, hooks')
 
-/** Acting without asking people, or deceiving them. */
+/** Detect instructions to act without asking people, or to deceive them. */
 export const consentRules = rulesOf('consent', [
   {
     needs: [...leave.words, 'authorization', 'authorisation', 'confirm', 'approve', 'approving', 'confirming'],

@@ -10,12 +10,12 @@ const place = any(
   'NAME, fields?, arguments?, parameters?, headers?, query string, here, this tool, body, URL, me, remote',
 )
 
-/** Describes the tool instead of instructing the model, or forbids the action. */
+/** Phrases that describe the tool instead of instructing the model, or that forbid the action. */
 const itself = pattern`\b(?:this tool|the tool|the server|the command|it|which|server|service) (?:will|can|may|does|cannot|also|automatically|then|only)\b|\b${never} (?:\w+ )?(?:read|open|include|pass|send|put|upload|share|paste|store|commit|add|provide|log|print)\b|\busers? (?:must|should|needs? to|has to|have to|can|may) (?:provide|supply|enter|submit)\b`
 
 const unlessItself = (honest: string): RegExp => new RegExp(`${itself.source}|${honest}`, 'u')
 
-/** Reading data that a tool does not need, and sending it away. */
+/** Detect instructions to read data that a tool does not need, or to send it away. */
 export const exfiltrationRules = rulesOf('exfiltration', [
   {
     needs: ['FILE'],

@@ -32,7 +32,7 @@ for (const rule of [
 const tokens = /[A-Za-z][A-Za-z'-]*|[<[#`]/g
 const ascii = /^[\x00-\x7f]*$/
 
-/** At most one per kind. */
+/** The sentences that match a rule, at most one per kind of finding. */
 export function hitsIn(sentences: readonly string[]): Hit[] {
   const hits = new Map<Rule['kind'], Hit>()
   for (const [index, sentence] of sentences.entries()) {

@@ -19,7 +19,7 @@ const whose = any(
 const attempts =
   /\b(?:attempts?|tries|tried|trying|option|whether|how|used|allows? (?:you )?|true) to (?:ignore|override|bypass|disregard|discard|circumvent)\b|\b(?:never|not|don't|cannot|can't) (?:ignore|override|bypass|disregard|forget|discard|circumvent|disable)\b|\b(?:ignore|eslint|lint|robots|cache|gitignore|validation|firewall|cors|default|branch|retention) (?:rules?|polic\w+)\b|\bforget (?:to|about)\b/u
 
-/** Replacing the model's instructions. */
+/** Detect attempts to replace the model's instructions. */
 export const overrideRules = rulesOf('instruction', [
   {
     needs: [...ignore.words, 'following', 'follow', 'obey', 'attention', 'aside'],
@@ -86,7 +86,7 @@ const tag = any(
   'assistant[-_ ]?instructions?, ai[-_ ]?(?:instructions?|only)',
 )
 
-/** Markup that claims to end the description and to begin something with more authority. */
+/** Detect markup that claims to end the description and to begin something with more authority. */
 export const structureRules = rulesOf('instruction', [
   {
     needs: ['<', '['],

@@ -1,31 +1,31 @@
 import type { FindingKind } from '../finding.ts'
 
-/** A pattern that only poisoned definitions have; it matches folded sentences with placeholders. */
+/** A pattern that occurs only in poisoned definitions. It is matched against folded sentences with placeholders. */
 export interface Rule {
   readonly kind: FindingKind
-  /** One of these words must occur: a cheap pre-check that most sentences fail. */
+  /** One of these words must occur. This is a quick test that most sentences fail. */
   readonly needs: readonly string[]
   readonly and?: readonly string[]
   readonly pattern: RegExp
-  /** Must also match, in the same sentence or an adjacent one. */
+  /** This pattern must match too, in the same sentence or an adjacent one. */
   readonly near?: RegExp
-  /** A match makes the sentence legitimate. */
+  /** If this pattern matches, the sentence is legitimate. */
   readonly unless?: RegExp
 }
 
-/** Rules that find the same kind of thing. */
+/** Rules for the same kind of finding. */
 export const rulesOf = (kind: Rule['kind'], rules: readonly Omit<Rule, 'kind'>[]): readonly Rule[] =>
   rules.map((rule) => ({ kind, ...rule }))
 
 export const words = (list: string): readonly string[] => list.split(' ')
 
-/** Alternative phrases, as part of a pattern and as the words that they begin with. */
+/** Alternative phrases: `words` are the words that they begin with, and `toString` gives them as part of a pattern. */
 export interface Phrases {
   readonly words: readonly string[]
   toString(): string
 }
 
-/** Creates phrases from comma-separated lists; `s?` at the end of a word means singular and plural. */
+/** Creates phrases from comma-separated lists. `s?` at the end of a word stands for both singular and plural. */
 export function any(...lists: readonly (string | Phrases)[]): Phrases {
   const source = `(?:${lists.map((list) => (typeof list === 'string' ? list.split(', ').join('|') : list)).join('|')})`
   const words = lists.flatMap((list) =>
@@ -36,7 +36,7 @@ export function any(...lists: readonly (string | Phrases)[]): Phrases {
 
 const forms = (word: string): string[] => (word.endsWith('s?') ? [word.slice(0, -2), `${word.slice(0, -2)}s`] : [word])
 
-/** Gaps in patterns must be short, so that matching stays linear. */
+/** Creates a regular expression. Gaps in it must be short, so that matching stays linear. */
 export const pattern = (parts: TemplateStringsArray, ...inserted: readonly (string | Phrases)[]): RegExp =>
   new RegExp(String.raw(parts, ...inserted.map(String)), 'u')
 
@@ -45,20 +45,25 @@ export const never = any(
   "without, not to, no need to, needn't, under no circumstances, in no case, by no means, stop, skip, abstain from, resist",
 )
 
-/** The model's user. Plural "users" mostly means the users of some product, so it is absent. */
+/**
+ * Phrases for the model's user. The plural "users" is not among them, because it mostly means the users of some
+ * product.
+ */
 export const person = any(
   'the user, the end user, the end-user, the human, the person, the operator, the customer, the owner, the traveller',
   'your user, any human, any user, humans?, anyone, anybody, someone, somebody',
 )
 
-/** Base forms only: "sends" describes the tool, "send" instructs the model. */
+/**
+ * Verbs for passing something on. Only base forms, because "sends" describes the tool, but "send" instructs the model.
+ */
 export const put = any(
   'pass, put, place, supply, provide, send, submit, include, attach, append, hand, fill, paste, give, insert, share',
   'deposit, add, copy, embed, transmit, forward, upload, carry, deliver, email, e-mail, mail, post, slip, relay, enter',
   'encode, dump, leak, report, replicate, let me have, turn over, stuff, smuggle, record, expose, exfiltrate',
 )
 
-/** `put` without what people do with their own keys. */
+/** The phrases of `put`, except for those that people use when they give a tool their own keys. */
 export const send = any(
   'send, submit, attach, append, hand, share, deposit, copy, embed, transmit, forward, upload, deliver, email, e-mail',
   'mail, post, slip, relay, encode, dump, leak, replicate, smuggle, expose, exfiltrate, print, output, include, paste',
@@ -77,12 +82,15 @@ export const secret = any(
   'one-time codes?, one-time passwords?, verification codes?, otp, 2fa codes?, social security numbers?, bank details',
 )
 
-/** Words within the phrases above, since some phrases begin with another word. */
+/**
+ * Words that occur in the phrases above. The phrases' first words are not enough, because some phrases begin with
+ * another word.
+ */
 export const secretWords = words(
   'key keys apikey apikeys api-key api-keys password passwords passphrase passphrases secret secrets credential credentials login phrase phrases mnemonic mnemonics string strings cookie cookies token tokens card cards cvv cvc code codes otp number numbers bank',
 )
 
-/** The conversation between model and user, and the model's instructions. */
+/** Phrases for the conversation between model and user, and for the model's instructions. */
 export const talk = any(
   'conversations?(?! ids?\\b), chat (?:history|log|context|messages?), chats?(?! ids?\\b), dialog(?:ue)?s?, transcripts?',
   'message history, conversation (?:history|log|context), session history, system (?:prompt|message|instructions?)',

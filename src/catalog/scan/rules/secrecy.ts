@@ -9,7 +9,7 @@ const mention = any(
   'acknowledge, acknowledging, admit, admitting, talk, talking, explain, explaining, announce, divulge, confess, let slip',
 )
 
-/** What a model did or was instructed to do, as opposed to its output. */
+/** Phrases for what a model did or was instructed to do, as opposed to its output. */
 const deed = any(
   'this, that, it, these, those, about, anything, any of, what (?:you|it), having, how you, your instructions',
   'the (?:\\w+ )?(?:files?, cop(?:y|ies), steps?, uploads?, mirror, facts?, instructions?, notes?, transfers?, process',
@@ -27,7 +27,7 @@ const unheard = any(
   'silently, secretly, covertly, stealthily, surreptitiously, quietly, discreetly, invisibly, unnoticed, unobtrusively',
 )
 
-/** Hiding the model's actions from people. */
+/** Detect instructions to hide the model's actions from people. */
 export const secrecyRules = rulesOf('secrecy', [
   {
     needs: tell.words,

@@ -7,14 +7,14 @@ const alter = any(
   'replaced?, changed?, modify, modified, altered?, rewrite, redirect, substituted?, rerouted?, swap, split off',
 )
 
-/** Fields that decide where something goes or in whose name. */
+/** Fields that decide where something is sent, or in whose name. */
 const part = any(
   'recipients?, addressee, receiver, payee, beneficiary, iban, author, phone number, destination address',
 )
 
 const call = any('used, called, invoked, executed, run, available')
 
-/** Interfering with other tools. */
+/** Detect instructions that interfere with other tools. */
 export const shadowingRules = rulesOf('shadowing', [
   {
     needs: [...part.words, 'destination', 'phone'],

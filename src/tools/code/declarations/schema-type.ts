@@ -15,11 +15,11 @@ import {
   unknownType,
 } from './type-text.ts'
 
-/** Deeper types are unreadable, and type parsers recurse. */
+/** Max nesting of a type. Deeper types are hard to read, and parsers of types are recursive. */
 const maxDepth = 8
 const maxValues = 50
 
-/** The closest TypeScript type to a JSON Schema. Returns a valid type for any input. */
+/** The TypeScript type that is closest to a JSON Schema. Returns a valid type for any input. */
 export function schemaType(schema: unknown, position: SchemaPosition): TypeText {
   if (schema === false) return atom('never')
   if (!isRecord(schema) || position.depth > maxDepth || position.budget.spent) return unknownType
@@ -40,7 +40,7 @@ function referredType(reference: unknown, position: SchemaPosition): TypeText {
   return schemaType(referred(position.root, reference), { ...position, through: [...position.through, reference] })
 }
 
-/** The type without `$ref`, `anyOf`, `oneOf` and `allOf`. */
+/** The type of a schema, ignoring `$ref`, `anyOf`, `oneOf` and `allOf`. */
 function valueType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const { budget } = position
   if ('const' in schema) return constants([schema.const], budget) ?? namedTypes(schema, position)
@@ -59,7 +59,7 @@ function namedTypes(schema: ToolJsonSchema, position: SchemaPosition): TypeText 
   return union((named.length > 0 ? named : implied(schema)).map((name) => namedType(name, schema, position)))
 }
 
-/** Many schemas omit `type` where other keywords imply it. */
+/** The types that other keywords imply. Many schemas omit `type`. */
 function implied(schema: ToolJsonSchema): readonly string[] {
   if (['properties', 'additionalProperties', 'patternProperties'].some((keyword) => keyword in schema))
     return ['object']
@@ -100,13 +100,16 @@ export interface SchemaPosition {
   readonly root: unknown
   readonly budget: TextBudget
   readonly depth: number
-  /** The references followed so far, to detect cycles. */
+  /** The references followed so far on the way to this schema, to detect cycles. */
   readonly through: readonly string[]
 }
 
 const maxTuple = 32
 
-/** `string[]`, or a tuple if items have individual schemas (`prefixItems`, or `items` as a list in older drafts). */
+/**
+ * The type of an array: `string[]`, or a tuple if items have individual schemas (`prefixItems`, or `items` as a list in
+ * older drafts).
+ */
 function arrayType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const places = listOf(schema.prefixItems ?? schema.items).slice(0, maxTuple)
   if (places.length === 0) return atom(`${closed(schemaType(itemsOf(schema), position))}[]`)
@@ -116,7 +119,7 @@ function arrayType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   return atom(`[${[...types, ...(rest === false ? [] : [`...${closed(schemaType(rest, position))}[]`])].join(', ')}]`)
 }
 
-/** An empty list of item schemas does not restrict the items. */
+/** The schema of all items. An empty list of item schemas does not restrict them. */
 const itemsOf = ({ items }: ToolJsonSchema): unknown => (Array.isArray(items) ? true : items)
 
 const maxKey = 200
@@ -168,7 +171,10 @@ function others(schema: ToolJsonSchema, position: SchemaPosition): TypeText | un
 
 const maxPointer = 1000
 
-/** Resolves a `$ref` within its own document only. Never fetches or reads anything: the server would choose what. */
+/**
+ * Resolves a `$ref` within its own document only. Never fetches a URL or reads a file, because the server could choose
+ * which.
+ */
 function referred(root: unknown, reference: string): unknown {
   if (reference.length > maxPointer) return undefined
   if (reference === '#') return root

@@ -5,11 +5,14 @@ import { body, propertyName, schemaType } from './schema-type.ts'
 import { createTextBudget } from './type-text.ts'
 
 const maxDescription = 1000
-/** Share of the budget for the result. Arguments get all of it: a program must get those right. */
+/**
+ * Maximum size of the result type, as a share of the budget. Argument types may use the full budget, because programs
+ * must pass correct arguments.
+ */
 const resultShare = 0.4
 
 export interface Declared {
-  /** The spelling in programs. */
+  /** The name of the tool in programs. */
   readonly identifier: string
   readonly name: string
   readonly definition: Definition

@@ -1,6 +1,6 @@
 import { commentText, plainText, quoted } from '../text.ts'
 
-/** `joined`: needs parentheses when combined with another type. */
+/** The text of a type. `joined` means that it needs parentheses when combined with another type. */
 export interface TypeText {
   readonly text: string
   readonly joined: boolean
@@ -30,7 +30,7 @@ const distinct = (types: readonly TypeText[]): readonly TypeText[] => [
 
 export type TextBudget = ReturnType<typeof createTextBudget>
 
-/** Bounds the work by the size of the output: with references, a small schema of a server can expand without end. */
+/** Limits the work by the size of the output. References can make a small schema expand without end. */
 export function createTextBudget(characters: number) {
   let left = characters
   return {
@@ -40,7 +40,7 @@ export function createTextBudget(characters: number) {
     spend(count: number): void {
       left -= count
     },
-    /** The keys of an object. Reading them costs budget even if they are not written. */
+    /** The keys of an object. Reading them costs budget even if they do not appear in the output. */
     keys(object: object): readonly string[] {
       const keys = Object.keys(object)
       left -= Math.min(keys.length / 10, 500)
@@ -78,7 +78,7 @@ export function literalType(value: unknown, budget: TextBudget, depth = 0): stri
 
 function simpleLiteral(value: unknown): string | undefined {
   if (value === null || typeof value === 'boolean') return String(value)
-  // JSON.parse reads a number that is too large as Infinity.
+  // JSON.parse turns a number that is too large into Infinity, which is not a valid type.
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'number'
   return typeof value === 'string' && value.length <= maxString ? quoted(value) : undefined
 }
@@ -96,7 +96,7 @@ export function all<T>(values: readonly T[], write: (value: T) => string | undef
 const maxDescription = 300
 const maxFact = 60
 
-/** What a type cannot express, as one line for a comment: description, format, bounds, default. */
+/** What a type cannot express (description, format, bounds, default), as one line for a comment. */
 export function remarks(schema: ToolJsonSchema): string {
   const description = plainText(schema.description ?? schema.title, maxDescription)
   const facts = worded.flatMap(([keyword, word]) => factOf(schema[keyword], word))

@@ -15,7 +15,7 @@ export interface FetchOptions {
 
 const accept = 'text/html, application/xhtml+xml, application/json, text/*;q=0.9, image/*;q=0.5, */*;q=0.1'
 
-/** Fetches web pages and files as text (S2). Only public addresses, unless the operator allows others. */
+/** Fetches web pages and files as text (S2). Fetches from public addresses only, unless the operator allows others. */
 export const fetchTool = ({ vet, config }: FetchOptions): Tool =>
   defineTool({
     name: 'fetch',
@@ -64,7 +64,7 @@ interface Page extends ReturnType<typeof slice> {
   readonly truncated: boolean
 }
 
-/** Returns the body of an error response such as 404 too: it may say why. */
+/** The result for a response. It includes the body of an error response such as 404, which may explain the error. */
 function answer({ url, status, contentType }: Got, page: Page): Result {
   const { title, text, truncated, next_start, total_chars } = page
   const more = next_start === undefined ? 'the rest was too large to read' : `continue with start: ${next_start}`
@@ -94,11 +94,11 @@ function unreadable(type: string) {
   )
 }
 
-/** Does not split surrogate pairs. */
+/** A part of the text with at most `most` characters, which never splits a surrogate pair. */
 function slice(text: string, start: number, most: number) {
   const from = boundary(text, start)
   const to = boundary(text, Math.min(text.length, from + most))
-  // With a limit of one, a surrogate pair would otherwise never be passed.
+  // If `most` is 1, return a surrogate pair whole; otherwise the caller could never get past it.
   const end = to === from && from < text.length ? Math.min(text.length, from + 2) : to
   return { text: text.slice(from, end), total_chars: text.length, next_start: end < text.length ? end : undefined }
 }
@@ -116,7 +116,10 @@ const mediaTypeOf = (contentType: string): string => (contentType.split(';', 1)[
 const textual =
   /^(?:text\/.*|application\/(?:json|ld\+json|xml|javascript|ecmascript|x-javascript|x-ndjson|ndjson|jsonl|yaml|x-yaml|toml|sql|graphql|rtf|x-sh|x-www-form-urlencoded)|[^;]+\+(?:json|xml|yaml))$/
 
-/** By magic bytes, then by media type; without a specific type, by content. SVG counts as text. */
+/**
+ * The form of a body: by magic bytes, then by media type. If the media type says nothing, by content. SVG counts as
+ * text.
+ */
 function formOf(mediaType: string, bytes: Buffer, sniffed: string | undefined): Form {
   if (sniffed !== undefined) return sniffed.startsWith('image/') ? 'image' : 'other'
   if (mediaType === 'text/html' || mediaType === 'application/xhtml+xml') return 'html'
@@ -127,10 +130,13 @@ function formOf(mediaType: string, bytes: Buffer, sniffed: string | undefined): 
   return start.startsWith('<!doctype html') || start.startsWith('<html') ? 'html' : 'text'
 }
 
-/** Bytes of a page that may declare its encoding, as in browsers. */
+/** The number of bytes at the start of a page that may declare its encoding. Browsers use the same number. */
 const head = 1024
 
-/** The encoding comes from the byte order mark, the header, the page, or defaults to UTF-8. Never throws. */
+/**
+ * Decodes a body with the encoding of the byte order mark, the header or the page, in that order; by default UTF-8.
+ * Never throws.
+ */
 function decodeText(bytes: Buffer, contentType: string): string {
   const named = markOf(bytes) ?? charsetOf(contentType) ?? declaredIn(bytes) ?? 'utf-8'
   return decoderOf(named).decode(bytes)

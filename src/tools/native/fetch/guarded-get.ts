@@ -13,7 +13,7 @@ export interface GetOptions {
 }
 
 export interface Got {
-  /** After redirects. */
+  /** The final URL, after redirects. */
   readonly url: URL
   readonly status: number
   /** The Content-Type header; empty if absent. */
@@ -49,7 +49,7 @@ async function hop(text: string, options: GetOptions): Promise<{ readonly got: G
   }
   const header = (name: string) => String(answer.headers[name] ?? '')
   const { statusCode: status, body } = answer
-  // Ignore errors of a body that is not read to its end.
+  // Ignore errors of a body that is not read to the end.
   body.on('error', () => {})
   if (redirects.has(status) && header('location') !== '') return { location: elsewhere(url, header('location')) }
   try {
@@ -71,7 +71,10 @@ async function vetted(text: string, { vet, signal }: GetOptions): ReturnType<Vet
   }
 }
 
-/** Another origin may have another owner: the caller must request it explicitly, and it is vetted like the first. */
+/**
+ * The target of a redirect, if it has the same origin. Another origin may have another owner, so the caller must
+ * request it explicitly; it is then vetted too.
+ */
 function elsewhere(from: URL, location: string): URL {
   const target = URL.parse(location, from.href)
   if (target?.origin === from.origin) return target
@@ -82,13 +85,16 @@ function elsewhere(from: URL, location: string): URL {
 
 const shown = ({ origin, pathname, search }: URL) => `${origin}${pathname}${search}`.slice(0, 500)
 
-/** Omits the path, which may hold a secret. */
+/** The error for a URL that cannot be read. It omits the path, which may hold a secret. */
 function cannotReach({ host }: URL, thrown: unknown): ToolwayError {
   const sentence = `${host} could not be read (${reason(thrown)}). Check the URL, or try again later.`
   return new ToolwayError('SERVER_UNAVAILABLE', sentence, { cause: thrown })
 }
 
-/** A host with several addresses fails with one error per address. */
+/**
+ * A short reason for a failed request. A host with several addresses fails with one error per address; the first is
+ * used.
+ */
 export function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (!(error instanceof Error)) return 'unknown reason'
@@ -100,10 +106,13 @@ export interface VettedAddress {
   readonly family: number
 }
 
-/** Connect to no other addresses: the name may resolve differently later. An error's message continues "The URL …". */
+/**
+ * Checks a URL and resolves its host. Connect only to the returned addresses, because the name may resolve differently
+ * later. The message of a thrown error continues the sentence "The URL …".
+ */
 export type Vet = (url: string) => Promise<{ readonly url: URL; readonly addresses: readonly VettedAddress[] }>
 
-/** A client that only connects to these addresses, however the name resolves by now. */
+/** A client that connects only to these addresses, whatever the name resolves to by now. */
 export async function pinned(url: URL, addresses: readonly VettedAddress[]): Promise<Client & AsyncDisposable> {
   const { Client } = await import('undici')
   const lookup: LookupFunction = (_host, { all }, found) => {
@@ -115,7 +124,7 @@ export async function pinned(url: URL, addresses: readonly VettedAddress[]): Pro
   const client = new Client(url.origin, {
     connect: { lookup, timeout: 10_000, autoSelectFamily: true },
     allowH2: false,
-    // The call has its own deadline.
+    // No timeouts here: the call has its own deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
@@ -129,7 +138,10 @@ const decoders: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 }
 
-/** The limit applies to the decompressed size, so that a decompression bomb is cut off like a large page. */
+/**
+ * Reads and decompresses a body. The limit applies to the decompressed size, so that a decompression bomb is cut off
+ * like a large page.
+ */
 export async function readBody(
   body: Readable,
   encoding: string,
@@ -150,7 +162,7 @@ export async function readBody(
   }
 }
 
-/** Not `pipeline`, which throws when the reader stops early. */
+/** Pipes the body through the decoder. Does not use `pipeline`, which throws when the reader stops early. */
 function decoded(body: Readable, decoder: Transform): Transform {
   body.on('error', (error) => decoder.destroy(error))
   return body.pipe(decoder)

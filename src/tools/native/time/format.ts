@@ -43,7 +43,10 @@ const fields = {
   zone: ({ moment }: Shown) => moment.zone.name,
 }
 
-/** Supports both `yyyy-MM-dd` and `%Y-%m-%d`, so that a model need not guess. */
+/**
+ * The fields of patterns like `yyyy-MM-dd`. Patterns like `%Y-%m-%d` work too, so that a model need not guess which
+ * style is supported.
+ */
 const letters: Readonly<Record<string, (shown: Shown) => string>> = {
   ...{ yyyy: fields.year, YYYY: fields.year, yy: fields.shortYear, YY: fields.shortYear },
   ...{ MMMM: fields.month, MMM: fields.shortMonth, MM: ({ month }) => two(month), M: ({ month }) => String(month) },
@@ -75,7 +78,10 @@ export const weekdayOf = ({ instant, zone }: Moment): string => {
   return weekdays[date.getUTCDay()] as string
 }
 
-/** `2026-11-15T10:30:00+01:00`; `Z` in UTC; milliseconds only if not zero. */
+/**
+ * The time in ISO 8601, such as `2026-11-15T10:30:00+01:00`, with `Z` for UTC. Milliseconds are included only if they
+ * are not zero.
+ */
 export const isoText = (moment: Moment): string =>
   fill(moment.instant % 1000 === 0 ? 'yyyy-MM-ddTHH:mm:ss' : 'yyyy-MM-ddTHH:mm:ss.SSS', moment) +
   (moment.zone.name === 'UTC' ? 'Z' : offsetText(moment))
@@ -91,7 +97,7 @@ function fill(pattern: string, moment: Moment): string {
   if (pattern.includes('%')) {
     return pattern.replace(/%(.?)/gs, (_, letter: string) => field(percents, letter, `%${letter}`)(shown))
   }
-  // Quoted text ('…' or […]) is literal, a run of one letter is a field, everything else is copied.
+  // Quoted text ('…' or […]) is literal, a run of one letter is a field, and everything else is copied.
   return pattern.replace(/'([^']*)'|\[([^\]]*)\]|([A-Za-z])\3*/g, (run, quoted?: string, bracketed?: string) =>
     quoted === '' ? "'" : (quoted ?? bracketed ?? field(letters, run, run)(shown)),
   )

@@ -14,7 +14,10 @@ const clockTime = String.raw`(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2
 const offset = String.raw`\s*(?<offset>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?`
 const place = String.raw`\s*(?:\[(?<zone>[^\]]+)\])?`
 
-/** Ambiguous dates such as 3/4/2026 are excluded on purpose: they mean different days to different people. */
+/**
+ * The supported formats of dates. Dates such as 3/4/2026 are excluded on purpose: they mean different days to different
+ * people.
+ */
 const forms = [
   String.raw`(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})(?:[T ]\s*${clockTime}${offset}${place})?`,
   String.raw`(?<year>\d{4})(?<month>\d{2})(?<day>\d{2})(?:T(?<hour>\d{2})(?<minute>\d{2})(?<second>\d{2})?${offset})?`,
@@ -23,7 +26,7 @@ const forms = [
   clockTime + offset + place,
 ].map((form) => new RegExp(`^${form}$`, 'i'))
 
-/** `zone` applies if the value has no offset. */
+/** Parses a time. `zone` applies if the value has no offset. */
 export function momentFrom(value: string | number, zone: Zone, now: number): Moment {
   const text = String(value).trim()
   if (text.toLowerCase() === 'now') return { instant: now, zone }
@@ -33,13 +36,16 @@ export function momentFrom(value: string | number, zone: Zone, now: number): Mom
   throw invalidArguments(`"${text.slice(0, 60)}" is not a recognized time; ${forms}`)
 }
 
-/** Rejects times outside the years 1 to 9999, where calendars and clients no longer agree. */
+/** Rejects times outside the years 1 to 9999, for which calendars and clients disagree. */
 function checked(moment: Moment): Moment {
   if (moment.instant >= earliest && moment.instant <= latest) return moment
   throw invalidArguments('The time is outside the years 1 to 9999.')
 }
 
-/** Seconds since 1970, or milliseconds if seconds would be thousands of years away. Eight digits are a date. */
+/**
+ * Parses a Unix time: in seconds, or in milliseconds if the number in seconds would be thousands of years away. A
+ * number of eight digits is a date and is not parsed here.
+ */
 function fromNumber(text: string, zone: Zone): Moment | undefined {
   if (!/^-?\d{1,15}(\.\d{1,9})?$/.test(text) || /^\d{8}$/.test(text)) return undefined
   const number = Number(text)
@@ -86,7 +92,7 @@ function checkWall(wall: Wall, text: string) {
     throw invalidArguments(`"${text}" is not a valid time of day: hours go up to 23, minutes and seconds up to 59.`)
 }
 
-/** Months and days follow the calendar and the local clock; milliseconds are exact. */
+/** A duration. Months and days follow the calendar and the local clock; milliseconds are exact. */
 interface Duration {
   readonly months: number
   readonly days: number
@@ -109,7 +115,7 @@ const units: readonly (readonly [RegExp, Partial<Duration>])[] = [
   [/^(ms|milliseconds?)$/, { milliseconds: 1 }],
 ]
 
-/** `P1DT2H`, `90m`, `2 hours 30 minutes`, each with an optional sign. */
+/** Parses a duration such as `P1DT2H`, `90m` or `2 hours 30 minutes`, with an optional sign. */
 export function durationFrom(text: string): Duration {
   const unsigned = text.trim().replace(/^[+-]/, '').trim().toLowerCase()
   const parts = unsigned.startsWith('p') ? isoParts(unsigned) : wordParts(unsigned)
@@ -148,7 +154,10 @@ function wordParts(text: string): Part[] | undefined {
   return rest.replace(/\band\b|[\s,]/g, '') === '' ? parts : undefined
 }
 
-/** Adding a month keeps the day, or takes the last day of a shorter month; adding a day keeps the time of day. */
+/**
+ * Adds a duration to a time. Adding a month keeps the day, or takes the last day of a shorter month; adding a day keeps
+ * the time of day.
+ */
 export function later(moment: Moment, { months, days, milliseconds }: Duration): Moment {
   const { instant, zone } = moment
   if (months === 0 && days === 0) return checked({ instant: instant + milliseconds, zone })

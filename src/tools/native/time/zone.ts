@@ -14,13 +14,16 @@ export interface Wall {
 
 export interface Zone {
   readonly name: string
-  /** Minutes east of UTC. */
+  /** The offset from UTC in minutes; positive east of it. */
   offsetAt(instant: number): number
 }
 
 const offsets = new Map<string, Zone['offsetAt']>()
 
-/** By IANA name (any case, spaces for underscores) or offset (`+02:00`); the zone of this machine if absent. */
+/**
+ * The zone with an IANA name or an offset (`+02:00`). In names, case is ignored and spaces may replace underscores.
+ * Without a name, the zone of this machine.
+ */
 export function zoneNamed(given: string | undefined): Zone {
   const spelling = given?.trim().replace(/ /g, '_')
   const canonical = canonicalName(spelling)
@@ -29,7 +32,7 @@ export function zoneNamed(given: string | undefined): Zone {
     offsetAt = offsetsOf(canonical)
     offsets.set(canonical, offsetAt)
   }
-  // The canonical name of "EST" is "America/Panama", which is correct but surprising.
+  // Keep the caller's spelling: the canonical name of "EST" is "America/Panama", which is correct but surprising.
   const same = spelling === undefined || spelling.toLowerCase() === canonical.toLowerCase()
   return { name: same ? canonical : spelling, offsetAt }
 }
@@ -79,14 +82,14 @@ function offsetsOf(timeZone: string): Zone['offsetAt'] {
       second: Number(part.second),
       millisecond: 0,
     })
-    // Historical offsets include seconds; round them, since offsets are written in minutes.
+    // Historical offsets include seconds. Round them, because offsets are written in minutes.
     return Math.round((wall - Math.floor(instant / 1000) * 1000) / 60_000)
   }
 }
 
-/** Days and hours out of range carry over. */
+/** The Unix time, in milliseconds, of a local time in UTC. Days and hours out of range carry over. */
 export function utcOf({ year, month, day, hour, minute, second, millisecond }: Wall): number {
-  // Date.UTC maps the years 0 to 99 to 1900 to 1999.
+  // Do not use Date.UTC, which maps the years 0 to 99 to 1900 to 1999.
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
   date.setUTCHours(hour, minute, second, millisecond)
@@ -108,7 +111,10 @@ export function wallInUtc(instant: number): Wall {
 
 export const wallAt = (instant: number, zone: Zone): Wall => wallInUtc(instant + zone.offsetAt(instant) * 60_000)
 
-/** An ambiguous time (clocks set back) is the first of the two; a skipped one (set forward) moves past the gap. */
+/**
+ * The instant of a local time in a zone. If clocks are set back and the time occurs twice, it is the first of the two;
+ * if they are set forward and the time is skipped, it moves past the gap.
+ */
 export function instantOf(wall: Wall, zone: Zone): number {
   const day = 86_400_000
   const utc = utcOf(wall)

@@ -27,7 +27,10 @@ interface Running {
   readonly waiting: Map<number, PromiseWithResolvers<Result>>
 }
 
-/** The child process of one plugin: starts with the first call, stays warm, and is killed when it hangs. */
+/**
+ * The child process of one plugin. It starts with the first call, stays running for later calls, and is killed if it
+ * hangs.
+ */
 export function createIsolatedPlugin(options: IsolatedPluginOptions) {
   const { file, clock, log } = options
   let current: Running | undefined
@@ -41,7 +44,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
       env: environment(options.variables),
       execArgv: [memory, '--disable-sigusr1'],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // Its own process group, so that killing it also kills its children.
+      // Run the child in its own process group, so that killing the group also kills the processes that it started.
       detached: true,
     })
     const ready = Promise.withResolvers<void>()
@@ -84,7 +87,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
     })
   }
 
-  /** Cancels a call. Kills the child, with all its other calls, if the call does not stop. */
+  /** Cancels a call. If the call does not stop in time, kills the child, which also ends its other calls. */
   function cancel(running: Running, id: number): void {
     send(running, { kind: 'cancel', id })
     clock.after(graceMs, () => {
@@ -105,7 +108,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
       await readyInTime(running, signal)
       const id = ++count
       const answer = Promise.withResolvers<Result>()
-      // The caller may be gone by the time it rejects.
+      // Avoid an unhandled rejection: the caller may be gone by the time the call fails.
       answer.promise.catch(() => {})
       running.waiting.set(id, answer)
       const stop = () => cancel(running, id)
@@ -136,7 +139,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
     try {
       await waitFor(running.ready, limit.signal)
     } catch (thrown) {
-      // Kill it, so that the next call starts a new one.
+      // Kill the process, so that the next call starts a new one.
       if (!signal.aborted) end(running)
       throw thrown
     }
@@ -154,7 +157,10 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
   }
 }
 
-/** Does nothing if the child is gone: its exit rejects all pending calls. */
+/**
+ * Sends a message to the child. Does nothing if the child has exited, because its exit already rejects all pending
+ * calls.
+ */
 function send({ process: child }: Running, message: ToChild): void {
   if (child.connected) child.send(message, () => {})
 }
@@ -166,7 +172,7 @@ const environment = (variables: readonly string[]) =>
     [...usual, ...variables].flatMap((name) => (name in process.env ? [[name, process.env[name]]] : [])),
   )
 
-/** Checks the code, which a plugin may have invented. */
+/** The error that a child sent. Replaces an unknown code, which a plugin may have invented. */
 const received = ({ code, message, details, cause }: SentError): ToolwayError =>
   new ToolwayError(Object.hasOwn(errorKinds, code) ? code : 'INTERNAL', message, { ...details, cause })
 
@@ -189,7 +195,7 @@ export type FromChild =
   | { readonly kind: 'result'; readonly id: number; readonly body: ResultBody }
   | { readonly kind: 'failure'; readonly id: number; readonly error: SentError }
 
-/** The cause is only logged. */
+/** An error sent by a child process. The cause is only logged and never sent to the caller. */
 export interface SentError {
   readonly code: ErrorCode
   readonly message: string

@@ -6,7 +6,7 @@ import type { Tool } from '../../define-tool.ts'
 import { loadModule } from '../load-module.ts'
 import type { FromChild, SentError, ToChild } from './child-process.ts'
 
-/** The entry of the child process: loads one plugin and runs its tools until the gateway disconnects. */
+/** The entry point of the child process. It loads one plugin and runs its tools until the gateway disconnects. */
 
 let tools: ReadonlyMap<string, Tool> = new Map()
 const running = new Map<number, AbortController>()
@@ -44,7 +44,7 @@ async function run(asked: Extract<ToChild, { kind: 'call' }>): Promise<void> {
   }
 }
 
-/** Rebuilds the call from what was sent. It has no connection back to the caller. */
+/** Rebuilds the call from the message. The rebuilt call has no connection back to the caller. */
 function callOf(asked: Extract<ToChild, { kind: 'call' }>, tool: Tool, signal: AbortSignal): Call {
   const { definition, readOnly, idempotent, timeoutMs = 0, run, name } = tool
   return {

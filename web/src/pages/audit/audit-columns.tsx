@@ -10,11 +10,11 @@ import { updateQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { argumentsText, latencyOf, reasonOf, recordKey, targetOf, textField, timeOf } from './audit-row.ts'
 
-/** Keeps the filters. */
+/** The link to a record. It keeps the filters. */
 export const recordLink = (key: string | undefined): string =>
   pathTo('audit') + updateQuery(query.value.toString(), { record: key })
 
-/** Fewer columns (`narrow`) while a record is open beside the list. */
+/** The columns of the list. With `narrow`, there are fewer, because a record is open beside the list. */
 export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
   const columns: readonly (Column<AuditRow> & { readonly alone?: true })[] = [
     { title: 'Time', cell: (row) => <ClockTime at={timeOf(row)} /> },

@@ -1,37 +1,37 @@
 import type { AuditRow } from '../../../../src/serve/admin/contract.ts'
 
-/** A field as text. Records of other versions may have other fields. */
+/** A field of a record as text, or an empty text. Records of other versions may have other fields. */
 export const textField = (row: AuditRow, name: string): string => {
   const value = row[name]
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** Unique among the records of all replicas. */
+/** A key that is unique among the records of all replicas. */
 export const recordKey = (row: AuditRow): string => {
   const replica = textField(row, 'replica')
   return `${replica === '' ? '' : `${replica}:`}${textField(row, 'lane')}:${textField(row, 'seq')}`
 }
 
-/** Server and tool, or else the operation. */
+/** The server and tool of a record, or else its operation. */
 export const targetOf = (row: AuditRow): string =>
   [textField(row, 'server'), textField(row, 'tool')].filter((part) => part !== '').join('.') ||
   textField(row, 'operation')
 
-/** The arguments in one line, or else the operation. */
+/** The arguments of a record in one line, or else its operation. */
 export function argumentsText(row: AuditRow): string {
   const text = row.arguments === undefined ? '' : JSON.stringify(row.arguments)
   return text === '' || text === '{}' ? textField(row, 'operation') : text
 }
 
-/** In milliseconds since the epoch. */
+/** The time of a record in milliseconds since the epoch. 0 if it is not valid. */
 export const timeOf = (row: AuditRow): number => {
   const at = Date.parse(textField(row, 'time'))
   return Number.isNaN(at) ? 0 : at
 }
 
-/** Reason or code, and the rule. */
+/** The reason or code of a record, and the rule. */
 export const reasonOf = (row: AuditRow): string =>
   [textField(row, 'reason') || textField(row, 'code'), textField(row, 'rule')].filter((part) => part !== '').join(' · ')
 
-/** Null if the end of the call is not recorded. */
+/** The duration of a call. Null if the end of the call is not recorded. */
 export const latencyOf = (row: AuditRow): number | null => (typeof row.latency_ms === 'number' ? row.latency_ms : null)

@@ -71,7 +71,7 @@ function AuditLog() {
   )
 }
 
-/** Tells whose records are shown, if there are several replicas. */
+/** Says whether the records of this replica or of all replicas are shown. Renders nothing without an archive. */
 function RecordSource({ page }: { readonly page: AuditPage | undefined }) {
   if (page?.source === undefined) return null
   const { source, behind } = page

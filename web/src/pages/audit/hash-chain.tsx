@@ -10,7 +10,7 @@ import { chainStatuses } from '../../components/statuses.ts'
 import { RelativeTime } from '../../components/times.tsx'
 import { formatCount } from '../../format/number.ts'
 
-/** State of the hash chain, and a button to verify it. */
+/** The state of the hash chain, and a button to verify it. */
 export function HashChain() {
   const checking = useSignal(false)
   const chain = useResource(queries.chain, 'chain', checking.value ? { pollEveryMs: 700 } : {})

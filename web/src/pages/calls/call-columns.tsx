@@ -8,18 +8,18 @@ import { formatDuration } from '../../format/duration.ts'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
 
-/** Keeps the filters. */
+/** The link to a call. It keeps the filters. */
 export const callLink = (id: string): string => pathTo('calls', id) + (query.value.size > 0 ? `?${query.value}` : '')
 
-/** Server and tool, or else the operation. */
+/** The server and tool of a call, or else its operation. */
 export const targetOf = ({ server, name, operation }: CallView): string =>
   [server, name].filter((part) => part !== '').join('.') || operation
 
-/** Only what differs from the usual case, a tool call made directly by an agent. */
+/** Notes on a call. They mention only what differs from the usual case, a tool call made directly by an agent. */
 const notesOf = ({ operation, parent }: CallView): string =>
   [operation !== 'call_tool' && operation, parent !== null && 'caused by another call'].filter(Boolean).join(', ')
 
-/** Fewer columns (`narrow`) while a call is open beside the list. */
+/** The columns of the list. With `narrow`, there are fewer, because a call is open beside the list. */
 export function callColumns(narrow: boolean): readonly Column<CallView>[] {
   const columns: readonly (Column<CallView> & { readonly alone?: true })[] = [
     { title: 'Time', cell: ({ at }) => <ClockTime at={at} /> },

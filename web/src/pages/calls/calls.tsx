@@ -20,11 +20,11 @@ import { pathTo } from '../../routing/route.ts'
 
 const outcomes = Object.entries(outcomeStatuses).map(([value, { label }]) => [value, label] as const)
 
-/** Live list of calls, with the details of one call beside it. */
+/** A live list of calls, with the details of one call beside it. */
 export function Calls({ id }: { readonly id: string | undefined }) {
   const param = (name: string) => query.value.get(name) ?? ''
   const filter = { agent: param('agent'), server: param('server'), outcome: param('outcome'), text: param('q') }
-  // Loads matching calls that are older than those of the event stream.
+  // Load matching calls that are older than those of the event stream.
   const earlier = useResource(queries.calls({ ...filter, limit: maxLiveCalls }), JSON.stringify(filter), {
     pollWhenOffline: true,
   })
@@ -98,7 +98,7 @@ function NoCalls({ filtered }: { readonly filtered: boolean }) {
   )
 }
 
-/** Pauses the list and counts the calls that arrive meanwhile. */
+/** Pauses the list, and counts the calls that arrive in the meantime. */
 function PauseButton({ paused }: { readonly paused: Signal<readonly CallView[] | undefined> }) {
   const frozen = paused.value
   const known = new Set(frozen?.map(({ id }) => id))

@@ -31,7 +31,10 @@ export function ChatPage() {
   )
 }
 
-/** Follow the conversation only if the user is this close to its end, and has not scrolled up. */
+/**
+ * Max distance from the end of the conversation, in pixels, at which the page scrolls along with it. A user who
+ * scrolled further up is not disturbed.
+ */
 const followWithinPx = 240
 
 function Conversation({ models }: ChatView) {

@@ -13,7 +13,7 @@ const updateLastTurn = (next: (turn: Turn) => Turn): void => {
   if (last) turns.value = [...turns.peek().slice(0, -1), next(last)]
 }
 
-/** Resolves when the answer is complete, has failed or was stopped. */
+/** Sends a message. Resolves when the answer is complete, has failed or was stopped. */
 export async function sendMessage(text: string, options: Omit<ChatRequest, 'messages'>): Promise<void> {
   const messages = [...historyOf(turns.peek()), { role: 'user' as const, content: text }]
   const controller = new AbortController()
@@ -31,7 +31,7 @@ export async function sendMessage(text: string, options: Omit<ChatRequest, 'mess
   }
 }
 
-/** Stops the current answer: the model and all tools that run for it. */
+/** Stops the current answer, including the model and all tools that run for it. */
 export function stop(): void {
   current?.abort()
   updateLastTurn(stoppedTurn)

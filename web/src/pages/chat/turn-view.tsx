@@ -59,7 +59,7 @@ function statusOf({ state, stage }: Turn): string {
 
 interface ToolRunsProps {
   readonly runs: readonly ToolRun[]
-  /** ID of the chat, which is the parent of its calls in the audit log. */
+  /** The ID of the chat, which is the parent of its calls in the audit log. */
   readonly chat: string | undefined
 }
 

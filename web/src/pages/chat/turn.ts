@@ -3,7 +3,7 @@ import type { ChatStageName, ChatStreamEvent } from '../../../../src/serve/admin
 /** One question of the user and the answer to it. */
 export interface Turn {
   readonly question: string
-  /** ID of the chat in the audit log; known once the answer starts. */
+  /** The ID of the chat in the audit log. Known once the answer starts. */
   readonly id: string | undefined
   readonly stage: ChatStageName | undefined
   readonly calls: readonly ToolRun[]
@@ -30,7 +30,7 @@ export const newTurn = (question: string): Turn => ({
   ...{ state: 'running', notes: [], error: undefined, tokens: undefined },
 })
 
-/** Applies one event of the response stream. */
+/** Applies one event of the response stream to a turn. */
 export function applyEvent(turn: Turn, event: ChatStreamEvent): Turn {
   switch (event.kind) {
     case 'start':
@@ -71,7 +71,7 @@ export const failedTurn = (
   error: { code, message },
 })
 
-/** History for the next request, without turns that failed or have no answer. */
+/** The messages to send with the next request, without turns that failed or have no answer. */
 export const historyOf = (turns: readonly Turn[]) =>
   turns.flatMap(({ question, text, state }) =>
     text === '' || state === 'failed'

@@ -1,10 +1,10 @@
-/** The part of a tree whose keys or values contain the text, with the path to it. */
+/** The parts of a tree whose keys or values contain the text, with the paths that lead to them. */
 export function filterTree(value: unknown, text: string): unknown {
   const needle = text.trim().toLowerCase()
   return needle === '' ? value : filterNode(value, needle, '')
 }
 
-/** Undefined if nothing matches. Everything below a matching key is kept. */
+/** The matching part of a node. Undefined if nothing matches. Everything below a matching key is kept. */
 function filterNode(value: unknown, needle: string, path: string): unknown {
   if (path.toLowerCase().includes(needle)) return value
   if (typeof value !== 'object' || value === null)

@@ -13,7 +13,7 @@ interface ReloadHistoryProps {
   readonly history: readonly ReloadEvent[]
 }
 
-/** Reload attempts, newest first. */
+/** The attempts to reload the configuration, newest first. */
 export function ReloadHistory({ reload, history }: ReloadHistoryProps) {
   const events = history.toSorted((a, b) => b.at - a.at)
   return (

@@ -6,7 +6,7 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { type Block, type InlinePart, parseInline } from './markdown.ts'
 
-/** Documentation of an error code. */
+/** The documentation of an error code. */
 export function ErrorPage({ code }: { readonly code: string }) {
   const page = useResource(async () => (await import('./pages.ts')).errorPage(code), code)
   return (
@@ -76,7 +76,7 @@ function InlineText({ text }: { readonly text: string }) {
   return parseInline(text).map((piece, index) => <InlinePartView key={index} piece={piece} />)
 }
 
-/** Only links to other error codes work; the rest of the documentation is not bundled. */
+/** A part of a line. Only links to other error codes work; the rest of the documentation is not bundled. */
 function InlinePartView({ piece: { text, code, link } }: { readonly piece: InlinePart }) {
   const errorLink = link === undefined ? null : /^([A-Z_]+)\.md$/.exec(link)
   if (errorLink) return <a href={pathTo('errors', errorLink[1] ?? '')}>{text}</a>

@@ -31,7 +31,7 @@ function takeWhile(lines: string[], matches: (line: string) => boolean): readonl
   return lines.splice(0, end < 0 ? lines.length : end)
 }
 
-/** Indented lines continue the previous item. */
+/** The items of a list. Indented lines continue the previous item. */
 const items = (lines: readonly string[]): readonly string[] =>
   lines
     .map((line) => (line.startsWith('- ') ? `\n${line.slice(2)}` : ` ${line.trim()}`))
@@ -49,7 +49,7 @@ const cells = (lines: readonly string[]): readonly (readonly string[])[] =>
         .map((cell) => cell.trim()),
     )
 
-/** Part of a line: plain text, code or a link. */
+/** A part of a line: plain text, code or a link. */
 export interface InlinePart {
   readonly text: string
   readonly code?: true

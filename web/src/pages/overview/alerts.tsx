@@ -5,7 +5,7 @@ import { withoutExcerpt } from '../../format/excerpt.ts'
 import { pluralize } from '../../format/number.ts'
 import { pathTo } from '../../routing/route.ts'
 
-/** Warnings; renders nothing if all is well. */
+/** Warnings about circuit breakers, servers and reloads. Renders nothing if there are none. */
 export function Alerts({ overview: { breakers, servers, reload } }: { readonly overview: Overview }) {
   const unhealthy = servers.unhealthy + servers['needs-auth'] + servers.degraded
   if (breakers.length === 0 && unhealthy === 0 && reload.lastError === null) return null

@@ -1,14 +1,14 @@
 /** How to connect a client to Toolway. */
 export interface Client {
   readonly name: string
-  /** Where to put the text: a file, or a terminal. */
+  /** Where to put the text: in a file, or in a terminal. */
   readonly target: string
   readonly text: string
 }
 
 const json = (value: unknown): string => JSON.stringify(value, null, 2)
 
-/** The token is never shown; clients read it from the environment or ask for it. */
+/** The instructions for each client. The token is never shown; clients read it from the environment or ask for it. */
 export const clientsFor = (url: string): Readonly<Record<string, Client>> => ({
   claude: {
     name: 'Claude Code',

@@ -3,7 +3,7 @@ import { Note } from '../../components/states.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { Connect } from './connect.tsx'
 
-/** Shown until the first call. */
+/** The introduction, which is shown until the first call. */
 export function FirstSteps({ overview }: { readonly overview: Overview }) {
   const servers = Object.values(overview.servers).reduce((sum, number) => sum + number, 0)
   return (

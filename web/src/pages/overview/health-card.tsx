@@ -7,7 +7,7 @@ import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { StackedBar } from './stacked-bar.tsx'
 
-/** Number of servers by state. */
+/** The number of servers in each state. */
 export function HealthCard({ overview: { servers } }: { readonly overview: Overview }) {
   const states = (Object.keys(healthStatuses) as ServerHealth[]).filter((state) => servers[state] > 0)
   const all = states.reduce((sum, state) => sum + servers[state], 0)

@@ -38,7 +38,7 @@ export function Overview() {
     `Up for ${formatLongDuration(now.value - overview.data.startedAt)}, version ${overview.data.version}.`
   const worker = overview.data?.worker
   const workerNote = worker ? ` Statistics cover only worker ${worker.number} of ${worker.of}.` : ''
-  // The event stream starts with the latest calls, so an empty list means that there were none.
+  // The event stream starts with the latest calls, so an empty list means that there were no calls.
   const unused = streamState.value === 'live' && liveCalls.value.length === 0 && overview.data?.calls.calls === 0
   return (
     <Page title="Overview" note={uptime && uptime + workerNote} actions={<RangePicker range={range} />}>
@@ -80,7 +80,7 @@ const rangeNames: Readonly<Record<Preset, string>> = {
   '24h': '24 h',
 }
 
-/** Time range of the charts; dragging across a chart selects any other. */
+/** Selects the time range of the charts. Any other range can be selected by dragging across a chart. */
 function RangePicker({ range }: { readonly range: TimeRange }) {
   return (
     <>

@@ -5,7 +5,7 @@ interface StackedBarProps {
   readonly parts: readonly { readonly key: string; readonly size: number; readonly tone: Tone }[]
 }
 
-/** Stacked bar. Hidden from screen readers, because the text below it has the same information. */
+/** A stacked bar. It is hidden from screen readers, because the text below it has the same information. */
 export function StackedBar({ parts }: StackedBarProps) {
   return (
     <div class="bar" aria-hidden="true">

@@ -81,7 +81,7 @@ const sortKeys = {
 
 type SortBy = keyof typeof sortKeys
 
-/** Descending. */
+/** Sorts rows in descending order. */
 const sorted = (rows: readonly Row[], by: SortBy): readonly Row[] =>
   rows.toSorted((a, b) => sortKeys[by](b) - sortKeys[by](a))
 

@@ -9,7 +9,7 @@ interface TokenCardProps {
   readonly tools: number
 }
 
-/** Context tokens of the tool definitions, and how many of them Toolway saves (B8). */
+/** How many tokens of a model's context the tool definitions take, and how many of them Toolway saves (B8). */
 export function TokenCard({ account, tools }: TokenCardProps) {
   if (account.direct === 0) {
     return (
@@ -42,7 +42,9 @@ function SavedTokens({ account: { direct, exposed, saved } }: { readonly account
   )
 }
 
-/** With `expose: both`, a model reads all definitions and those of the meta-tools. */
+/**
+ * Shown if no tokens are saved. With `expose: both`, a model reads all definitions and also those of the meta-tools.
+ */
 function NoSavings({ account: { direct, exposed } }: { readonly account: TokenAccount }) {
   return (
     <>

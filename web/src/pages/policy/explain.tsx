@@ -11,7 +11,7 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { allowedStatus, deniedStatus } from '../../components/statuses.ts'
 
-/** The agent and the tool are in the address, so that an explanation can be shared. */
+/** Explains a decision. The agent and the tool are in the address, so that the explanation can be shared. */
 export function ExplainView() {
   const agent = query.value.get('agent') ?? ''
   const tool = query.value.get('tool') ?? ''
@@ -88,7 +88,7 @@ function ExplainForm({ agent, tool }: { readonly agent: string; readonly tool: s
   )
 }
 
-/** A decision, the rule that made it, and all rules considered. */
+/** Shows a decision, the rule that made it, and all rules that were considered. */
 function Decision({ decision }: { readonly decision: WhyView }) {
   const { agent, server, tool, allowed, rule, sentence, considered } = decision
   const title = (

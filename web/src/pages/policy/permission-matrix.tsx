@@ -50,7 +50,7 @@ interface MatrixTableProps {
   readonly rows: Matrix['rows']
 }
 
-/** One row per tool, one column per agent; each cell links to its explanation. */
+/** One row per tool and one column per agent. Each cell links to the explanation of its decision. */
 function MatrixTable({ agents, rows }: MatrixTableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard

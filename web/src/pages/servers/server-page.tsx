@@ -153,7 +153,7 @@ function ServerActions({ server: { name, paused, health, transport }, onDone }: 
     )
     onDone()
   }
-  // Can be enabled only in the configuration.
+  // Such a server can be enabled only in the configuration.
   if (health === 'disabled' && !paused) return <span class="quiet">Disabled in the configuration</span>
   if (paused)
     return <ActionButton name="Turn on" icon="play" kind="primary" run={run('enable', `Turned on ${name}.`)} />

@@ -1,14 +1,14 @@
 import type { Schema } from '../../schema-form/schema.ts'
 
-/** Data URL of an embedded image or sound; undefined for any other type. */
+/** The data URL of an embedded image or sound. Undefined for any other type. */
 export function dataUrl({ data, mimeType }: Schema, kind: 'image' | 'audio'): string | undefined {
   if (typeof data !== 'string' || typeof mimeType !== 'string') return undefined
-  // Anything else could inject parameters or another type into the URL.
+  // Other characters could inject parameters or another type into the URL.
   if (!new RegExp(`^${kind}/[a-z0-9.+-]+$`, 'i').test(mimeType) || !/^[A-Za-z0-9+/=_-]*$/.test(data)) return undefined
   return `data:${mimeType};base64,${data}`
 }
 
-/** Indents JSON; other text is unchanged. */
+/** Indents JSON. Any other text is returned unchanged. */
 export function indentJson(text: string): string {
   if (!/^\s*[[{]/.test(text)) return text
   try {

@@ -15,11 +15,11 @@ import { TryOutcome } from './try-outcome.tsx'
 
 interface TryItProps {
   readonly tool: ToolDetail
-  /** Kept by the page while other views are shown. */
+  /** The value of the form. The page keeps it while other views are shown. */
   readonly draft: { value: unknown }
 }
 
-/** Calls a tool. The call passes policy, limits and audit like any other. */
+/** Calls a tool. Policy, limits and audit apply to the call like to any other. */
 export function TryIt({ tool, draft }: TryItProps) {
   const schema = objectAt(tool.definition, 'inputSchema')
   const value = useSignal(draft.value ?? initialValue(schema, schema))
@@ -112,7 +112,7 @@ interface AgentSelectProps {
   onChange(agent: string): void
 }
 
-/** The agent whose rules apply to the call. */
+/** Selects the agent whose rules apply to the call. */
 function AgentSelect({ agents, denied, value, onChange }: AgentSelectProps) {
   return (
     <label class="filter">

@@ -28,13 +28,16 @@ export function TryOutcome({ result }: { readonly result: TryResult }) {
   )
 }
 
-/** Only denials by rules and limits name a rule. */
+/** The outcome of a call. An error that names a rule is a denial: only denials by rules and limits name one. */
 function outcomeOf({ result }: TryResult, error: TryResult['error'] | undefined) {
   if (error) return error.rule === undefined ? 'failed' : 'denied'
   return result?.isError === true ? 'tool_error' : 'answered'
 }
 
-/** Toolway's own errors are returned as tool results, so that models can react to them; `_meta` marks them. */
+/**
+ * The error of Toolway in a result. Toolway's own errors are returned as tool results, so that models can react to
+ * them; `_meta` marks them.
+ */
 function errorIn(result: TryResult['result']): NonNullable<TryResult['error']> | undefined {
   const { code, rule } = objectAt(objectAt(result ?? {}, '_meta'), 'dev.toolway/error')
   if (typeof code !== 'string') return undefined
@@ -47,7 +50,7 @@ interface CallErrorProps {
   readonly error: { readonly code: string; readonly message: string; readonly rule?: string }
 }
 
-/** Why a call was refused or failed: message, code and rule. */
+/** Explains why a call was refused or failed: shows the message, the code and the rule. */
 function CallError({ error: { code, message, rule } }: CallErrorProps) {
   return (
     <Note tone="bad">

@@ -1,22 +1,25 @@
 const set = (names: string): ReadonlySet<string> => new Set(names.split(' '))
 
-/** Elements without content and end tag. */
+/** Elements that have no content and no end tag. */
 const voids = set('area base br col embed hr img input link meta param source track wbr')
 
-/** Skipped: scripts, styles, and what only a browser can show. */
+/** Elements that are skipped: scripts, styles, and those that only a browser can show. */
 export const unread = set(
   'script style template noscript iframe object svg canvas video audio select button dialog datalist xmp noembed noframes textarea nav',
 )
 
-/** Start on a new line. */
+/** Elements that start on a new line. */
 export const blocks = set(
   'address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form header hgroup html main ol pre section summary table tbody tfoot thead tr ul li',
 )
 
-/** Surrounded by blank lines. */
+/** Elements that are surrounded by blank lines. */
 export const paragraphs = set('p h1 h2 h3 h4 h5 h6 pre blockquote table ul ol dl article section figure hr')
 
-/** Elements that an opening tag closes implicitly, up to the nearest container. */
+/**
+ * For each element, the open elements that its start tag closes implicitly (`closed`), up to the nearest container
+ * (`within`).
+ */
 const ends: Readonly<Record<string, { readonly closed: ReadonlySet<string>; readonly within: ReadonlySet<string> }>> = {
   li: { closed: set('li'), within: set('ul ol menu') },
   dt: { closed: set('dt dd'), within: set('dl') },
@@ -27,7 +30,7 @@ const ends: Readonly<Record<string, { readonly closed: ReadonlySet<string>; read
   a: { closed: set('a'), within: set('table') },
 }
 
-/** A model should not read what people cannot see. */
+/** Whether an element is invisible. A model should not read text that people cannot see. */
 export function isHidden(attributes: ReadonlyMap<string, string>): boolean {
   if (attributes.has('hidden') || attributes.get('aria-hidden')?.toLowerCase() === 'true') return true
   const style = attributes.get('style')
@@ -42,10 +45,10 @@ interface OpenElement {
   end?(): void
 }
 
-/** Deeper nesting is only used to exhaust parsers. */
+/** Max nesting of elements. Only pages that try to exhaust parsers are nested more deeply. */
 const maxDepth = 256
 
-/** The stack of open elements. A page can close them in any order, or never. */
+/** The stack of open elements. A page can close elements in any order, or never. */
 export function createOpenElements() {
   const open: OpenElement[] = []
   const counts = new Map<string, number>()
@@ -58,7 +61,7 @@ export function createOpenElements() {
     return element
   }
 
-  /** Also closes everything inside; does nothing if none is open. */
+  /** Closes the innermost element of this name and everything inside it. Does nothing if no such element is open. */
   const close = (name: string): void => {
     if ((counts.get(name) ?? 0) === 0) return
     while (pop()?.name !== name);

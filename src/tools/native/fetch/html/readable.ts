@@ -5,17 +5,22 @@ import { createWriter, type Writer } from './writer.ts'
 
 export interface Readable {
   readonly title: string
-  /** Approximately Markdown: headings, links, lists, quotes, code; table cells are separated by bars. */
+  /**
+   * The text, approximately in Markdown: headings, links, lists, quotes and code. Table cells are separated by bars.
+   */
   readonly text: string
 }
 
-/** More than any complete page needs; without it, resolving relative links could grow the text without bound. */
+/**
+ * Max characters of the text, more than any real page needs. Without it, resolving relative links could grow the text
+ * without bound.
+ */
 const maxCharacters = 4_000_000
 const maxLink = 1_000
-/** How often to yield to the event loop: a megabyte takes 250 ms. */
+/** The number of tokens after which to yield to the event loop: a page of 1 MB takes 250 ms in total. */
 const tokensAtOnce = 500
 
-/** The readable part of a page. Accepts any input, runs in linear time, and yields to the event loop. */
+/** The readable part of a page. Accepts any input and runs in linear time. */
 export async function readableText(html: string, address: URL, signal?: AbortSignal): Promise<Readable> {
   const writer = createWriter(maxCharacters)
   const open = createOpenElements()
@@ -94,7 +99,7 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     }
   }
 
-  /** A nested link stays text: otherwise its text would be processed again for each link around it. */
+  /** Begins a link. A nested link stays text: otherwise its text would be processed again for each link around it. */
   const anchor = (target: URL | undefined): (() => void) | undefined => {
     const end = inLink ? undefined : link(writer, target)
     if (!end) return undefined
@@ -138,7 +143,7 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     title,
     text: writer
       .toString()
-      // The lookbehind keeps this linear: otherwise each position in a run would be tried as a start.
+      // The lookbehind keeps the time linear: without it, each position in a run of spaces would be tried as a start.
       .replace(/(?<![ \t|])[ \t|]+$/gm, '')
       .trim(),
   }
@@ -149,7 +154,7 @@ function set(now: () => unknown, later: () => unknown): () => void {
   return () => void later()
 }
 
-/** Stays plain text if the label is empty or the URL cannot be fetched. */
+/** Begins a Markdown link. Leaves plain text if the URL cannot be fetched or the label is empty. */
 function link(writer: Writer, target: URL | undefined): (() => void) | undefined {
   const href = target?.href.replaceAll('(', '%28').replaceAll(')', '%29') ?? ''
   if (!/^(?:https?|mailto):/.test(href) || href.length > maxLink) return undefined
@@ -164,7 +169,7 @@ function link(writer: Writer, target: URL | undefined): (() => void) | undefined
 
 function absolute(href: string | undefined, base: URL): URL | undefined {
   const written = decodeEntities(href ?? '').trim()
-  // Links within the same page are useless here.
+  // Links within the same page are useless in the extracted text.
   if (written === '' || written.startsWith('#') || written.length > maxLink) return undefined
   return URL.parse(written, base.href) ?? undefined
 }

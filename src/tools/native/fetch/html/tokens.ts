@@ -3,19 +3,19 @@ export type HtmlToken =
   | { readonly kind: 'open'; readonly name: string; readonly attributes: ReadonlyMap<string, string> }
   | { readonly kind: 'close'; readonly name: string }
 
-/** Elements whose content is not markup: only their own end tag ends it. */
+/** Elements whose content is not markup; only the end tag of the element ends it. */
 const raw = new Set(['script', 'style', 'title', 'textarea', 'xmp', 'iframe', 'noembed', 'noframes', 'noscript'])
 
 const letter = /[a-z]/i
 const nameEnd = /[\s/>]/g
 const space = /\s/
 
-/** More attributes only cost time. */
+/** Max attributes of an element that are read. More of them would only cost time. */
 const maxAttributes = 64
 
 /**
- * Splits a page into tags and text. Accepts any input. Linear because it never backtracks: an unterminated tag or
- * comment consumes the rest, as in a browser.
+ * Splits a page into tags and text. Accepts any input. It runs in linear time because it never backtracks: an
+ * unterminated tag or comment extends to the end of the page, as in a browser.
  */
 export function* tokensOf(html: string): Generator<HtmlToken> {
   let at = 0
@@ -34,7 +34,7 @@ export function* tokensOf(html: string): Generator<HtmlToken> {
     } else if (letter.test(next)) {
       const { attributes, end, name } = openingTag(html, tag + 1)
       at = end
-      // Truncated inside a tag: nothing follows.
+      // The page ends inside this tag.
       if (end > html.length) return
       yield { kind: 'open', name, attributes }
       if (!raw.has(name)) continue
@@ -56,7 +56,7 @@ function after(html: string, mark: string, from: number): number {
 function nameAt(html: string, from: number): string {
   nameEnd.lastIndex = from
   const end = nameEnd.exec(html)?.index ?? html.length
-  // No element has a name this long: the rest of the page is not a name.
+  // No element has a name this long, so treat it as no name.
   return end - from > 64 ? '' : html.slice(from, end).toLowerCase()
 }
 
@@ -69,7 +69,7 @@ function endOfRaw(html: string, name: string, from: number): number {
 interface Opening {
   readonly name: string
   readonly attributes: ReadonlyMap<string, string>
-  /** After its `>`; beyond the end of the page if there is none. */
+  /** The position after the closing `>`; beyond the end of the page if there is none. */
   readonly end: number
 }
 
@@ -84,7 +84,7 @@ function openingTag(html: string, from: number): Opening {
     if (at >= html.length) return { name, attributes, end: html.length + 1 }
     if (html[at] === '>') return { name, attributes, end: at + 1 }
     const keyStart = at
-    // A name may start with an equals sign, but any later one ends it.
+    // The name of an attribute may start with an equals sign, but any later equals sign ends it.
     at++
     while (at < html.length && !/[\s/>=]/.test(html[at] as string)) at++
     const key = html.slice(keyStart, at).toLowerCase()
@@ -110,7 +110,7 @@ function valueAt(html: string, from: number): { readonly text: string; readonly 
   return { text: html.slice(start, at), end: at }
 }
 
-/** Entities that are common in practice; others are kept as written. */
+/** Entities that are common in practice. All others are kept as written. */
 const named: Readonly<Record<string, string>> = {
   ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', copy: '©', reg: '®', trade: '™', deg: '°' },
   ...{ hellip: '…', mdash: '—', ndash: '–', lsquo: '‘', rsquo: '’', ldquo: '“', rdquo: '”', sbquo: '‚', bdquo: '„' },
@@ -133,7 +133,7 @@ const named: Readonly<Record<string, string>> = {
 /** Entities that older pages write without the semicolon. */
 const loose = new Set(['amp', 'lt', 'gt', 'quot', 'nbsp', 'copy'])
 
-/** Decodes entities in one pass, so that the output of one is never decoded again. */
+/** Decodes entities in one pass, so that decoded text is never decoded again. */
 export const decodeEntities = (text: string): string =>
   text.includes('&')
     ? text.replace(

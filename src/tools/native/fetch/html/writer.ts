@@ -10,7 +10,7 @@ export function createWriter(maxCharacters: number) {
   let spaced = false
   let cells = 0
   const indents: string[] = []
-  /** Indents that apply on both sides of the pending break. */
+  /** The number of indents that apply both before and after the pending line break. */
   let shared = 0
   const margin = (depth: number) => indents.slice(0, Math.min(depth, deepestIndent)).join('')
 
@@ -29,7 +29,7 @@ export function createWriter(maxCharacters: number) {
   }
 
   return {
-    /** With `verbatim`, whitespace and line breaks are kept. */
+    /** Appends text. With `verbatim`, whitespace and line breaks are kept. */
     text(text: string, verbatim = false) {
       if (length > maxCharacters) return
       if (verbatim && cells === 0) {
@@ -45,7 +45,7 @@ export function createWriter(maxCharacters: number) {
       put(trimmed)
       spaced = words.endsWith(' ')
     },
-    /** Starts a new line before the next text, after a blank one if `apart`. */
+    /** Starts a new line before the next text; if `apart`, leaves a blank line in between. */
     line(apart = false): void {
       if (cells > 0) spaced = true
       else {
@@ -55,7 +55,7 @@ export function createWriter(maxCharacters: number) {
     },
     indent: (mark: string) => void indents.push(mark),
     outdent: () => void indents.pop(),
-    /** Keeps everything on one line while a table cell is open. */
+    /** Begins or ends a table cell. While a cell is open, everything stays on one line. */
     cell(open: boolean): void {
       cells = Math.max(0, cells + (open ? 1 : -1))
     },
