@@ -36,7 +36,7 @@ for (const file of sources.sort()) {
   const where = (at: number) => `${file}:${text.slice(0, at).split('\n').length}`
 
   // Consecutive lines that begin with // are one comment.
-  for (const { 0: found, index } of text.matchAll(/\/\*\*?[\s\S]*?\*\/|(?:^[ \t]*\/\/ .*\n)+/gm)) {
+  for (const { 0: found, index } of text.matchAll(/^[ \t]*\/\*\*?[\s\S]*?\*\/|(?:^[ \t]*\/\/ .*\n)+/gm)) {
     const plain = found.replace(/^\s*(?:\/\*\*?|\*\/|\*|\/\/)[ \t]?|\s*\*\/$/gm, '').trim()
     if (/biome-ignore|@ts-|^https?:/.test(plain) || plain.split(/\s+/).length < 4) continue
     comments.push({ where: where(index), text: plain })
