@@ -36,7 +36,7 @@ export function decideByRules(family: RuleFamily, question: PolicyQuery, conside
     if (!ruling.allowed) return ruling
     nearest ??= ruling
   }
-  // The last agent of a family has no parent, so its `allow` was always evaluated, and there is a permission here.
+  // The last agent of a family has no parent, so its `allow` is always evaluated and `nearest` is set here.
   return nearest as Permission
 }
 

@@ -89,7 +89,7 @@ export async function changeKeyFile(
   await writeAtomic(path, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`)
 }
 
-/** Names appear in the key itself, in audit and on command lines. */
+/** Names appear in the key itself, in the audit log and on command lines, so only these characters are allowed. */
 export const keyName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
 /**

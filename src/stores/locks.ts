@@ -45,7 +45,7 @@ export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Lo
         }
       } catch (error) {
         await inside[Symbol.asyncDispose]()
-        // An OS error will not go away by waiting.
+        // Waiting does not help against an OS error.
         if ((error as NodeJS.ErrnoException).code !== undefined) throw error
         throw new ToolwayError('OVERLOADED', `${(error as Error).message}.`, { unsent: true, cause: error })
       }

@@ -272,7 +272,7 @@ function createOutage(clock: Clock, log: Log) {
       outage.active = false
       outage.error = ''
       sinceMs = undefined
-      log.info({}, 'the audit log can be written again')
+      log.info({}, 'the audit log is writable again')
     },
     unsynced(thrown: unknown, records: number): void {
       outage.begin(thrown)

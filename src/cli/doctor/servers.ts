@@ -117,7 +117,7 @@ function oddity({ name, config, result }: ProbedServer, summary: string): CheckF
   }
   if (stdout.length > 0) {
     const message = `${summary}; it writes lines to its standard output that are not messages ("${stdout[0]}")`
-    return warning(message, 'make it log to stderr: other clients may disconnect it')
+    return warning(message, 'make it log to stderr; some clients disconnect a server that writes anything else to stdout')
   }
   if (remarks.length > 0) return warning(`${summary}; ${remarks[0]}`, 'report it to its author', remarks.slice(1))
   if (config.readOnly && tools.length > 0 && !tools.some(isRead)) {

@@ -111,7 +111,7 @@ const nouns: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   url: setOf('url uri href link endpoint'),
 }
 
-/** Complete argument names that suggest a value of this kind. As a part of other names, these words do not. */
+/** Argument names that suggest a value of this kind, but only as the whole name, not as one word of a longer name. */
 const whole: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   path: setOf(
     'source src destination dest dst cwd workdir basedir rootdir fullpath abspath realpath infile outfile inputfile outputfile sourcefile targetfile sourcepath targetpath destinationpath oldpath newpath logfile',

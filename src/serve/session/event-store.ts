@@ -24,7 +24,7 @@ const overhead = 128
  * last, because a call without its response is lost. The newest event is always kept.
  */
 export function createEventStore(bounds = usual) {
-  // One function per session that evicts an event. The least recently active session comes first.
+  // For each session, a function that evicts one of its events. The least recently active session comes first.
   const sessions = new Set<Drop>()
   let total = 0
 

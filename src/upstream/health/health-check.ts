@@ -85,7 +85,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     } catch (error) {
       if (managed.current !== open) return
       if (connection.received !== watch.received) record(open, undefined)
-      // It responds, though with an error status: each call will show what that means.
+      // The server responds, but with an error status. That does not count as a missed check: calls may still succeed.
       else if (statusOf(error) !== undefined && connection.transport.usable) record(open, (error as Error).message)
       // This process was suspended: the next round decides.
       else if (!(error instanceof ToolwayError && error.details.late))

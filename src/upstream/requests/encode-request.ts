@@ -57,7 +57,7 @@ export function encodeRequest(open: InitializedConnection, spec: RequestSpec): R
   }
 }
 
-/** The other members as one more piece, without those that the server's revision does not define (V1). */
+/** Encodes the members in `rest`, keeping only those that the server's protocol revision defines (V1). */
 function restOf({ method, rest, capabilities }: RequestSpec, { handshake }: InitializedConnection): Buffer[] {
   const { protocolVersion, capabilities: offered } = handshake
   const level = rest && fromClients[method]

@@ -209,7 +209,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
 
 const replaced = new Error('replaced by a new subscriptions/listen request')
 
-/** Lists that the server says may change; the others are refreshed periodically. */
+/** The lists for which the server announces changes. The others are refreshed periodically. */
 function listsOf({ handshake }: InitializedConnection): Record<string, boolean> {
   const changes = (name: string) => asRecord(handshake.capabilities[name]).listChanged === true
   const changing = ['tools', 'prompts', 'resources'].filter(changes)

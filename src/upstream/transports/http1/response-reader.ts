@@ -7,7 +7,7 @@ export interface ResponseListener {
 }
 
 export interface ResponseReader {
-  /** Throws `MalformedResponse`. The chunk may be overwritten afterwards. */
+  /** Throws `MalformedResponse` if the response is malformed. The caller may reuse the chunk's memory afterwards. */
   push(chunk: Buffer): void
   /** Where to read the next bytes: a long body that is wanted in one piece is read directly into its buffer. */
   readonly place: Buffer | undefined
