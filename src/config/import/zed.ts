@@ -18,14 +18,14 @@ export function translateZed(tree: BranchNode, report: TranslationReport): Branc
 }
 
 const reasonFor = ({ members }: BranchNode): string | undefined =>
-  members.has('command') || members.has('url') ? undefined : 'an extension of Zed runs it'
+  members.has('command') || members.has('url') ? undefined : 'a Zed extension runs it'
 
 function zedServer(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const members = new Map(server.members)
   const settings = members.get('settings')?.value
   members.delete('settings')
   if (settings?.kind === 'branch' && settings.members.size > 0) {
-    report.warnings.push(`mcpServers.${name}.settings is ignored: it is only for extensions of Zed`)
+    report.warnings.push(`mcpServers.${name}.settings is ignored: it applies only to Zed extensions`)
   }
   const command = members.get('command')
   if (command?.value.kind !== 'branch') return branch(server.at, members)
