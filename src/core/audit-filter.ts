@@ -1,6 +1,6 @@
 import { ToolwayError } from './errors.ts'
 
-/** Fields that a filter compares as a whole or with `*`. */
+/** Fields that a filter compares with the whole value, or with a pattern that contains `*`. */
 export const comparedFields = [
   'agent',
   'principal',
@@ -15,20 +15,20 @@ export const comparedFields = [
 
 export type ComparedField = (typeof comparedFields)[number]
 
-/** Selects operations; every condition must hold. */
+/** Selects operations that meet all of these conditions. */
 export interface AuditFilter extends Partial<Readonly<Record<ComparedField, string>>> {
-  /** Milliseconds since the epoch, inclusive. */
+  /** The earliest time, inclusive, in milliseconds since the epoch. */
   readonly since?: number
-  /** Exclusive. */
+  /** The end of the period, exclusive, in milliseconds since the epoch. */
   readonly until?: number
   /** A tool's own name, or `server.tool`. */
   readonly tool?: string
-  /** Anywhere in the arguments, ignoring case; also as `name=value`. */
+  /** A text that occurs anywhere in the arguments, ignoring case; or `name=value` for one argument. */
   readonly text?: string
   readonly is_error?: boolean
 }
 
-/** A position in the order of time. A page continues after it, in the direction of reading. */
+/** A position in the records, ordered by time. The next page continues after it, in the direction of reading. */
 export interface AuditCursor {
   readonly time: number
   /** The lane of a local record, or the chain of one in the archive. */
@@ -36,7 +36,7 @@ export interface AuditCursor {
   readonly seq: number
 }
 
-/** A search continues where it began, in the archive or in the local index. */
+/** Prefixes that tell whether a cursor belongs to the local index or to the archive, where the search must continue. */
 const cursorPrefixes = { local: '', archive: 'pg.' } as const
 
 export const isArchiveCursor = (text: string): boolean => text.startsWith(cursorPrefixes.archive)
@@ -53,9 +53,11 @@ export function parseCursor(text: string, source: keyof typeof cursorPrefixes): 
   return { time, chain, seq }
 }
 
-/** What differs between SQLite and PostgreSQL. Methods that take a value bind it and return SQL. */
+/**
+ * The parts of a condition that differ between SQLite and PostgreSQL. Methods that take a value bind it and return SQL.
+ */
 export interface FilterDialect {
-  /** Selects one record per operation. */
+  /** A condition that selects one record per operation. */
   readonly shown: string
   /** The column that `AuditCursor.chain` refers to. */
   readonly chain: string
@@ -63,21 +65,24 @@ export interface FilterDialect {
   boolean(value: boolean): string
   integer(value: number): string
   text(value: string): string
-  /** `column` matches a pattern in which `*` stands for anything. */
+  /** A condition that `column` matches a pattern, in which `*` stands for any text. */
   matches(column: string, pattern: string): string
-  /** The arguments contain a text. An index may only narrow it down: then the reader checks the records. */
+  /**
+   * A condition that the arguments contain a text. If an index can only narrow down the records, the reader must check
+   * them.
+   */
   contains(text: string): string
 }
 
 export interface FilterConditionOptions {
   readonly filter: AuditFilter
-  /** All records instead of one per operation. */
+  /** Selects all records instead of one per operation. */
   readonly raw: boolean
   readonly cursor?: AuditCursor | undefined
   readonly newestFirst?: boolean
 }
 
-/** The conditions on a record `r`. Values are bound in the order in which they appear in the SQL. */
+/** The SQL conditions on a record `r`. Values are bound in the order in which they appear in the SQL. */
 export function filterConditions(options: FilterConditionOptions, dialect: FilterDialect): string[] {
   const { filter, raw, cursor, newestFirst } = options
   const compared = (column: string, wanted: string): string => {

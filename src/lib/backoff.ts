@@ -3,7 +3,7 @@ export interface Backoff {
   readonly maxMs: number
 }
 
-/** Exponential backoff: the delay doubles with each failed attempt, starting at 0, up to `maxMs`. */
+/** Exponential backoff: the delay is `firstMs` after 0 failures and doubles with each failure, up to `maxMs`. */
 export const backoffMs = (failures: number, { firstMs, maxMs }: Backoff): number =>
   Math.min(firstMs * 2 ** Math.min(failures, 30), maxMs)
 
