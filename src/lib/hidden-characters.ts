@@ -48,8 +48,8 @@ export function hiddenCharacters(text: string): readonly HiddenCharacter[] {
 const terminal = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g
 
 /**
- * Removes hidden characters. Carriage returns that do not end a line become line feeds; `plain` also converts CRLF line
- * ends to LF.
+ * Removes hidden characters. Carriage returns that do not end a line become line feeds; `plain` also converts all other
+ * line ends (CRLF, U+2028, U+2029) to line feeds.
  */
 export function withoutHidden(text: string, lineEnds: 'plain' | 'kept' = 'plain'): string {
   let lines = text

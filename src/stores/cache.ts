@@ -1,6 +1,6 @@
 import type { CachedAnswer, CacheLimits, CacheStore, Mark } from '../core/stores.ts'
 
-/** A cached result; `older` and `newer` form the LRU list. */
+/** A cached result. `older` and `newer` link the results in order of last use. */
 interface Item {
   readonly group: Group
   readonly key: string
@@ -17,11 +17,12 @@ interface Group {
   readonly items: Map<string, Item>
 }
 
-/** Estimated size besides bytes and key: map slot, object, buffer and its backing store. */
+/** Estimated size of an item besides its bytes and key: map slot, object, buffer and the buffer's backing store. */
 const overhead = 512
 
 /**
- * An LRU cache. Expired results are removed on access or for room, so there is no timer. Limits are read on each put.
+ * An LRU cache. There is no timer: expired results are removed when they are accessed or when room is needed. The
+ * limits are read on each put.
  */
 export function memoryCache(limits: CacheLimits): CacheStore {
   const groups = new Map<string, Group>()
@@ -86,11 +87,11 @@ export function memoryCache(limits: CacheLimits): CacheStore {
       const group = groups.get(name)
       if (group === undefined) return
       group.mark = ++lastMark
-      // Each item is put once and dropped at most once, so the amortized cost is constant.
+      // This loop has constant amortized cost, because each item is put once and dropped at most once.
       for (const item of group.items.values()) remove(item)
     },
     clear() {
-      // Earlier marks belong to groups that no longer exist.
+      // Marks issued earlier become invalid, because they belong to groups that no longer exist.
       groups.clear()
       ends = emptyRing()
       entries = 0
@@ -100,7 +101,10 @@ export function memoryCache(limits: CacheLimits): CacheStore {
   }
 }
 
-/** If the clock goes back, results must not live longer. */
+/**
+ * Whether a result may still be used. If the clock goes back before `keptAt`, it may not, because it would live too
+ * long.
+ */
 const isFresh = ({ keptAt, expiresAt }: Item, now: number): boolean => keptAt <= now && now < expiresAt
 
 const sizeOf = (key: string, { bytes }: CachedAnswer): number => bytes.length + 2 * key.length + overhead

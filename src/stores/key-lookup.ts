@@ -6,20 +6,23 @@ import { keyFile, keyFileMark, readKeyFile } from './key-file.ts'
 type ConfiguredKey = Config['auth']['keys'][number]
 
 interface KnownKey extends ConfiguredKey {
-  /** Milliseconds since the epoch; absent if it never expires. */
+  /** When the key expires, in milliseconds since the epoch; absent if it never expires. */
   readonly expires?: number
 }
 
 interface Keys {
-  /** Whether any key was ever issued; requests without one are then anonymous. */
+  /** Whether any key was ever issued. If so, requests without a key are anonymous. */
   readonly inUse: boolean
   find(hash: string): KnownKey | undefined
 }
 
-/** How long a created or revoked key takes to be noticed. */
+/** How often the key file is checked, so how long it takes to notice a new or revoked key. */
 const lookMs = 1_000
 
-/** The key file is checked for changes while Toolway runs. If it is untrusted, only its keys are refused. */
+/**
+ * Looks up keys from the configuration and the key file, which is checked for changes while Toolway runs. If the key
+ * file is untrusted, its keys are refused, but those in the configuration stay valid.
+ */
 export function createKeys(options: {
   readonly configured: readonly ConfiguredKey[]
   readonly folder: string
@@ -79,7 +82,7 @@ export function createKeys(options: {
   return {
     get inUse() {
       lookAgain()
-      // An untrusted file may still contain keys.
+      // A file that cannot be trusted counts as well, because it may contain keys.
       return configured.size > 0 || mark !== undefined || problem !== undefined
     },
     find(hash) {

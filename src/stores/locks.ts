@@ -5,7 +5,7 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Locks } from '../core/stores.ts'
 import { lockFile } from '../lib/file-lock.ts'
 
-/** Longer than any work under a lock: a token refresh times out before. */
+/** How long to wait for a lock. Work under a lock takes less time: a token refresh times out earlier. */
 const usualPatienceMs = 30_000
 
 export function memoryLocks(): Locks {
@@ -26,7 +26,10 @@ export function memoryLocks(): Locks {
   }
 }
 
-/** For processes that share a state folder, such as several editors. Waiters in one process do not poll the file. */
+/**
+ * Locks for processes that share a state folder, such as several editors. Within one process, only one waiter at a time
+ * polls the lock file.
+ */
 export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Locks {
   const own = memoryLocks()
   const folder = join(stateFolder, 'locks')
