@@ -2,9 +2,11 @@ import { type Capabilities, profileOf } from '../../core/call.ts'
 import { never } from '../../core/deadline.ts'
 import type { ManagedConnection } from './managed-connection.ts'
 
-/** Open connections that wait for a caller, so that a connection of its own is not slow (`spares`). */
+/**
+ * Open connections in reserve (`spares`), so that a caller that needs its own connection does not wait for it to open.
+ */
 export interface WarmPool {
-  /** A connection for one caller only. */
+  /** Takes a connection out of the pool, for one caller only. */
   take(capabilities: Capabilities): ManagedConnection
   /** A connection for fetching the listing; it stays in the pool. */
   peek(capabilities: Capabilities): ManagedConnection
@@ -31,7 +33,7 @@ export function createWarmPool(count: number, create: (capabilities: Capabilitie
       while (connections.length < count) {
         const spare = create(capabilities)
         connections.push(spare)
-        // If it does not open now, the caller that takes it tries again.
+        // Ignore a failure: the caller that takes this connection tries again.
         spare.open(never).catch(() => {})
       }
       return taken
