@@ -11,11 +11,11 @@ import type { Wait } from './waiting.ts'
  */
 export interface Access {
   readonly handle: Handler
-  /** Suggests values for an argument of the entry. The policy decides on it as on a call. */
+  /** Suggests values for an argument of the entry, if the policy allows the caller to call the entry. */
   readonly complete: Handler
   /**
-   * Forwards a request about something that an earlier call of this entry started, such as a task. The policy decides
-   * on it as on a call.
+   * Forwards a request about something that an earlier call of this entry started, such as a task, if the policy allows
+   * the caller to call the entry.
    */
   relay(method: string, call: Call): Promise<Result>
   /**
@@ -43,7 +43,7 @@ export interface Access {
    * alone.
    */
   notifyServers(caller: Caller, method: string): void
-  /** Closes the connections that servers have for the caller's session. */
+  /** Closes the connections to servers that only the caller's session uses. */
   sessionEnded(caller: Caller): void
   /** Calls the listener with the kinds of lists that changed. Calls are debounced. */
   onChange(listener: (kinds: ReadonlySet<Kind>) => void): Disposable
@@ -66,8 +66,8 @@ export interface View {
   /** One page of a list as clients see it, already serialized. Tools are listed by exposure mode. */
   page(kind: Kind, cursor?: string): Page
   /**
-   * Finds an entry by any of its spellings. Waits for servers that may have it and are still starting. Throws
-   * TOOL_NOT_FOUND or SERVER_NOT_FOUND, with near misses.
+   * Finds an entry by any of its spellings. Waits for servers that may have the entry and are still starting. Throws
+   * TOOL_NOT_FOUND or SERVER_NOT_FOUND, with similar names as suggestions.
    */
   resolve(kind: Kind, spelling: string, wait?: Wait): Promise<Served>
   /** Finds an entry by its server and its own name; waits and throws like `resolve`. */
@@ -97,7 +97,7 @@ export type Exposure = 'direct' | 'meta' | 'both' | 'code'
 export interface Offers {
   /** Capabilities that at least one server has (tasks, extensions). */
   readonly capabilities: Capabilities
-  /** The servers' instructions for the model, joined and bounded; may be empty. */
+  /** The servers' instructions for the model, joined and limited in length; may be empty. */
   readonly instructions: string
 }
 

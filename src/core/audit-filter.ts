@@ -31,7 +31,7 @@ export interface AuditFilter extends Partial<Readonly<Record<ComparedField, stri
 /** A position in the records, ordered by time. The next page continues after it, in the direction of reading. */
 export interface AuditCursor {
   readonly time: number
-  /** The lane of a local record, or the chain of one in the archive. */
+  /** The lane of a local record, or the chain of an archived record. */
   readonly chain: number
   readonly seq: number
 }

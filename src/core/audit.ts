@@ -34,13 +34,13 @@ export interface AuditSubject {
 }
 
 export interface AuditBegin extends AuditSubject {
-  /** As the caller sent them; the audit writer redacts them. */
+  /** The arguments as the caller sent them; the audit writer redacts them. */
   readonly arguments?: Readonly<Record<string, unknown>>
 }
 
 export interface AuditEnd extends AuditSubject {
   readonly decision: 'ALLOW' | 'DENY' | 'ERROR' | 'TIMEOUT'
-  /** One word such as `server_not_allowed` or `rate_limited`; absent on success. */
+  /** The reason in one word, such as `server_not_allowed` or `rate_limited`; absent on success. */
   readonly reason?: string
   /** The rule that decided, even if it allowed the call. */
   readonly rule?: string

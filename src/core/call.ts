@@ -19,8 +19,8 @@ export interface Call {
   /** The rule that requires a person's approval of this particular call, if there is one. */
   readonly approval?: string
   /**
-   * A limit that the caller sets; progress does not extend it. Without it, the entry's timeout applies, and progress
-   * restarts that timeout.
+   * A limit that the caller sets; progress does not extend it. Without such a limit, the entry's timeout applies, and
+   * progress restarts that timeout.
    */
   readonly timeoutMs?: number
   /** The name of the parameter that sets `timeoutMs`, if it is not `timeout_ms`. */
@@ -41,12 +41,12 @@ export interface Input {
   readonly rest?: Readonly<Record<string, unknown>>
 }
 
-/** An authenticated connection, acting as one agent. */
+/** A client and the agent that it acts as. */
 export interface Caller {
   readonly agent: string
   /**
-   * The agent that the caller asked for, if any. The rules map it to `agent`; they can change while the caller is
-   * connected.
+   * The agent that the caller asked for, if any. The policy rules, which can change while the caller is connected, map
+   * it to `agent`.
    */
   readonly asked?: string
   /** The agents that the caller's credential may act as; `*` means all of them. */

@@ -34,10 +34,7 @@ const maxGraceMs = 2_000
 /** How often a timer may wait again, so that a process that is paused repeatedly still fires its timers. */
 const maxGraces = 3
 
-/**
- * The start of the process on the clock of the machine: `performance.now()` counts from the former, `hrtime` from the
- * latter.
- */
+/** When this process started, in milliseconds on the `hrtime` clock, which all processes of the machine share. */
 const processStart = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
 export const systemClock: Clock = {

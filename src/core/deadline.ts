@@ -66,7 +66,7 @@ export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Er
 
 /** Waits for work that others may also wait for. The signal ends the waiting, not the work. */
 export async function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // Avoid an unhandled rejection after the waiter has left.
+  // Avoid an unhandled rejection if the work fails after the waiting has ended.
   work.catch(() => {})
   if (signal.aborted) throw signal.reason
   const { promise, reject } = Promise.withResolvers<never>()

@@ -14,7 +14,7 @@ export interface Entry {
   readonly aliases?: readonly string[]
   /** The source's definition without hidden characters. */
   readonly definition: Definition
-  /** The original definition, if it had hidden characters. This one is pinned and scanned. */
+  /** The original definition, if it had hidden characters. Pinning and scanning use it. */
   readonly verbatim?: Definition
   /** The input schema with `Numeral`s, if it has numbers that a double cannot hold. Validation uses it. */
   readonly exactSchema?: Readonly<Record<string, unknown>>
@@ -29,8 +29,8 @@ export interface Entry {
   readonly run: Handler
   readonly complete?: Handler
   /**
-   * Calls `updated` when the resource changes, until the returned object is disposed of. `uri` is spelled as the source
-   * does.
+   * Calls `updated` when the resource changes, until the returned object is disposed of. `uri` is the URI as the source
+   * spells it.
    */
   subscribe?(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
   /**

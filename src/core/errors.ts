@@ -11,7 +11,7 @@ interface ErrorKind {
   readonly serverFault: boolean
   /** Whether a rule or a limit refused the call, so that audit records DENY. */
   readonly denial?: true
-  /** Whether `tools/call` also responds with a JSON-RPC error, because the request itself is wrong. */
+  /** Whether even `tools/call` responds with a JSON-RPC error, because the request itself is wrong. */
   readonly malformed?: true
 }
 
@@ -59,14 +59,14 @@ export interface ErrorDetails {
   readonly auditReason?: string
   /** For `WWW-Authenticate`: what an HTTP client should request from its identity provider. */
   readonly challenge?: string
-  /** Nothing of the request reached the server, so resending is safe for any tool (F12). */
+  /** No part of the request reached the server, so resending it is safe for any tool (F12). */
   readonly unsent?: true | undefined
   /**
    * The server did not recognize the session of the request. It may have executed the request nevertheless. `fresh`:
    * the server had not answered anything in that session before, so a new session would not help.
    */
   readonly sessionEnded?: 'established' | 'fresh'
-  /** With `sessionEnded: 'established'`: the request may be sent once more, in a new session. */
+  /** The request may be sent once more in a new session. Set only together with `sessionEnded: 'established'`. */
   readonly resendable?: true | undefined
   /** This process was paused when the call timed out, so the timeout says nothing about the server. */
   readonly late?: true | undefined

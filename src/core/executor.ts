@@ -73,7 +73,7 @@ export interface ExecutionOutcome {
     readonly column?: number
     readonly code?: string
   }
-  /** Undefined if the program was refused. */
+  /** The isolation tier that was used; undefined if the program was refused. */
   readonly isolation: Tier | undefined
   /** Why the program's environment was reset, if it was. */
   readonly reset?: string

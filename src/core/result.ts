@@ -8,7 +8,7 @@ export interface Result {
   /** The body has no members that differ between legacy and modern revisions, so it needs no conversion. */
   readonly plain?: true
   readonly listing?: Listing
-  /** The refusal that this result reports in its own format. */
+  /** The refusal, if this result reports one in its own format. */
   readonly refusal?: ToolwayError
   /** The kinds of suspicious content that the result scan found. */
   readonly findings?: readonly string[]

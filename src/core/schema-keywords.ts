@@ -11,8 +11,8 @@ const names: Shape = (value) => Array.isArray(value) && value.every(text)
 const namesByName: Shape = (value) => isRecord(value) && Object.values(value).every(names)
 
 /**
- * Keywords that constrain a value, each with a check of its own value. Titles, defaults and ids are absent, because
- * they constrain nothing.
+ * Keywords that constrain a value, each with a check that the keyword itself is used correctly. Titles, defaults and
+ * ids are absent, because they constrain nothing.
  */
 export const assertions: Readonly<Record<string, Shape | undefined>> = {
   type: (value) => text(value) || names(value),

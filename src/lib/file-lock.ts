@@ -46,8 +46,8 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * Removes an abandoned lock: moves it aside and compares. If another process has just replaced the lock, the new one is
- * put back.
+ * Removes an abandoned lock: moves the file aside and checks that it is the abandoned one. If another process has just
+ * replaced the lock, the new one is put back.
  */
 async function removeAbandoned(path: string, abandoned: string): Promise<void> {
   const aside = `${path}.${randomBytes(6).toString('hex')}`

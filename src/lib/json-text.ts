@@ -16,7 +16,7 @@ const ZERO = 0x30
 const NINE = 0x39
 const MINUS = 0x2d
 
-/** Returned for invalid JSON. */
+/** The position that scanners return for invalid JSON. */
 export const none = -1
 
 /** How many bytes of a string are read one by one, before it is read four bytes at a time. */
@@ -148,7 +148,7 @@ function keyText(bytes: Buffer, from: number, to: number): string {
  * stop. An empty container counts as two values.
  */
 export function hasMoreValues(bytes: Buffer, max: number): boolean {
-  // Every value takes at least one byte, so shorter text cannot have more.
+  // Every value takes at least one byte, so text of at most `max` bytes cannot have more values.
   if (bytes.length <= max) return false
   const words = wordsOf(bytes)
   let values = 1
@@ -267,8 +267,9 @@ export function countMembers(value: unknown): number {
 
 /*
  * Scanners that skip JSON text without building values: each takes a position and returns the next one, or `none`. They
- * accept what `JSON.parse` accepts, down to numbers, escapes and control characters, but nest no deeper than
- * `maxDepth`. They pass everything as plain arguments, because closures and fields halved the speed.
+ * accept exactly what `JSON.parse` accepts, including its rules for numbers, escapes and control characters, but at
+ * most `maxDepth` levels of nesting. They pass everything as plain arguments, because closures and fields halved the
+ * speed.
  */
 
 /** A view of the bytes as 32-bit words, for skipping long strings four bytes at a time. */
@@ -300,7 +301,7 @@ function skipString(bytes: Buffer, words: Int32Array, from: number): number {
   return none
 }
 
-/** Skips one value that is nested in `outside` containers. */
+/** Skips one value; `outside` is the number of containers around it. */
 export function skipValue(bytes: Buffer, words: Int32Array, from: number, outside: number): number {
   const end = bytes.length
   let at = from

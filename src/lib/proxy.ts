@@ -95,7 +95,7 @@ export class ProxyError extends Error {
 
 export function proxyUnreachable({ origin, variable }: WebProxy, to: URL, cause: Error): Error {
   const { code: reason } = cause as NodeJS.ErrnoException
-  // An error without a code is not one of the proxy: we closed the connection ourselves.
+  // An error without a code does not come from the proxy: we closed the connection ourselves.
   if (cause instanceof ProxyError || reason === undefined) return cause
   const advice = `Check ${variable}, or add ${to.hostname} to NO_PROXY.`
   return new ProxyError(`the proxy ${origin} cannot be reached or does not answer (${reason}). ${advice}`, { cause })

@@ -102,14 +102,14 @@ export function memoryCache(limits: CacheLimits): CacheStore {
 }
 
 /**
- * Whether a result may still be used. If the clock goes back before `keptAt`, it may not, because it would live too
- * long.
+ * Whether a result may still be used. If the clock went back, a result stored at a later time may not be used, because
+ * it would live too long.
  */
 const isFresh = ({ keptAt, expiresAt }: Item, now: number): boolean => keptAt <= now && now < expiresAt
 
 const sizeOf = (key: string, { bytes }: CachedAnswer): number => bytes.length + 2 * key.length + overhead
 
-/** Copies slices, because a slice would keep the whole message of the server in memory. */
+/** Copies the bytes if they are a slice, because a slice would keep the server's whole message in memory. */
 function alone(bytes: Buffer): Buffer {
   if (bytes.length === bytes.buffer.byteLength) return bytes
   const copy = Buffer.allocUnsafeSlow(bytes.length)
@@ -117,7 +117,9 @@ function alone(bytes: Buffer): Buffer {
   return copy
 }
 
-/** The sentinel of the circular LRU list: `newer` is the oldest item, `older` the newest. */
+/**
+ * The sentinel of the circular LRU list: its `newer` neighbour is the oldest item, its `older` neighbour the newest.
+ */
 function emptyRing(): Item {
   const group = { mark: 0 satisfies Mark, items: new Map() }
   const ends = { group, key: '', bytes: Buffer.alloc(0), size: 0, keptAt: 0, expiresAt: 0 } as Item

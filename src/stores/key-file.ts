@@ -96,8 +96,8 @@ export async function changeKeyFile(
 export const keyName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
 /**
- * A new API key and the hash to store. Plain SHA-256 is enough: slow hashes protect guessable passwords, and 32 random
- * bytes cannot be guessed. The key contains its name, so that a leaked key can be revoked.
+ * Creates an API key and the hash to store. Plain SHA-256 is enough: slow hashes protect guessable passwords, and 32
+ * random bytes cannot be guessed. The key contains its name, so that it is clear which key to revoke after a leak.
  */
 export function newApiKey(id: string): { readonly key: string; readonly hash: string } {
   const key = `twk_${id}_${randomBytes(32).toString('base64url')}`

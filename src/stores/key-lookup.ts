@@ -61,7 +61,7 @@ export function createKeys(options: {
     try {
       const now = keyFileMark(folder)
       if (now === mark) return
-      // Set before reading, so that a concurrent change is noticed the next time.
+      // Set the mark before reading, so that a concurrent change is noticed the next time.
       mark = now
       fromFile = read()
       if (problem !== undefined) log.info({ file: keyFile(folder) }, 'the key file can be used again')
@@ -82,7 +82,7 @@ export function createKeys(options: {
   return {
     get inUse() {
       lookAgain()
-      // A file that cannot be trusted counts as well, because it may contain keys.
+      // A key file that cannot be trusted also means that keys are in use, because it may contain some.
       return configured.size > 0 || mark !== undefined || problem !== undefined
     },
     find(hash) {

@@ -38,7 +38,7 @@ export interface UpstreamServerOptions {
   /** Whether a changed definition can make policy deny a call; false by default. */
   readonly judgesDefinitions?: () => boolean
   readonly breaker?: () => BreakerCondition
-  /** The URI under which callers know a URI of this server. */
+  /** Converts a URI of this server to the URI under which callers know it. */
   servedUri(uri: string): string
   readonly seal: Seal
   /** Interval and timeout of health checks. If absent, there are no health checks. */

@@ -22,7 +22,7 @@ export interface MemberRule {
 export interface MemberRules {
   readonly members: Readonly<Record<string, MemberRule>>
   readonly open?: true
-  /** Prefixes that no unknown member may misspell. */
+  /** Known prefixes. An unknown member that misspells one of them is rejected. */
   readonly prefixes?: readonly string[]
   /** Rules for each value of an object whose names are arbitrary. */
   readonly each?: (value: object) => MemberRules

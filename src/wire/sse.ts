@@ -116,7 +116,7 @@ export function createEventReader(options: {
   }
 }
 
-/** One event whose data is one JSON value. */
+/** Encodes one event whose data is one JSON value. */
 export function eventBytes(event: { readonly data: Buffer; readonly id?: string; readonly event?: string }): Buffer {
   const id = event.id === undefined ? '' : `id: ${event.id}\n`
   const type = event.event === undefined ? '' : `event: ${event.event}\n`

@@ -12,7 +12,7 @@ export interface Migration {
  * operation: its end, or its beginning while there is no end. `begin_seq` and `begin_time` refer from an end to its
  * beginning. `position` is the order of arrival across all replicas.
  * A unique key of a partitioned table must include the partition key. `append` ensures that (chain, seq) is unique by
- * locking the row in `chains`. No index includes `tool`: it may be a URI too long for one.
+ * locking the row in `chains`. No index includes `tool`, because a URI may be too long for an index.
  */
 const auditTables = `
   CREATE TABLE toolway.replicas (
@@ -67,7 +67,7 @@ const auditTables = `
 const migrations: readonly Migration[] = [{ number: 1, name: 'audit', sql: auditTables }]
 
 export interface MigrationResult {
-  /** The version of the schema before; 0 if there was none. */
+  /** The version of the schema before the migration; 0 if there was no schema. */
   readonly from: number
   readonly to: number
   /** The applied migrations in order; with `dryRun`, those that would be applied. */

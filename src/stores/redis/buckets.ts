@@ -12,11 +12,12 @@ const keptMs = 2 * 3_600_000
 /**
  * The sliding window of `stores/buckets.ts`, shared by all replicas, for several buckets in one atomic step. The wall
  * clock of Redis can jump, so the script keeps a shared time that the replicas advance: each replica adds the time that
- * its monotonic clock counted since it last read the shared time, and the largest value wins. Only if no replica knows
- * the shared time, after all of them restarted, the clock of Redis tells how much time has passed. KEYS: the shared
- * time, the buckets. ARGV: the shared time as this replica knows it, or '', then the limits. A bucket is a hash: the
- * number of calls (`n`), its first and last group (`h`, `t`), when the last group began (`b`), and `time count` of each
- * group.
+ * its monotonic clock counted since it last read the shared time, and the largest value wins. The clock of Redis is used
+ * only after all replicas have restarted, so that none of them knows the shared time.
+ *
+ * KEYS: the shared time, the buckets. ARGV: the shared time as this replica knows it, or '', then the limits. A bucket
+ * is a hash: the number of calls (`n`), its first and last group (`h`, `t`), when the last group began (`b`), and `time
+ * count` of each group.
  */
 const take = createScript(`
   local clock = redis.call('TIME')

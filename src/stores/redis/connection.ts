@@ -64,7 +64,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       retryStrategy: (times) => backoffMs(times, { firstMs: 50, maxMs: maxPauseMs }),
       reconnectOnError: null,
     })
-    // The `close` event handles a failure; without an `error` listener, the process would crash.
+    // The `close` event reports failures; but without an `error` listener, a failure would crash the process.
     client.on('error', () => {})
     return client
   }

@@ -24,9 +24,9 @@ const keep = createScript(`
 `)
 
 /**
- * Takes a session over. Returns the holder and its address, or the record if the session is now ours. A holder that has
- * our own address is this replica before a restart, and gone. KEYS: session, prefix of replicas; ARGV: self, an
- * unreachable replica, our address.
+ * Takes over a session. Returns the holder and its address, or the record if the session is now ours. A holder with our
+ * own address is this replica as it was before a restart, so it is gone. KEYS: session, prefix of replicas; ARGV: self,
+ * an unreachable replica, our address.
  */
 const takeOver = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')

@@ -53,7 +53,7 @@ export interface RpcConnection extends AsyncDisposable {
 export interface RpcRequest {
   readonly method: string
   readonly name?: string
-  /** Builds the params for this request id, which is also the progress token. */
+  /** Builds the params. The id of the request is also its progress token. */
   params(id: number): Buffer | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly signal: AbortSignal

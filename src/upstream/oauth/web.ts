@@ -135,7 +135,7 @@ async function addresses(hostname: string, mayBeUnknown: boolean): Promise<Addre
 /** Which addresses a server may refer to: a private server may name private addresses, a public one may not. */
 export async function reachOf(server: URL, placeOf: PlaceOf): Promise<Reach> {
   const found = await addresses(server.hostname, true)
-  // A server with one public address counts as public.
+  // A server with at least one public address counts as public.
   const inside = found.length > 0 && found.every(({ address }) => placeOf(address) === 'private')
   return inside ? 'private' : 'public'
 }

@@ -155,7 +155,7 @@ export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnec
       if (waiting) write(waiting)
       waiting = undefined
     })
-    // The listener stays, because late errors of a closed socket must be ignored.
+    // `lose` ignores errors of a socket that is already closed.
     socket.on('error', lose)
     socket.once('end', () => {
       // The response may be complete now: some responses end with their connection.
