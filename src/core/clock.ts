@@ -31,7 +31,7 @@ export const pausedMs = 250
 const noticeableMs = 5
 /** The longest time that a late timer waits for pending input. */
 const maxGraceMs = 2_000
-/** How often a timer may wait again, so that a process that is paused repeatedly still fires its timers. */
+/** How many times a late timer may wait, so that a process that is paused repeatedly still fires its timers. */
 const maxGraces = 3
 
 /** When this process started, in milliseconds on the `hrtime` clock, which all processes of the machine share. */

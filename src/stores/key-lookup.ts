@@ -16,7 +16,7 @@ interface Keys {
   find(hash: string): KnownKey | undefined
 }
 
-/** How often the key file is checked, so how long it takes to notice a new or revoked key. */
+/** How often the key file is checked. It takes this long at most to notice a new or revoked key. */
 const lookMs = 1_000
 
 /**

@@ -17,7 +17,7 @@ export interface ServerControl {
   restart(): Promise<void>
   /** The server's process; if there are several, the one started last. */
   readonly process: ServerProcess | undefined
-  /** How often a connection broke, was abandoned, or was closed by an operator. */
+  /** How many times a connection broke, was abandoned, or was closed by an operator. */
   readonly restarts: number
   readonly connections: number
   /** The last lines that the server's processes, including ended ones, wrote to stderr; redacted. */
@@ -90,7 +90,7 @@ function turnedOff(server: string): ToolwayError {
 interface ServerProcess {
   readonly pid: number
   readonly startedAt: number
-  /** How often an earlier process or connection crashed, was abandoned, or was closed by an operator. */
+  /** How many times an earlier process or connection crashed, was abandoned, or was closed by an operator. */
   readonly restarts: number
 }
 

@@ -12,8 +12,8 @@ export interface ByteCollector {
 }
 
 /**
- * Chunks of this size or more are kept without copying. Smaller ones are copied, because an object for each would take
- * a hundred times the memory of the bytes in it.
+ * Chunks of this size or more are kept without copying. Smaller ones are copied: if a sender sends single bytes, one
+ * object for each would take a hundred times the memory of the bytes.
  */
 const large = 16 * 1024
 

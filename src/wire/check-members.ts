@@ -76,7 +76,7 @@ function definedWithin(name: string, inner: object, within: MemberRules, scope: 
 }
 
 /**
- * Does the same for the bytes of a JSON object. The members that stay keep their original bytes. Throws
+ * Like `definedMembers`, for the bytes of a JSON object. The members that stay keep their original bytes. Throws
  * `AmbiguousMember` for duplicates at any depth.
  */
 export function definedBytes(bytes: Buffer, level: MemberRules, scope: Scope, leftOut: string[]): Buffer {

@@ -138,7 +138,7 @@ export function decodeHeaderValue(value: string): string | undefined {
   if (!canonical.test(base64)) return undefined
   const bytes = Buffer.from(base64, 'base64')
   const text = bytes.toString('utf8')
-  // Reject unused padding bits and invalid UTF-8, which would allow two encodings of one text.
+  // Reject nonzero padding bits and invalid UTF-8, which would allow two encodings of one text.
   return bytes.toString('base64') === base64 && Buffer.from(text).equals(bytes) ? text : undefined
 }
 

@@ -28,7 +28,7 @@ export interface ConnectionPool extends AsyncDisposable {
   readonly pauseMs: number
   readonly all: readonly ManagedConnection[]
   readonly latest: InitializedConnection | undefined
-  /** How often a connection broke, was abandoned, or was closed by `interrupt`. */
+  /** How many times a connection broke, was abandoned, or was closed by `interrupt`. */
   readonly breaks: number
   /** Closes all connections; the next use reconnects, regardless of earlier failures. */
   interrupt(error: ToolwayError): Promise<void>

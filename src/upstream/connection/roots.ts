@@ -7,10 +7,10 @@ import { Json } from '../../core/json.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /**
- * Returns a function that requests the roots of a call once; undefined if its client does not provide them. It is for
- * callers without a session: each of their calls may come from another program with other roots, while a server asks
- * for roots once and keeps them. So the client is asked for the roots of every call, and the call uses a connection
- * whose server was given the same roots.
+ * Returns a function that requests the roots of a call once. It resolves with undefined if the client does not provide
+ * them. It is for callers without a session: each of their calls may come from another program with other roots, while
+ * a server asks for roots once and keeps them. So the client is asked for the roots of every call, and the call uses a
+ * connection whose server was given the same roots.
  */
 export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Json | undefined> {
   const requested = new WeakMap<Peer, Promise<Json | undefined>>()
@@ -34,8 +34,8 @@ const pingWithinMs = 1_000
 /** How long calls wait for a client that declared roots but does not provide them. */
 const tellWithinMs = 5_000
 /**
- * How often to ping a server after it was given roots. It checks the folders before it uses them, and does not report
- * when it is done.
+ * How many times to ping a server after it was given roots. The server checks the folders before it uses them, and does
+ * not report when it is done.
  */
 const applyPings = 5
 const applyPauseMs = 50

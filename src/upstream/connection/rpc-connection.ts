@@ -311,8 +311,8 @@ export async function openRpcConnection(
   }
 
   /**
-   * The error for requests that were pending when the connection closed. The server may have executed them, unless the
-   * error itself says that it did not.
+   * The error for requests that were pending when the connection closed. Its code is OUTCOME_UNKNOWN, because the
+   * server may have executed them.
    */
   function interrupted(error?: ToolwayError): ToolwayError {
     if (error?.code === 'OUTCOME_UNKNOWN') return error

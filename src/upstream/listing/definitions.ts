@@ -194,7 +194,8 @@ function timeLimitsOf(
     timeoutMs: ms,
     timeoutKey: own === undefined ? ofServer : `mcpServers.${server}.toolTimeouts.${name}`,
     maxTimeout: {
-      // The timeout of a call without progress may be longer than the configured maximum; then it is the maximum.
+      // The timeout of a call without progress may be longer than the configured maximum; then that timeout is the
+      // maximum.
       ms: Math.max(ms, config.maxTimeout ?? maxTimeoutMs),
       key: config.maxTimeout === undefined ? 'defaults.maxTimeout' : `mcpServers.${server}.maxTimeout`,
     },

@@ -126,7 +126,7 @@ function needsSchema({ inputSchema }: Definition): string | undefined {
   return [type].flat().includes('object') ? undefined : 'inputSchema does not describe an object'
 }
 
-/** Why a tool has invalid header annotations. Over HTTP, such a tool must not be offered. */
+/** Why the header annotations of a tool are invalid, if they are. Over HTTP, such a tool must not be offered. */
 const badHeaders = ({ connection, handshake }: InitializedConnection, { inputSchema }: Definition) =>
   handshake.era === 'modern' && connection.transport.kind === 'http' ? invalidParamHeaders(inputSchema) : undefined
 

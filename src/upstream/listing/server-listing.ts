@@ -89,8 +89,8 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     refresh,
     opened(open) {
       if (!running) return list(open)
-      // The running fetch began before this connection was open, so another one follows; all calls until then share
-      // that one.
+      // The running fetch began before this connection was open, so another fetch follows. All callers that arrive
+      // until then share it.
       following ??= running
         .catch(() => {})
         .then(() => {
@@ -227,7 +227,7 @@ function recordName(server: string, capabilities: Capabilities): string {
 const atOnce = 2
 const firstPauseMs = 100
 const maxPauseMs = 30_000
-/** How many times the current pause a quiet period must last. */
+/** The length of a quiet period, as a multiple of the current pause. */
 const quietPauses = 10
 
 /** Limits how often a listing is refreshed after change notifications. */

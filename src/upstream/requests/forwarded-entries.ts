@@ -193,7 +193,7 @@ async function useWithProgress(
   })
 }
 
-/** Whether a result starts a task: the caller asked for a task, or the server says that it is one. */
+/** Whether a result starts a task: the caller asked for a task, or the server marks the result as a task. */
 const startsTask = (result: Buffer, { input }: Call): boolean =>
   input.rest?.task !== undefined || members(result)?.get('resultType')?.toString() === '"task"'
 

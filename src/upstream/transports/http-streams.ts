@@ -12,7 +12,7 @@ export interface ResponseStreamOptions {
   signal(): AbortSignal
   deliver(data: Buffer): void
   reopen(lastEventId: string, receive: ReceiveBody): Promise<ResponseHead>
-  /** Called once, when the response has arrived or will not arrive; then with the reason. */
+  /** Called once: without an argument when the response has arrived, or with the reason why it will not arrive. */
   done(failure?: string): void
 }
 

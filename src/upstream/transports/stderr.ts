@@ -20,7 +20,10 @@ const maxLinesPerSecond = 200
 const maxQuotedLength = 300
 /** How many recent lines are searched for the cause of a failure, since other lines may follow it. */
 const maxRecent = 64
-/** How far beyond the truncation secrets are searched for, so that a secret across it is found. */
+/**
+ * How many bytes beyond the logged part are searched for secrets, so that a secret that the truncation would split is
+ * found.
+ */
 const beyond = 2 * 1024
 /** Shorter values are not redacted, because values such as "true" or "8080" occur everywhere. */
 const minSecretLength = 8

@@ -6,8 +6,8 @@ export interface Transport extends AsyncDisposable {
   /** False once nothing can be sent any more, even before the receiver is notified. */
   readonly usable: boolean
   /**
-   * Over HTTP: how often the last open connection to the server was closed. Since then, another server may have taken
-   * its place.
+   * Over HTTP: how many times the last open connection to the server was closed. Each time, another server may have
+   * taken its place.
    */
   readonly gaps?: number
   readonly pid?: number | undefined
