@@ -6,7 +6,7 @@ import type { Health, ServerSummary } from './source-status.ts'
 import type { Wait } from './waiting.ts'
 
 /**
- * The only access to entries for inbound protocols, meta-tools, chat, programs and the command line, so that none of
+ * The only way to reach entries for inbound protocols, meta-tools, chat, programs and the command line, so that none of
  * them can bypass the policy.
  */
 export interface Access {
@@ -14,7 +14,7 @@ export interface Access {
   /** Suggests values for an argument of the entry, if the policy allows the caller to call the entry. */
   readonly complete: Handler
   /**
-   * Forwards a request about something that an earlier call of this entry started, such as a task, if the policy allows
+   * Forwards a request about something that an earlier call to this entry started, such as a task, if the policy allows
    * the caller to call the entry.
    */
   relay(method: string, call: Call): Promise<Result>
@@ -36,7 +36,7 @@ export interface Access {
   }): void
   view(caller: Caller): View
   offers(caller: Caller): Offers
-  /** Calls `updated` when a resource of the caller's view changes, until the returned object is disposed of. */
+  /** Calls `updated` whenever a resource in the caller's view changes, until the returned object is disposed of. */
   subscribe(caller: Caller, served: Served, updated: () => void): Promise<AsyncDisposable>
   /**
    * Forwards a client notification (such as "roots changed") to the servers that have a connection for this caller
@@ -52,14 +52,14 @@ export interface Access {
 export interface View {
   /**
    * Waits for servers that are still starting, up to the list deadline. With `brief`, all servers get the shorter
-   * deadline of those whose entries are already known. Never rejects.
+   * deadline that otherwise applies to servers whose entries are already known. Never rejects.
    */
   ready(brief?: 'brief'): Promise<void>
   /** Waits for one server, as long as a call to it would wait. Does nothing if the server is unknown. */
   started(server: string, wait?: Wait): Promise<void>
   /** Servers missing from the lists, because they are starting or could not be listed. */
   missing(): readonly MissingServer[]
-  /** All entries of a kind that the caller may use, in a stable order. */
+  /** All entries of this kind that the caller may use, in a stable order. */
   list(kind: Kind): readonly Served[]
   /** The tools listed in an exposure mode; the default is the caller's own mode. */
   shown(exposure?: Exposure): readonly Served[]
@@ -74,11 +74,9 @@ export interface View {
   find(kind: Kind, server: string, name: string, wait?: Wait): Promise<Served>
   /** The tools that best match a task, which may have several steps. Meta-tools are left out. */
   search(query: string, options: { limit: number; server?: string }): SearchResult
-  /** The sources that have entries which the caller may use, except for the meta-tools. */
+  /** The sources with at least one entry that the caller may use, except for the meta-tools. */
   servers(): readonly ServerSummary[]
-  /**
-   * The reason why the caller sees no entries (of this kind) of an existing server; undefined if denials are hidden.
-   */
+  /** Why the caller sees no entries (of this kind) from an existing server; undefined if denials are hidden. */
   refusal(server: string, kind?: Kind): ToolwayError | undefined
   /** If denials are hidden: the reason that `refusal` would have returned, for the audit record only. */
   concealed?(server: string): ToolwayError | undefined
@@ -91,7 +89,7 @@ export interface MissingServer {
   readonly reason: string
 }
 
-/** Which tools an agent is shown: all tools, only the meta-tools, both, or the tools of code mode (B3). */
+/** Which tools an agent is shown: all tools, only the meta-tools, both, or the code mode tools (B3). */
 export type Exposure = 'direct' | 'meta' | 'both' | 'code'
 
 export interface Offers {

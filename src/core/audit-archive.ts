@@ -7,11 +7,14 @@ export interface ArchiveRecord {
   readonly prev: string
   /** Milliseconds since the epoch. */
   readonly time: number
-  /** The record as written, without its newline. The hash is computed from this text. */
+  /** The record as written, without its newline. The hash is computed over this text. */
   readonly line: string
   /** Null for signed control records. */
   readonly phase: 'before' | 'after' | null
-  /** Whether this is a gap record. Gap records are listed among the operations although they belong to none. */
+  /**
+   * Whether this is a gap record. Gap records are listed among the operations, although they do not belong to an
+   * operation.
+   */
   readonly gap: boolean
   readonly is_error: boolean
   readonly names: Readonly<Partial<Record<ArchiveName, string>>>
@@ -29,22 +32,25 @@ export interface ChainEnd {
 }
 
 export interface Spool {
-  /** Identifies this log among those of all replicas. The id is stored in the log's folder and stays the same. */
+  /** Identifies this log among the logs of all replicas. The id is stored in the log folder and never changes. */
   readonly replica: string
   /** The public keys that verify this log's signatures, in PEM form. */
   publicKeys(): string
   /**
-   * The last record of each lane that is on disk. Only records up to there may be copied, because a crash can still
-   * lose later ones.
+   * For each lane, the last record that is on disk. Only records up to that one may be copied, because later ones can
+   * still be lost in a crash.
    */
   lanes(): ReadonlyMap<string, ChainEnd>
-  /** Reads up to `most` records of a lane after the number `after`, in order. Returns only records that are on disk. */
+  /**
+   * Reads up to `most` records from a lane, starting after record number `after`, in order. Returns only records that
+   * are on disk.
+   */
   read(lane: string, after: number, most: number): Promise<readonly ArchiveRecord[]>
 }
 
 /**
- * One chain in the archive: consecutive records of one lane of a replica. Records that do not continue a chain start a
- * new one.
+ * One chain in the archive: consecutive records from one lane of a replica. Records that do not continue a chain start
+ * a new one.
  */
 export interface ArchiveChain extends ChainEnd {
   readonly id: number

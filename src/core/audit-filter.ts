@@ -1,6 +1,6 @@
 import { ToolwayError } from './errors.ts'
 
-/** Fields that a filter compares with the whole value, or with a pattern that contains `*`. */
+/** Fields for which a filter gives either the whole value or a pattern that contains `*`. */
 export const comparedFields = [
   'agent',
   'principal',
@@ -23,12 +23,12 @@ export interface AuditFilter extends Partial<Readonly<Record<ComparedField, stri
   readonly until?: number
   /** A tool's own name, or `server.tool`. */
   readonly tool?: string
-  /** A text that occurs anywhere in the arguments, ignoring case; or `name=value` for one argument. */
+  /** Text that occurs anywhere in the arguments, ignoring case; or `name=value` for one argument. */
   readonly text?: string
   readonly is_error?: boolean
 }
 
-/** A position in the records, ordered by time. The next page continues after it, in the direction of reading. */
+/** A position in the records, which are ordered by time. The next page continues from there, in reading direction. */
 export interface AuditCursor {
   readonly time: number
   /** The lane of a local record, or the chain of an archived record. */
@@ -36,7 +36,7 @@ export interface AuditCursor {
   readonly seq: number
 }
 
-/** Prefixes that tell whether a cursor belongs to the local index or to the archive, where the search must continue. */
+/** Cursor prefixes. They show whether the search must continue in the local index or in the archive. */
 const cursorPrefixes = { local: '', archive: 'pg.' } as const
 
 export const isArchiveCursor = (text: string): boolean => text.startsWith(cursorPrefixes.archive)
@@ -54,7 +54,8 @@ export function parseCursor(text: string, source: keyof typeof cursorPrefixes): 
 }
 
 /**
- * The parts of a condition that differ between SQLite and PostgreSQL. Methods that take a value bind it and return SQL.
+ * The parts of a search condition that differ between SQLite and PostgreSQL. Methods that take a value bind it and
+ * return SQL.
  */
 export interface FilterDialect {
   /** A condition that selects one record per operation. */
@@ -65,11 +66,11 @@ export interface FilterDialect {
   boolean(value: boolean): string
   integer(value: number): string
   text(value: string): string
-  /** A condition that `column` matches a pattern, in which `*` stands for any text. */
+  /** The condition that `column` matches a pattern, in which `*` stands for any text. */
   matches(column: string, pattern: string): string
   /**
-   * A condition that the arguments contain a text. If an index can only narrow down the records, the reader must check
-   * them.
+   * The condition that the arguments contain this text. If an index can only narrow down the candidates, the code that
+   * reads the records must check each of them.
    */
   contains(text: string): string
 }
@@ -82,7 +83,7 @@ export interface FilterConditionOptions {
   readonly newestFirst?: boolean
 }
 
-/** The SQL conditions on a record `r`. Values are bound in the order in which they appear in the SQL. */
+/** The SQL conditions for a record `r`. Values are bound in the order in which they appear in the SQL. */
 export function filterConditions(options: FilterConditionOptions, dialect: FilterDialect): string[] {
   const { filter, raw, cursor, newestFirst } = options
   const compared = (column: string, wanted: string): string => {

@@ -29,7 +29,7 @@ export interface AuditSubject {
   /** The entry's own name (tool, prompt, URI, URI template), or the name that was not found. */
   readonly tool?: string
   readonly write: boolean
-  /** Whether to truncate texts and arguments, so that a refused caller cannot fill the disk. Not stored. */
+  /** Whether to truncate text and arguments, so that a refused caller cannot fill the disk. Not stored. */
   readonly brief?: true | undefined
 }
 

@@ -7,16 +7,16 @@ import type { Trail } from './trail.ts'
 /** One operation. Immutable: an interceptor changes it with `next({ ...call, … })`. */
 export interface Call {
   readonly id: string
-  /** The id of the operation that made this call; set if a meta-tool, the chat loop or a program makes it. */
+  /** The id of the operation that made this call; set if a meta-tool, the chat loop or a program made it. */
   readonly parent?: string
   readonly caller: Caller
   readonly entry: Entry
   readonly input: Input
   readonly signal: AbortSignal
   readonly peer: Peer
-  /** A check by the inbound protocol before the call runs. Throws if the entry or the arguments do not fit. */
+  /** A check that the inbound protocol runs before the call. Throws if the entry or the arguments do not fit. */
   readonly admit?: () => void
-  /** The rule that requires a person's approval of this particular call, if there is one. */
+  /** The rule that requires a person to approve this particular call, if there is one. */
   readonly approval?: string
   /**
    * A limit that the caller sets; progress does not extend it. Without such a limit, the entry's timeout applies, and
@@ -37,7 +37,7 @@ export interface Input {
   readonly uri?: string
   /** The caller's `_meta` without hop-by-hop members. */
   readonly meta: Readonly<Record<string, unknown>>
-  /** Other params of the caller (a task, or responses to an input request), passed on unchanged. */
+  /** Other params that the caller sent (a task, or responses to an input request), passed on unchanged. */
   readonly rest?: Readonly<Record<string, unknown>>
 }
 
@@ -45,8 +45,8 @@ export interface Input {
 export interface Caller {
   readonly agent: string
   /**
-   * The agent that the caller asked for, if any. The policy rules, which can change while the caller is connected, map
-   * it to `agent`.
+   * The agent that the caller asked for, if any. Policy rules map it to `agent`; they can change while the caller is
+   * connected.
    */
   readonly asked?: string
   /** The agents that the caller's credential may act as; `*` means all of them. */
@@ -58,11 +58,11 @@ export interface Caller {
   readonly session: string
   readonly address?: string
   readonly capabilities: Capabilities
-  /** Sends messages to the caller's client outside of any call, if that is possible. */
+  /** Sends messages to the caller's client outside any call, if that is possible. */
   readonly peer?: Peer
 }
 
-/** Sends notifications and requests to the client of one caller. */
+/** Sends notifications and requests to one caller's client. */
 export interface Peer {
   /**
    * Whether the caller accepts input-required results and sends a follow-up request. Other callers are asked during the
@@ -82,7 +82,7 @@ export type Interceptor = (call: Call, next: Handler) => Promise<Result>
 /** The capabilities that a client declared. Servers receive the same capabilities. */
 export type Capabilities = Readonly<Record<string, unknown>>
 
-/** The log levels of MCP, in ascending order of severity. */
+/** The MCP log levels, in ascending order of severity. */
 export const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof logLevels)[number]
 

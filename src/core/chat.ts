@@ -6,9 +6,9 @@ export interface Chat {
   /** The names of the configured models; the default model comes first. */
   models(): readonly string[]
   /**
-   * Streams the answer; `end` is the last event. If a model or a tool fails, there is still an answer, or the fallback
-   * that S5 names. Throws a `ToolwayError` only if there is nothing to answer with. To stop the model and all calls,
-   * stop reading or abort the signal.
+   * Streams the answer; `end` is the last event. If a model or a tool fails, the stream still ends with an answer or
+   * with the fallback that S5 specifies. Throws a `ToolwayError` only if there is nothing to answer with. To stop the
+   * model and all calls, stop reading or abort the signal.
    */
   answer(request: ChatRequest): AsyncIterable<ChatEvent>
 }
@@ -26,11 +26,11 @@ export interface ChatRequest {
   readonly mode?: 'staged' | 'agent'
   readonly messages: readonly ChatMessage[]
   /**
-   * Tools that the client runs itself. They are offered to the model beside the catalog; calls of them are returned as
-   * `handed`.
+   * Tools that the client runs itself. They are offered to the model alongside the catalog; calls to them are returned
+   * as `handed`.
    */
   readonly tools?: readonly OfferedTool[]
-  /** `none` disables all tools, those of the client and those of the catalog. */
+  /** `none` disables all tools, both the client's and the catalog's. */
   readonly toolChoice?: 'auto' | 'none' | 'required'
   readonly stream?: boolean
   readonly maxTokens?: number

@@ -3,8 +3,8 @@ export interface Clock {
   /** Wall clock in milliseconds since the epoch, for timestamps. It can jump. */
   now(): number
   /**
-   * Milliseconds for durations and expiry. The origin is the same for all processes of a machine. Never compare it with
-   * `now()`.
+   * Milliseconds on a monotonic clock, for durations and expiry. The origin is the same for all processes on a machine.
+   * Never compare this value with `now()`.
    */
   monotonic(): number
   /**
@@ -16,12 +16,12 @@ export interface Clock {
 }
 
 export interface Timer extends Disposable {
-  /** After firing: by how much the timer was late because the process could not run. */
+  /** How late the timer fired because the process could not run; set after firing. */
   readonly lateMs?: number
 }
 
 export interface AfterOptions {
-  /** Runs a late callback immediately. For callbacks that do not conclude anything from the elapsed time. */
+  /** Runs a late callback immediately. For callbacks that do not draw conclusions from the elapsed time. */
   readonly promptly?: boolean
 }
 
@@ -34,7 +34,7 @@ const maxGraceMs = 2_000
 /** How many times a late timer may wait, so that a process that is paused repeatedly still fires its timers. */
 const maxGraces = 3
 
-/** When this process started, in milliseconds on the `hrtime` clock, which all processes of the machine share. */
+/** When this process started, in milliseconds on the `hrtime` clock, which all processes on the machine share. */
 const processStart = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
 export const systemClock: Clock = {

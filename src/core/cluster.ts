@@ -2,7 +2,7 @@ import type { Log } from './log.ts'
 
 export type Lease =
   | { readonly heldBy: string; readonly address: string }
-  /** `lost`: the previous holder is gone, and the state that it held is lost. */
+  /** `lost`: the previous holder is gone, and so is the state that it held. */
   | { readonly ours: true; readonly lost: boolean }
 
 /**
@@ -52,7 +52,7 @@ export function createLeases(membership: Membership): Leases {
   }
 }
 
-/** The replicas that serve one endpoint together, as seen from this replica (B10). */
+/** The replicas that together serve one endpoint, as seen from this replica (B10). */
 export interface Membership {
   /** The name of this replica. It prefixes all ids given to clients, so that every replica can find the owner. */
   readonly self: string

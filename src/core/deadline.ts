@@ -2,9 +2,9 @@ import { type Clock, pausedMs, type Timer } from './clock.ts'
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal
-  /** Stops the clock of this deadline until the returned object is disposed of. Pauses may overlap. */
+  /** Pauses this deadline until the returned object is disposed of. Pauses may overlap. */
   pause(): Disposable
-  /** Starts the full time again from now, but the total may not exceed `maxMs`. Pauses do not count. */
+  /** Restarts the full time from now, but the total may not exceed `maxMs`. Paused time does not count. */
   restart(maxMs: number): void
 }
 
@@ -64,7 +64,7 @@ export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Er
   }
 }
 
-/** Waits for work that others may also wait for. The signal ends the waiting, not the work. */
+/** Waits for work that other callers may also be waiting for. The signal ends the waiting, not the work. */
 export async function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   // Avoid an unhandled rejection if the work fails after the waiting has ended.
   work.catch(() => {})
@@ -99,8 +99,8 @@ export async function settles(work: PromiseLike<unknown>, ms: number, clock: Clo
 export const never: AbortSignal = new AbortController().signal
 
 /**
- * Waits for work until the signal aborts, even if the work ignores the signal. Unlike `waitFor`, it avoids
- * `Promise.race`, which cost more than everything else here; this function runs twice in every call.
+ * Waits for work until the signal aborts, even if the work ignores the signal. Unlike `waitFor`, this function does not
+ * use `Promise.race`, which cost more than all the rest of it; it runs twice in every call.
  */
 export const endWith = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {

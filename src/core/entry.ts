@@ -20,17 +20,17 @@ export interface Entry {
   readonly exactSchema?: Readonly<Record<string, unknown>>
   readonly traits: Traits
   /**
-   * The description for a caller that sees these servers, for entries whose description mentions servers. `name` is the
-   * listed name.
+   * The description for a caller that sees these servers; defined by entries whose description mentions servers. `name`
+   * is the listed name.
    */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string
-  /** The entry validates its own arguments, because its messages are better than those of a schema. */
+  /** The entry validates its own arguments, because its messages are better than those of schema validation. */
   readonly checksItself?: true
   readonly run: Handler
   readonly complete?: Handler
   /**
-   * Calls `updated` when the resource changes, until the returned object is disposed of. `uri` is the URI as the source
-   * spells it.
+   * Calls `updated` whenever the resource changes, until the returned object is disposed of. `uri` is the URI as the
+   * source spells it.
    */
   subscribe?(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
   /**
@@ -52,8 +52,11 @@ export interface Traits {
   readonly idempotent: boolean
   readonly timeoutMs: number
   readonly timeoutKey?: string | undefined
-  /** The limit of a call that the server extends by reporting progress, and the setting that defines it. */
+  /**
+   * The time limit for a call whose server keeps extending it by reporting progress, and the setting that defines this
+   * limit.
+   */
   readonly maxTimeout?: { readonly ms: number; readonly key: string } | undefined
-  /** The entry only makes other calls, and each of those passes all decisions and limits itself. */
+  /** The entry only makes other calls, and each of those is itself subject to all decisions and limits. */
   readonly carries?: true
 }

@@ -2,7 +2,7 @@ import type { Json } from './json.ts'
 
 /** How an error code maps to each protocol. This table is the only place that maps codes to numbers. */
 interface ErrorKind {
-  /** The JSON-RPC code, for failures that are not tool results. Codes of our own lie outside -32768…-32000. */
+  /** The JSON-RPC code, for failures that are not tool results. Toolway's own codes lie outside -32768…-32000. */
   readonly rpc: number
   readonly http: number
   /** Whether the same call may succeed later without changes. */
@@ -62,8 +62,8 @@ export interface ErrorDetails {
   /** No part of the request reached the server, so resending it is safe for any tool (F12). */
   readonly unsent?: true | undefined
   /**
-   * The server did not recognize the session of the request. It may have executed the request nevertheless. `fresh`:
-   * the server had not answered anything in that session before, so a new session would not help.
+   * The server did not recognize the request's session. It may have executed the request nevertheless. `fresh`: the
+   * server had not answered anything in that session before, so a new session would not help.
    */
   readonly sessionEnded?: 'established' | 'fresh'
   /** The request may be sent once more in a new session. Set only together with `sessionEnded: 'established'`. */
@@ -76,7 +76,7 @@ export interface ErrorDetails {
 }
 
 /**
- * Rounds `retryAfterMs` up to whole milliseconds, which clients expect. Waits computed from clocks and jitter are
+ * Rounds `retryAfterMs` up, because clients expect whole milliseconds and waits computed from clocks and jitter have
  * fractions.
  */
 function wholeRetryAfter(details: ErrorDetails): ErrorDetails {

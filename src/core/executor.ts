@@ -1,7 +1,7 @@
 /** Runs untrusted programs (S7, B9). */
 export interface Executor extends AsyncDisposable {
   /**
-   * Finds the strongest isolation tier that works on this machine, by running it, and the languages that it supports.
+   * Finds the strongest isolation tier that works on this machine, by trying it, and the languages that it supports.
    */
   probe(): Promise<Isolation>
   /** Runs a program. Never rejects: a failure is reported in the outcome. */
@@ -23,24 +23,25 @@ export interface Isolation {
 export interface Program {
   readonly code: string
   readonly language: Language
-  /** Identifies whose program this is. The programs of one owner must leave room for those of others. */
+  /** Identifies whose program this is. One owner's programs must leave room for those of other owners. */
   readonly owner: string
   /**
-   * Code of Toolway that runs before `code` in the same scope, once per environment. Line numbers in errors do not
+   * Toolway's own code, which runs before `code` in the same scope, once per environment. Line numbers in errors do not
    * count its lines.
    */
   readonly prelude?: string
   /**
-   * The key of an environment that keeps variables from one run to the next. It must be unique to principal, name and
-   * language.
+   * The key of an environment that keeps variables from one run to the next. It must be unique to the principal, name
+   * and language.
    */
   readonly environment?: string
-  /** Limit of wall-clock time, including waits for the host. */
+  /** Wall-clock time limit, including time spent waiting for the host. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
   /**
-   * Serves requests of the program: `await host(name, input)` in JavaScript, `host(name, input)` in Python, with JSON
-   * text on both sides. A thrown `HostRefusal` becomes an exception in the program with its code, message and data.
+   * Serves the program's requests: `await host(name, input)` in JavaScript, `host(name, input)` in Python, with JSON
+   * text in both directions. A thrown `HostRefusal` becomes an exception in the program, with the same code, message
+   * and data.
    */
   host(name: string, input: string, signal: AbortSignal): Promise<string>
 }

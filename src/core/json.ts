@@ -6,7 +6,10 @@ export class Json<T = unknown> {
   #value: T | undefined
   #bytes: Buffer | undefined
   #parsed: boolean
-  /** Whether the bytes came from outside, so that they may hold more than the value does (more digits, for example). */
+  /**
+   * Whether the bytes came from outside, so that they may contain more detail than the value does (more digits, for
+   * example).
+   */
   readonly #received: boolean
   #exact: T | undefined
 
@@ -26,7 +29,10 @@ export class Json<T = unknown> {
     return new Json<T>(undefined, bytes, false)
   }
 
-  /** Wraps bytes that are already parsed. `value` must be their value. `exact` says that parsing rounded no number. */
+  /**
+   * Wraps bytes that are already parsed. `value` must be their value. `exact` says that no number was rounded in
+   * parsing.
+   */
   static read<T>(value: T, bytes: Buffer, exact = false): Json<T> {
     const json = new Json<T>(value, bytes, true)
     if (exact) json.#exact = value

@@ -3,8 +3,8 @@ import type { Call } from './call.ts'
 import type { Trail } from './trail.ts'
 
 /**
- * How a call ended. `tool_error`: the tool reported a failure (`isError`). `failed`: an error of Toolway or of the
- * server.
+ * How a call ended. `tool_error`: the tool reported a failure (`isError`). `failed`: Toolway or the server returned an
+ * error.
  */
 export interface CallOutcome {
   readonly kind: 'answered' | 'tool_error' | 'denied' | 'failed'
@@ -17,7 +17,7 @@ export interface Observed {
   readonly operation: Operation
   /** When the call began, in milliseconds since the epoch. */
   readonly at: number
-  /** When the call began, on the monotonic clock that the steps of the trail use. */
+  /** When the call began, on the monotonic clock that the trail's steps use. */
   readonly start: number
   readonly ms: number
   readonly outcome: CallOutcome

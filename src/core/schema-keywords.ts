@@ -12,7 +12,7 @@ const namesByName: Shape = (value) => isRecord(value) && Object.values(value).ev
 
 /**
  * Keywords that constrain a value, each with a check that the keyword itself is used correctly. Titles, defaults and
- * ids are absent, because they constrain nothing.
+ * ids are not included, because they constrain nothing.
  */
 export const assertions: Readonly<Record<string, Shape | undefined>> = {
   type: (value) => text(value) || names(value),

@@ -4,7 +4,7 @@ const secretName =
 const aboutSecret =
   /(?:file|path|dir|folder|home|root|url|uri|host|port|name|type|mode|ttl|timeout|expiry|limit|count|max|min|size|algorithm|issuer)$/i
 
-/** Whether a name refers to something about a secret (its location, a count) rather than to the secret itself. */
+/** Whether a name refers to a property of a secret (its location, a count) rather than to the secret itself. */
 export const isAboutSecret = (name: string): boolean => aboutSecret.test(name)
 
 /** Names of token counts, which are not secrets: `MAX_TOKENS`, `maxSchemaTokens`, `tokens_used`. */

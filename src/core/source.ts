@@ -8,7 +8,7 @@ export interface Source extends AsyncDisposable {
   readonly origin: 'native' | 'forwarded'
   /** In a name conflict, the source with the higher priority gets the name. */
   readonly priority: number
-  /** The entries known at this time. Never waits. */
+  /** The entries known so far. Never waits. */
   entries(): readonly Entry[]
   status(): SourceStatus
   readonly timeoutMs?: number
@@ -18,8 +18,8 @@ export interface Source extends AsyncDisposable {
   refresh(): Promise<void>
   onChange(listener: () => void): Disposable
   /**
-   * The source as clients with these capabilities see it, if that differs. Until it is known, the listing that all
-   * clients share.
+   * The source as clients with these capabilities see it, if that differs. Until their listing is known, it has the
+   * listing that all clients share.
    */
   seenBy?(capabilities: Capabilities): Source
 }

@@ -1,6 +1,6 @@
 import type { Definition, Entry } from './entry.ts'
 
-/** Stores results of calls (F13). Never throws or rejects. `now` is `clock.monotonic()`. */
+/** Stores call results (F13). Never throws or rejects. `now` is `clock.monotonic()`. */
 export interface CacheStore {
   /** Looks up a result. On a miss, pass the returned mark to `put` when storing the new result. */
   get(group: string, key: string, now: number): CacheLookup | Promise<CacheLookup>
@@ -31,7 +31,7 @@ export interface CachedAnswer {
 
 export interface CacheLimits {
   readonly maxEntries: number
-  /** Limit of memory, including keys and bookkeeping. */
+  /** Memory limit, including keys and bookkeeping. */
   readonly maxBytes: number
 }
 
@@ -42,7 +42,7 @@ export interface CacheUsage {
   readonly evicted: number
 }
 
-/** Texts that expire. Best effort: entries may be evicted, or lost with their store. Never throws or rejects. */
+/** Stores text that expires. Best effort: entries may be evicted, or lost with their store. Never throws or rejects. */
 export interface TtlStore {
   set(key: string, text: string, ttlMs: number): void | Promise<void>
   /** Reads an entry and restarts its TTL, because the entry is still in use. */
@@ -73,16 +73,16 @@ export interface Buckets {
 
 export interface Limit extends Bucket {
   readonly rule: string
-  /** The end of a message that begins "10 calls per minute": ` to files.read`, ` in total`, or empty. */
+  /** The end of a message that begins with "10 calls per minute": ` to files.read`, ` in total`, or empty. */
   readonly scope: string
 }
 
 export type LimitedEntry = Pick<Entry, 'kind' | 'server' | 'name' | 'aliases' | 'traits'>
 
-/** The limits of an agent's call. All of them must have room for it. */
+/** The limits for an agent's call. Every one of them must have room for it. */
 export type LimitsOf = (agent: string, entry: LimitedEntry) => readonly Limit[]
 
-/** Encrypted storage of small secrets. */
+/** Encrypted storage for small secrets. */
 export interface Vault {
   /** Reads a secret; undefined if there is none or its record is damaged. */
   read(key: string): Promise<string | undefined>
@@ -103,7 +103,7 @@ export interface Locks {
 
 /** A server's self-description and listing, remembered between runs, so that listing tools never waits for a server. */
 export interface Descriptors {
-  /** When they were fetched, in milliseconds since the epoch. */
+  /** When the description and the listing were fetched, in milliseconds since the epoch. */
   readonly fetchedAt: number
   readonly era: 'legacy' | 'modern'
   readonly protocolVersion: string
@@ -114,14 +114,14 @@ export interface Descriptors {
   readonly resources: readonly Definition[]
   readonly templates: readonly Definition[]
   readonly prompts: readonly Definition[]
-  /** Input schemas that have numbers which a double cannot hold, by tool name, as JSON with all digits. */
+  /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
   readonly exactSchemas?: Readonly<Record<string, string>> | undefined
 }
 
 export interface DescriptorStore {
   /**
-   * Loads what was saved under the same fingerprint of the server's configuration; undefined if there is none or it is
-   * damaged.
+   * Loads the listing that was saved under the same fingerprint of the server's configuration; undefined if there is
+   * none or it is damaged.
    */
   load(server: string, fingerprint: string): Promise<Descriptors | undefined>
   /** Atomic. */

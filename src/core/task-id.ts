@@ -1,6 +1,5 @@
 /**
- * A task id as callers see it: the tool that started the task, and the server's own id of the task, sealed for this
- * caller.
+ * A task id as callers see it: the tool that started the task, and the server's own task id, sealed for this caller.
  */
 export interface TaskId {
   readonly server: string

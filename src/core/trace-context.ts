@@ -23,8 +23,8 @@ const baggageMember =
   /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+[ \t]*=[ \t]*(?:[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+[ \t]*)?(?:;[\x20-\x2b\x2d-\x7e\t]*)?$/
 
 /**
- * Reads a trace context. Malformed values count as absent, as the W3C specification demands, so the result is safe to
- * put into headers.
+ * Reads a trace context. Malformed values are treated as absent, as the W3C specification demands, so the result is
+ * safe to put into headers.
  */
 export function readTraceContext(source: Readonly<Record<string, unknown>> | TraceContext): TraceContext | undefined {
   const { traceparent, tracestate, baggage } = source
@@ -48,7 +48,7 @@ const isState = (value: unknown): value is string => isList(value, stateMember, 
 
 const isBaggage = (value: unknown): value is string => isList(value, baggageMember, maxBaggageMembers, maxBaggage)
 
-/** Whether a value is a valid list of members, separated by commas. Members may be empty, but not all of them. */
+/** Whether a value is a valid list of members, separated by commas. Some members may be empty, but not all of them. */
 function isList(value: unknown, member: RegExp, maxMembers: number, maxLength: number): value is string {
   if (typeof value !== 'string' || value.length > maxLength || !plain.test(value)) return false
   const members = value

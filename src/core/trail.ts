@@ -11,10 +11,10 @@ export interface Trail {
 
 export interface TrailStep {
   readonly name: 'approve' | 'queue' | 'attempt'
-  /** When the step began, by `performance.now()`. */
+  /** When the step began, as given by `performance.now()`. */
   readonly start: number
   end?: number
   error?: string
-  /** The trace context of the step, if it has its own span. Spans of remote work become children of that span. */
+  /** The step's trace context, if the step has its own span. Spans for remote work become children of that span. */
   readonly trace?: TraceContext
 }

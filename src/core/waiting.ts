@@ -25,8 +25,8 @@ export function everySecond(clock: Clock, tick: () => void): Disposable {
 }
 
 /**
- * Sends a progress notification while a call waits for servers. The values stay far below 1, so that the progress that
- * the tool itself later reports under the same token is larger.
+ * Sends a progress notification while a call waits for servers. The values stay far below 1, so that the tool's own
+ * progress, reported later under the same token, is higher.
  */
 export function tellWaiting(
   { progressToken }: Readonly<Record<string, unknown>>,

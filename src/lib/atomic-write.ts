@@ -5,13 +5,13 @@ import { basename, dirname, join } from 'node:path'
 export interface AtomicWriteOptions {
   /** The file mode; by default, only the owner can read the file. */
   readonly mode?: number
-  /** The owner of the file, if it belongs to another user. Only root can set it; ignored otherwise. */
+  /** The file's owner, if that is another user. Only root can set the owner; ignored otherwise. */
   readonly owner?: { readonly uid: number; readonly gid: number } | undefined
 }
 
 /**
- * Replaces a file: readers see either the old content or the new one, also after a crash or a power cut. The temporary
- * file is in the same folder, because a rename is atomic only within one file system.
+ * Replaces a file. Readers see either the old or the new content, even after a crash or a power cut. The temporary file
+ * is in the same folder, because a rename is atomic only within one file system.
  */
 export async function writeAtomic(
   path: string,
@@ -30,7 +30,7 @@ export async function writeAtomic(
   await syncFolder(folder)
 }
 
-/** Creates a file, which readers never see incomplete. Returns false if the file exists already. */
+/** Creates a file that readers never see incomplete. Returns false if the file already exists. */
 export async function writeNew(path: string, content: string): Promise<boolean> {
   const temporary = `${path}.${randomUUID()}`
   await writeFile(temporary, content, { flag: 'wx', mode: 0o600 })

@@ -7,6 +7,8 @@ export interface Backoff {
 export const backoffMs = (failures: number, { firstMs, maxMs }: Backoff): number =>
   Math.min(firstMs * 2 ** Math.min(failures, 30), maxMs)
 
-/** Full jitter: a random delay up to the backoff, so that clients of one server do not retry in step. */
+/**
+ * Full jitter: a random delay up to the backoff, so that the clients of one server do not all retry at the same time.
+ */
 export const jitteredBackoffMs = (failures: number, backoff: Backoff, random: () => number = Math.random): number =>
   random() * backoffMs(failures, backoff)

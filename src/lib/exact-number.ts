@@ -13,7 +13,7 @@ export class Numeral {
 }
 
 /**
- * Matches text that may have a number of 16 digits or with an exponent; all other numbers are exact. A false match only
+ * Matches text that may contain a number with 16 digits or an exponent; all other numbers are exact. A false match only
  * costs time.
  */
 const long = /[0-9.]{16}|[0-9.][eE][+-]?[0-9]/
@@ -61,7 +61,7 @@ export function decimalOf(source: string): Decimal | undefined {
   return { negative: sign === '-', digits: all.slice(start, end), power: Number(power) + whole.length - end }
 }
 
-/** A text that is the same for all spellings of one number. */
+/** Text that is the same for all spellings of one number. */
 export function decimalForm(source: string): string {
   const decimal = decimalOf(source)
   if (decimal === undefined) return source

@@ -7,7 +7,7 @@ import { writeNew } from './atomic-write.ts'
 /** How long to wait for a lock. Holders usually write one small file. */
 const defaultWaitMs = 5_000
 const pollMs = 20
-/** A lock of another machine, or one that a crash left half written, counts as abandoned after this time. */
+/** A lock from another machine, or one that a crash left half written, counts as abandoned after this time. */
 const maxAgeMs = 10 * 60_000
 
 /**
@@ -47,7 +47,7 @@ function isRunning(pid: number): boolean {
 
 /**
  * Removes an abandoned lock: moves the file aside and checks that it is the abandoned one. If another process has just
- * replaced the lock, the new one is put back.
+ * replaced the lock, the new lock is put back.
  */
 async function removeAbandoned(path: string, abandoned: string): Promise<void> {
   const aside = `${path}.${randomBytes(6).toString('hex')}`

@@ -7,7 +7,8 @@ import { readBounded } from './read-bounded.ts'
 export interface HttpClient extends AsyncDisposable {
   request(request: HttpClientRequest): Promise<Dispatcher.ResponseData>
   /**
-   * Reads the whole body of a response with an accepted status, up to a limit. Discards the bodies of other responses.
+   * Reads the whole body of a response with an accepted status, up to a limit. The bodies of other responses are
+   * discarded.
    */
   fetchText(request: HttpClientRequest, limits: TextLimits): Promise<TextResponse>
 }
@@ -50,7 +51,7 @@ export function createHttpClient(
     request,
     async fetchText(asked, { maxBytes, tooLarge, accepts }) {
       const { statusCode: status, headers, body } = await request(asked)
-      // Without a listener, an error of a discarded body would crash the process.
+      // Without a listener, an error in a discarded body would crash the process.
       body.on('error', () => {})
       if (accepts(status)) return { status, headers, text: String(await readBounded(body, maxBytes, tooLarge)) }
       body.destroy()
@@ -76,9 +77,7 @@ export const pinnedLookup =
 const proxyAgent = ({ origin, authorization }: WebProxy, options: Pool.Options): ProxyAgent =>
   new ProxyAgent({ ...options, uri: origin, token: authorization })
 
-/**
- * Reports failures to connect as errors of the proxy. Later failures may be those of the server, seen through a tunnel.
- */
+/** Reports failures to connect as proxy errors. Later failures may be the server's, seen through a tunnel. */
 function proxyErrorOf(error: Error, proxy: WebProxy, to: URL): Error {
   const status = /^Proxy .*\((\d{3})\)/.exec(error.message)?.[1]
   if (status !== undefined) return proxyRefused(proxy, to, Number(status))

@@ -144,8 +144,8 @@ function keyText(bytes: Buffer, from: number, to: number): string {
 
 /**
  * Whether JSON text has more than `max` values, counting members, elements and the outermost value. Only scans the
- * text, so that expensive input is found before it is parsed. In invalid JSON, it counts up to where a parser would
- * stop. An empty container counts as two values.
+ * text, so that expensive input is detected before it is parsed. In invalid JSON, counts only up to where a parser
+ * would stop. An empty container counts as two values.
  */
 export function hasMoreValues(bytes: Buffer, max: number): boolean {
   // Every value takes at least one byte, so text of at most `max` bytes cannot have more values.
@@ -169,7 +169,7 @@ interface Extent {
   readonly depth: number
 }
 
-/** Counts the members and the depth of valid JSON. */
+/** Counts the members and measures the depth of valid JSON. */
 export function extentOf(bytes: Buffer): Extent {
   const words = wordsOf(bytes)
   let members = 0
@@ -191,7 +191,7 @@ export function extentOf(bytes: Buffer): Extent {
 
 export type JsonSpan = readonly [start: number, end: number]
 
-/** The extent of a request, and the positions of `params` and `params.arguments`, unless their keys contain escapes. */
+/** The size of a request, and the positions of `params` and `params.arguments`, unless their keys contain escapes. */
 interface RequestExtent extends Extent {
   readonly params: JsonSpan | undefined
   readonly arguments: JsonSpan | undefined
@@ -205,7 +205,7 @@ export function requestExtent(bytes: Buffer): RequestExtent {
   let members = 0
   let open = 0
   let depth = 0
-  /** The last string at a level where `params` or `arguments` can be a key. */
+  /** The last string found at a level where `params` or `arguments` can be a key. */
   let key = 0
   let keyEnd = 0
   let params = 0

@@ -30,7 +30,7 @@ const drawnAlike: readonly (readonly [RegExp, string])[] = [
 ]
 const separators = /[\s._/:-]+/g
 
-/** A name without case and separators: `readFile`, `read_file` and `read-file` become equal. */
+/** A name without separators, ignoring case: `readFile`, `read_file` and `read-file` become equal. */
 export const spellingOf = (name: string): string => name.normalize('NFC').replace(separators, '').toLowerCase()
 
 /** The skeleton of a name. Names that look alike at a glance have the same skeleton. */
@@ -46,6 +46,6 @@ const unseen = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu
  */
 export function foldName(name: string): string {
   if (ascii.test(name)) return name.toLowerCase()
-  // Convert to upper case first: ı is already lower case, but has the same upper case as i.
+  // Convert to upper case first: ı is already lower case, but its upper case is the same as that of i.
   return name.normalize('NFKD').replace(unseen, '').toUpperCase().toLowerCase().normalize('NFKD').replace(unseen, '')
 }

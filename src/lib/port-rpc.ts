@@ -1,4 +1,4 @@
-/** A channel for messages: the IPC channel of a child process, or a message port. */
+/** A message channel: the IPC channel of a child process, or a message port. */
 export interface RpcPort {
   /** Throws or returns false if the other end is gone. */
   send(message: unknown): unknown
@@ -9,12 +9,12 @@ export interface RpcPort {
 // biome-ignore lint/suspicious/noExplicitAny: each table has its own parameter types.
 export type RpcMethods = Readonly<Record<string, (...params: any[]) => unknown>>
 
-/** The other side of a port, which offers the methods `Remote`. */
+/** The other side of a port, which provides the `Remote` methods. */
 export interface RpcPeer<Remote extends RpcMethods> {
   /** Whether the other side has responded recently. */
   readonly up: boolean
   /**
-   * Calls a method of the other side. Resolves with undefined if the other side does not respond in time or fails, so
+   * Calls a method on the other side. Resolves with undefined if the other side fails or does not respond in time, so
    * callers need a fallback. Rejects with the error that the remote method threw, if `errors` can encode that error.
    */
   request<Name extends keyof Remote & string>(
@@ -50,10 +50,10 @@ export const defaultTimeoutMs = 500
 /** After this many timeouts in a row, requests fail fast until the other side responds again. */
 const maxTimeouts = 3
 const probeMs = 1_000
-/** The maximum number of pending requests, which bounds the memory while the other side is busy. */
+/** The maximum number of pending requests, which limits memory use while the other side is busy. */
 const maxPending = 10_000
 
-// Do not rename the members of messages: processes of two versions can be connected during an upgrade.
+// Do not rename the message members: during an upgrade, processes of two versions can be connected.
 interface RequestMessage {
   /** Absent in notifications. */
   readonly id?: number

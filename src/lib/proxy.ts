@@ -12,9 +12,9 @@ export interface WebProxy {
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The proxy that the environment names for a URL, according to the rules of curl; undefined if it names none, and for
- * loopback addresses. Throws a ProxyError if the environment names an unusable proxy: connecting without it would
- * bypass the operator's setting.
+ * The proxy that the environment names for a URL, following curl's rules; undefined if it names none, and for loopback
+ * addresses. Throws a ProxyError if the environment names an unusable proxy: connecting without it would bypass the
+ * operator's setting.
  */
 export function proxyFor({ protocol, hostname, port }: URL, env: Environment): WebProxy | undefined {
   const host = plainHost(hostname)
@@ -41,7 +41,7 @@ export function proxySecrets(env: Environment): string[] {
 const variablesOf = (scheme: 'http' | 'https'): readonly string[] =>
   [scheme, 'all'].flatMap((name) => [`${name}_proxy`, `${name}_PROXY`.toUpperCase()])
 
-/** Parses the URL of a proxy. Its scheme is often omitted and defaults to http. */
+/** Parses a proxy URL. The scheme is often omitted and defaults to http. */
 function read(text: string): URL | undefined {
   const trimmed = text.trim()
   const whole = trimmed.includes('://') ? trimmed : `http://${trimmed}`

@@ -1,5 +1,5 @@
 /**
- * Whether a text matches a pattern in which `*` stands for any text. Takes linear time, because patterns also come from
+ * Whether text matches a pattern in which `*` stands for any text. Takes linear time, because patterns also come from
  * callers and must not stall the process.
  */
 export function matches(pattern: string, text: string): boolean {

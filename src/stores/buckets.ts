@@ -9,14 +9,14 @@ const allowed: Taken = { allowed: true }
 /**
  * Buckets in this process (F8). A bucket without a call in the last minute can be dropped: there are two generations of
  * buckets, which rotate at most once a minute, and a rotation drops the older generation as a whole. A bucket that
- * holds calls is never dropped, because its calls would no longer count.
+ * still holds calls is never dropped, because those calls would no longer count.
  */
 export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly size: number } {
   let young = new Map<string, CallTimes>()
   let old = new Map<string, CallTimes>()
   let turnedAt = Number.NEGATIVE_INFINITY
   let latest = Number.NEGATIVE_INFINITY
-  /** Buckets of the current call; reused to avoid allocations. */
+  /** The buckets for the current call; the array is reused to avoid allocations. */
   const found: CallTimes[] = []
 
   const turn = (now: number) => {
@@ -55,7 +55,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
       return young.size + old.size
     },
     take(buckets, time) {
-      // Never go back in time: workers of one machine share the clock, but their messages can arrive out of order.
+      // Never go back in time: workers on one machine share the clock, but their messages can arrive out of order.
       const now = Math.max(time, latest)
       latest = now
       turn(now)
@@ -86,8 +86,8 @@ function noRoom(retryAfterMs: number): ToolwayError {
 export const windowMs = 60_000
 
 /**
- * For limits up to this one, each call has its own timestamp. For higher limits, calls within 250 ms share the time of
- * the last of them. No call leaves the window too early, so no window exceeds the limit.
+ * For limits up to this one, each call has its own timestamp. For higher limits, all calls within 250 ms share the time
+ * of the last one. No call leaves the window too early, so no window exceeds the limit.
  */
 export const maxExact = 240
 export const groupMs = windowMs / maxExact

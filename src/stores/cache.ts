@@ -87,7 +87,7 @@ export function memoryCache(limits: CacheLimits): CacheStore {
       const group = groups.get(name)
       if (group === undefined) return
       group.mark = ++lastMark
-      // This loop has constant amortized cost, because each item is put once and dropped at most once.
+      // The amortized cost of this loop is constant, because each item is put once and dropped at most once.
       for (const item of group.items.values()) remove(item)
     },
     clear() {
@@ -102,8 +102,8 @@ export function memoryCache(limits: CacheLimits): CacheStore {
 }
 
 /**
- * Whether a result may still be used. If the clock went back, a result stored at a later time may not be used, because
- * it would live too long.
+ * Whether a result may still be used. If the clock went back, a result that was stored at a later time may not be used,
+ * because it would be kept too long.
  */
 const isFresh = ({ keptAt, expiresAt }: Item, now: number): boolean => keptAt <= now && now < expiresAt
 

@@ -28,7 +28,7 @@ const maxBytes = 4 * 1024 * 1024
 
 export const keyFile = (folder: string): string => join(folder, 'keys.json')
 
-/** A text that changes whenever the file, its owner or its mode changes; undefined if there is no file. */
+/** Text that changes whenever the file, its owner or its mode changes; undefined if there is no file. */
 export function keyFileMark(folder: string): string | undefined {
   const found = lstatSync(keyFile(folder), { bigint: true, throwIfNoEntry: false })
   return found && [found.ino, found.size, found.mtimeNs, found.ctimeNs, found.mode].join(' ')
@@ -80,7 +80,7 @@ function checkedText(path: string): string | undefined {
   }
 }
 
-/** Changes the key file under a lock. Readers see either the old or the new file, also after a power cut. */
+/** Changes the key file while holding a lock. Readers see either the old or the new file, even after a power cut. */
 export async function changeKeyFile(
   folder: string,
   change: (keys: readonly StoredKey[]) => readonly StoredKey[],
@@ -92,7 +92,10 @@ export async function changeKeyFile(
   await writeAtomic(path, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`)
 }
 
-/** Names appear in the key itself, in the audit log and on command lines, so only these characters are allowed. */
+/**
+ * Matches valid key names. Names appear in the key itself, in the audit log and on command lines, so only these
+ * characters are allowed.
+ */
 export const keyName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
 /**

@@ -16,12 +16,12 @@ interface Keys {
   find(hash: string): KnownKey | undefined
 }
 
-/** How often the key file is checked. It takes this long at most to notice a new or revoked key. */
+/** How often the key file is checked. A new or revoked key is noticed after this time at the latest. */
 const lookMs = 1_000
 
 /**
- * Looks up keys from the configuration and the key file, which is checked for changes while Toolway runs. If the key
- * file is untrusted, its keys are refused, but those in the configuration stay valid.
+ * Looks up keys from the configuration and the key file. The key file is checked for changes while Toolway is running.
+ * If the key file is untrusted, its keys are refused, but those in the configuration stay valid.
  */
 export function createKeys(options: {
   readonly configured: readonly ConfiguredKey[]
@@ -61,7 +61,7 @@ export function createKeys(options: {
     try {
       const now = keyFileMark(folder)
       if (now === mark) return
-      // Set the mark before reading, so that a concurrent change is noticed the next time.
+      // Set the mark before reading, so that a concurrent change is noticed at the next check.
       mark = now
       fromFile = read()
       if (problem !== undefined) log.info({ file: keyFile(folder) }, 'the key file can be used again')
@@ -82,7 +82,7 @@ export function createKeys(options: {
   return {
     get inUse() {
       lookAgain()
-      // A key file that cannot be trusted also means that keys are in use, because it may contain some.
+      // If the key file cannot be trusted, keys also count as in use, because the file may contain some.
       return configured.size > 0 || mark !== undefined || problem !== undefined
     },
     find(hash) {

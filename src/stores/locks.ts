@@ -5,7 +5,7 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Locks } from '../core/stores.ts'
 import { lockFile } from '../lib/file-lock.ts'
 
-/** How long to wait for a lock. Work under a lock takes less time: a token refresh times out earlier. */
+/** How long to wait for a lock. This is longer than any work under a lock takes: a token refresh times out earlier. */
 const usualPatienceMs = 30_000
 
 export function memoryLocks(): Locks {
@@ -48,7 +48,7 @@ export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Lo
         }
       } catch (error) {
         await inside[Symbol.asyncDispose]()
-        // Waiting does not help against an OS error.
+        // Waiting does not help against an OS error, so do not report OVERLOADED.
         if ((error as NodeJS.ErrnoException).code !== undefined) throw error
         throw new ToolwayError('OVERLOADED', `${(error as Error).message}.`, { unsent: true, cause: error })
       }

@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeNew } from '../lib/atomic-write.ts'
 
-/** Reads a secret from a file that only its owner can read. The first start creates it. */
+/** Reads a secret from a file that only its owner can read. The file is created on the first start. */
 export async function keptSecret(folder: string, name: string, made = newSecret()): Promise<string> {
   const file = join(folder, name)
   const kept = await read(file)
@@ -23,7 +23,7 @@ async function read(file: string): Promise<string | undefined> {
   })
   if (text === undefined) return undefined
   const secret = text.trim()
-  // Check the content: after a crash of the machine the file may contain zeros, which anybody could guess.
+  // Check the content: if the machine crashed, the file may contain zeros, which anybody could guess.
   if (/^[\x21-\x7e]{16,}$/.test(secret)) return secret
   throw new Error(`${file} does not contain a valid secret; remove it and restart Toolway to create a new one`)
 }
@@ -35,7 +35,10 @@ export const keptAuditKey = (folder: string): Promise<string> => keptSecret(fold
 export const derivedSecret = (key: string, purpose: string): string =>
   Buffer.from(hkdfSync('sha256', key, '', `toolway ${purpose}`, 32)).toString('base64url')
 
-/** The secret that seals values which callers keep for us. It is stored, so that they stay valid after a restart. */
+/**
+ * The secret that seals the values that callers keep for us. It is stored, so that those values stay valid after a
+ * restart.
+ */
 export const keptSealSecret = (folder: string): Promise<string> => keptSecret(folder, 'seal')
 
 /**

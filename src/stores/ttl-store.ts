@@ -20,7 +20,10 @@ export function memoryTtlStore(clock: Clock, maxBytes = ttlStoreBytes): TtlStore
   }
 }
 
-/** Tracks size and expiry of entries, and evicts the least recently used ones if their total exceeds `maxBytes`. */
+/**
+ * Tracks the size and expiry of entries, and evicts the least recently used ones if their total size exceeds
+ * `maxBytes`.
+ */
 export function createRoom(maxBytes: number, clock: Clock, evict: (key: string) => void) {
   /** The entries in order of last use. */
   const taken = new Map<string, { readonly size: number; readonly until: number }>()

@@ -7,8 +7,8 @@ import { createSeal, type Seal } from '../lib/seal.ts'
 import { keptSecret } from './secret-file.ts'
 
 /**
- * A vault in a folder, one sealed file per key. File names reveal nothing, and each file is bound to its key, so a file
- * copied over another does not open. The sealing key is stored beside the folder, readable only by its owner.
+ * A vault in a folder, with one sealed file per key. File names reveal nothing, and each file is bound to its key, so a
+ * file copied over another cannot be opened. The sealing key is stored next to the folder, readable only by its owner.
  */
 export function fileVault(stateFolder: string): Vault {
   const folder = join(stateFolder, 'vault')
@@ -50,16 +50,16 @@ function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** The content of a record. It includes the key, because the name of the record is only a hash of the key. */
+/** The content of a record. It includes the key, because the record's name is only a hash of the key. */
 interface VaultRecord {
   readonly key: string
   readonly text: string
 }
 
-/** The maximum size of a record, far above that of any token. A larger record is not one of ours. */
+/** The maximum size of a record, far larger than any token. A larger record was not written by Toolway. */
 const maxRecord = 256 * 1024
 
-/** Seals a record and binds it to its name, so that a record copied over another does not open. */
+/** Seals a record and binds it to its name, so that a record copied over another cannot be opened. */
 export const closeRecord = (seal: Seal, name: string, record: VaultRecord): string =>
   seal.close(JSON.stringify({ key: record.key, text: record.text }), name)
 

@@ -20,7 +20,7 @@ export interface ServerControl {
   /** How many times a connection broke, was abandoned, or was closed by an operator. */
   readonly restarts: number
   readonly connections: number
-  /** The last lines that the server's processes, including ended ones, wrote to stderr; redacted. */
+  /** The last lines that the server's processes, including those that have ended, wrote to stderr; redacted. */
   stderr(): readonly string[]
 }
 

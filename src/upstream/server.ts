@@ -33,12 +33,14 @@ export interface UpstreamServerOptions {
   readonly discovery: 'startup' | 'runtime' | 'hybrid'
   readonly store: DescriptorStore
   readonly connect: Connector
-  /** Decides whether policy allows an entry. Called again if a new connection lists another definition of the entry. */
+  /**
+   * Decides whether the policy allows an entry. Called again if a new connection lists another definition of the entry.
+   */
   readonly decide?: Decide
-  /** Whether a changed definition can make policy deny a call; false by default. */
+  /** Whether a changed definition can make the policy deny a call; false by default. */
   readonly judgesDefinitions?: () => boolean
   readonly breaker?: () => BreakerCondition
-  /** Converts a URI of this server to the URI under which callers know it. */
+  /** Converts this server's URI for a resource to the URI that callers use. */
   servedUri(uri: string): string
   readonly seal: Seal
   /** Interval and timeout of health checks. If absent, there are no health checks. */
@@ -51,7 +53,7 @@ export interface UpstreamServerOptions {
 
 /** An MCP server as a source of entries. Its listing is cached, and its connections open on demand. */
 export interface UpstreamServer extends Source, ServerOffers {
-  /** Loads the cached listing, and starts to connect if the configuration demands it. Never waits for the server. */
+  /** Loads the cached listing, and starts connecting if the configuration asks for it. Never waits for the server. */
   start(): Promise<void>
   seenBy(capabilities: Capabilities): Source
   /** One source for each client profile whose listing was fetched in this run. */
@@ -251,7 +253,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 
   /**
-   * Whether, over HTTP, the server may have been replaced by another program since policy evaluated its definitions.
+   * Whether, over HTTP, the server may have been replaced by another program since the policy evaluated its
+   * definitions.
    */
   function mayBeReplaced(open: InitializedConnection): boolean {
     const { gaps } = open.connection.transport
@@ -286,7 +289,10 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (decision && !decision.allowed) throw refusalOf(decision, name)
   }
 
-  /** The entries for a client profile. Until the listing for that profile was fetched, those of the plain profile. */
+  /**
+   * The entries for a client profile. Until that profile's listing has been fetched, these are the entries of the plain
+   * profile.
+   */
   function seen(listing: ServerListing): readonly Entry[] {
     return (listing.descriptors ? listing : plain).entries
   }
@@ -321,11 +327,11 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 
   /**
-   * The listings that a connection can fetch: those of all profiles if it is stateless, otherwise only that of the
+   * The listings that a connection can fetch: those for all profiles if it is stateless, otherwise only the one for the
    * profile in its handshake.
    */
   function seenThrough({ handshake, principal }: InitializedConnection, capabilities: Capabilities): ServerListing[] {
-    // Other principals must not see what the credential of one principal shows.
+    // Other principals must not see a listing that was fetched with one principal's credential.
     if (principal !== undefined) return []
     return handshake.era === 'modern' ? [...listings.values()] : [listingOf(capabilities)]
   }
@@ -343,8 +349,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 
   /**
-   * Whether to reconnect in the background: a process only while it would not have been closed as idle, a remote server
-   * always, because that costs nothing.
+   * Whether to reconnect in the background: to a process only while it would not have been closed as idle, to a remote
+   * server always, because that costs nothing.
    */
   function isWanted(): boolean {
     if (config.transport !== 'stdio' || config.connect === 'eager' || config.idle === 0) return true

@@ -78,7 +78,7 @@ const SPACE = 0x20
 
 /**
  * Puts JSON on one line, as stdio and event streams require. Line breaks occur only between JSON tokens, so replacing
- * them by spaces does not change the value. Bytes without line breaks are returned without copying.
+ * them with spaces does not change the value. Bytes without line breaks are returned without copying.
  */
 export function toOneLine(bytes: Buffer): Buffer {
   if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes
@@ -88,7 +88,9 @@ export function toOneLine(bytes: Buffer): Buffer {
   return copy
 }
 
-/** Removes the byte order mark from received bytes, and replaces line breaks by spaces and invalid UTF-8 by U+FFFD. */
+/**
+ * Removes the byte order mark from received bytes, and replaces line breaks with spaces and invalid UTF-8 with U+FFFD.
+ */
 export function toCleanLine(received: Buffer): Buffer {
   const marked = received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
   const bytes = marked ? received.subarray(3) : received
@@ -99,8 +101,8 @@ export function toCleanLine(received: Buffer): Buffer {
 export type Replacement = readonly [slice: Buffer, by: Buffer]
 
 /**
- * Replaces slices of `bytes`, which must be in order. Their positions follow from their buffer offsets. All other bytes
- * stay the same.
+ * Replaces slices of `bytes`, which must be in order. Their positions are computed from their buffer offsets. All other
+ * bytes stay the same.
  */
 export function splice(bytes: Buffer, replacements: readonly Replacement[]): Buffer {
   if (replacements.length === 0) return bytes

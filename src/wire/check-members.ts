@@ -76,7 +76,7 @@ function definedWithin(name: string, inner: object, within: MemberRules, scope: 
 }
 
 /**
- * Like `definedMembers`, for the bytes of a JSON object. The members that stay keep their original bytes. Throws
+ * Like `definedMembers`, but for the bytes of a JSON object. The remaining members keep their original bytes. Throws
  * `AmbiguousMember` for duplicates at any depth.
  */
 export function definedBytes(bytes: Buffer, level: MemberRules, scope: Scope, leftOut: string[]): Buffer {
@@ -135,7 +135,7 @@ function findDuplicate(bytes: Buffer): string | undefined {
   return undefined
 }
 
-/** Bytes that wrap a nested list as a member of an object. */
+/** Wraps a nested list as a member of an object. */
 const wrap = Buffer.from('{"":')
 const unwrap = Buffer.from('}')
 
@@ -155,7 +155,10 @@ function refuseMisspelt(name: string, level: MemberRules): void {
 const isMisspelt = (name: string, folded: string, prefix: string): boolean =>
   folded.startsWith(prefix) && !name.startsWith(prefix)
 
-/** The known name that a parser may read instead of this name; undefined if this is that name, or resembles none. */
+/**
+ * The known name that a parser may read instead of this name; undefined if this is itself the known name, or if it is
+ * not similar to any.
+ */
 export function misspelling(name: string, level: MemberRules): string | undefined {
   return Object.hasOwn(level.members, name) ? undefined : foldedNames(level).get(foldName(name))
 }

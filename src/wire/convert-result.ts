@@ -48,7 +48,7 @@ function withStructuredObject(result: Buffer): Buffer {
 
 function withoutEnvelope(result: Buffer): Buffer {
   const pieces: Buffer[] = []
-  /** `from` is the end of the processed bytes, `kept` the end of the last member that stays. */
+  /** `from` is the end of the bytes processed so far, `kept` the end of the last member that stays. */
   let from = 0
   let kept: number | undefined
   let removing = false
@@ -74,7 +74,10 @@ const none: Envelope = {}
 
 type Envelope = { -readonly [Key in 'resultType' | 'ttlMs' | 'cacheScope']?: string }
 
-/** The raw values of `resultType`, `ttlMs` and `cacheScope`. Of duplicates the last counts, as in a parser. */
+/**
+ * The raw values of `resultType`, `ttlMs` and `cacheScope`. If a name is repeated, the last value counts, as in a
+ * parser.
+ */
 function envelopeOf(result: Buffer): Envelope {
   const found: Envelope = {}
   // Fast path for most results: without these names, and without \u escapes that could hide them, there is nothing to

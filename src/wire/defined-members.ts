@@ -14,7 +14,7 @@ export interface MemberRule {
   readonly before?: string
   /** The member is also defined, in any revision, if both sides declared this extension. */
   readonly extension?: string
-  /** Rules for the value, if Toolway interprets it and it is an object or a list of objects. */
+  /** Rules for the value; set if Toolway interprets it and it is an object or a list of objects. */
   readonly within?: MemberRules
 }
 
@@ -125,8 +125,7 @@ export const answers: Readonly<Record<string, MemberRules>> = {
 const anything: MemberRules = { members: {}, open: true }
 
 /**
- * Rules for a client's result in a follow-up request, where only the members of the result show which method it belongs
- * to.
+ * Rules for a client's result in a follow-up request. There, only the result's members show which method it belongs to.
  */
 function answerLevel(answer: object): MemberRules {
   // A whole message in place of a result does not count as a response: the server will send its request again.
@@ -136,8 +135,8 @@ function answerLevel(answer: object): MemberRules {
 }
 
 /**
- * Members of a result without `action` and `roots`. It is a sampling result, unless it misspells one of those two
- * names.
+ * The members of a result that has neither `action` nor `roots`. It is a sampling result, unless it misspells one of
+ * those two names.
  */
 const unmarked: MemberRules['members'] = { ...elicited, ...listedRoots, ...sampled }
 

@@ -64,7 +64,7 @@ export function readMessage(received: Buffer): Message {
   if (found.misspelt !== undefined) {
     const { name, known } = found.misspelt
     const refused = invalid(`the member ${JSON.stringify(name.slice(0, 100))} may be read as "${known}"`)
-    // If the id is misspelt, the message has no reliable id.
+    // If the name of the id member is misspelt, the message has no reliable id.
     return known === 'id' ? { ...refused, id: null } : refused
   }
   if (jsonrpc === undefined || readString(jsonrpc) !== '2.0') return invalid('"jsonrpc" must be "2.0"')
@@ -147,13 +147,13 @@ interface Envelope {
   readonly notes: ResultNotes
 }
 
-/** Facts about a result, noted while scanning the message, so that the result need not be scanned again. */
+/** Details of a result, noted while the message is scanned, so that the result need not be scanned again. */
 interface ResultNotes {
   /** The value of `isError`, as `JSON.parse` would give it. */
   isError: boolean
   /**
-   * The result has a member that differs between protocol versions, requires input or starts a task, or has an escaped
-   * member name.
+   * Whether the result has a member that differs between protocol versions, requires input or starts a task, or a
+   * member name with escapes.
    */
   special: boolean
 }

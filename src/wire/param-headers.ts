@@ -122,11 +122,14 @@ function* unreachable(schema: Schema): Generator<readonly [key: string, inner: u
 const prefix = '=?base64?'
 const suffix = '?='
 
-/** Text that a header may contain unencoded: printable ASCII and tabs, not empty, without surrounding white space. */
+/**
+ * Matches text that a header may contain unencoded: printable ASCII and tabs, not empty, without surrounding white
+ * space.
+ */
 const plain = /^(?![\t ])[\t\x20-\x7e]+(?<![\t ])$/
 const canonical = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** Encodes a text for a header: unchanged if that is safe, otherwise in the base64 form that the protocol defines. */
+/** Encodes text for a header: unchanged if that is safe, otherwise in the base64 form that the protocol defines. */
 export const encodeHeaderValue = (text: string): string =>
   plain.test(text) && !isWrapped(text) ? text : `${prefix}${Buffer.from(text).toString('base64')}${suffix}`
 
@@ -138,7 +141,7 @@ export function decodeHeaderValue(value: string): string | undefined {
   if (!canonical.test(base64)) return undefined
   const bytes = Buffer.from(base64, 'base64')
   const text = bytes.toString('utf8')
-  // Reject nonzero padding bits and invalid UTF-8, which would allow two encodings of one text.
+  // Reject nonzero padding bits and invalid UTF-8, which would allow two encodings of the same text.
   return bytes.toString('base64') === base64 && Buffer.from(text).equals(bytes) ? text : undefined
 }
 

@@ -95,12 +95,12 @@ async function endEarlier(client: Transaction, chain: number, calls: readonly st
 
 const columnOf = (name: string, value: string): string => (name === 'tool' ? storable(value) : indexable(value))
 
-/** The last time that both JavaScript's ISO format and PostgreSQL can represent. */
+/** The latest time that both JavaScript's ISO format and PostgreSQL can represent. */
 const latest = Date.UTC(9999, 11, 31)
 
 export const isoOf = (time: number): string => new Date(Math.min(Math.max(time, 0), latest)).toISOString()
 
-/** Replaces NUL and lone surrogates, which PostgreSQL does not accept. Search texts are converted in the same way. */
+/** Replaces NUL and lone surrogates, which PostgreSQL does not accept. Search text is converted in the same way. */
 export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
 
 /**

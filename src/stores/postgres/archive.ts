@@ -16,7 +16,7 @@ import { isoOf, storable } from './append.ts'
 import type { Postgres } from './connection.ts'
 
 /**
- * Time limit of a search. The server cancels the query before the client gives up, which shows that the server is
+ * Time limit for a search. The server cancels the query before the client gives up, which shows that the server is
  * reachable.
  */
 const patienceMs = 4_000
@@ -165,5 +165,5 @@ function whereOf(options: FilterConditionOptions): { sql: string; values: unknow
   return { sql: conditions.length === 0 ? 'true' : conditions.join(' AND '), values }
 }
 
-/** Converts a pattern with `*` for any text to a LIKE pattern; all other characters are literal. */
+/** Converts a pattern, in which `*` stands for any text, to a LIKE pattern; all other characters are literal. */
 const likeOf = (pattern: string): string => pattern.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')

@@ -12,18 +12,18 @@ import { createShipper } from './shipper.ts'
 export interface PostgresAuditStatus {
   readonly up: boolean
   readonly error?: string
-  /** How many records of this process are not copied yet; undefined until PostgreSQL was reached once. */
+  /** How many of this process's records have not been copied yet; undefined until PostgreSQL has been reached once. */
   readonly behindRecords: number | undefined
   /** How long there have been records to copy; 0 if there are none. */
   readonly behindSeconds: number
 }
 
-/** A copy of the audit records of all replicas (B10). The local log remains authoritative. */
+/** A copy of all replicas' audit records (B10). The local log remains authoritative. */
 export interface PostgresAudit extends AsyncDisposable {
   status(): PostgresAuditStatus
-  /** The number of the last copied record of a lane; 0 if unknown. */
+  /** The number of the last record copied from a lane; 0 if unknown. */
   shipped(lane: string): number
-  /** Queries the records of all replicas, including the latest; undefined if PostgreSQL is unavailable. */
+  /** Queries all replicas' records, including the latest; undefined if PostgreSQL is unavailable. */
   ask<T>(question: (archive: Archive) => Promise<T>): Promise<T | undefined>
 }
 
@@ -32,7 +32,7 @@ export interface PostgresAuditOptions {
   /** Whether to create the tables automatically; `manual` leaves them to `toolway migrate`. */
   readonly migrate: 'auto' | 'manual'
   readonly spool: Spool
-  /** The lane that this process writes. If undefined, all lanes are copied. */
+  /** The lane that this process writes to. If undefined, all lanes are copied. */
   lane?(): string | undefined
   readonly retainMs: number
   readonly clock: Clock
@@ -46,9 +46,7 @@ const retentionMs = 60 * 60_000
 /** How often to query PostgreSQL while there is nothing to copy, to detect an outage. */
 const probeMs = 5_000
 
-/**
- * Starts to copy in the background. Calls never wait for PostgreSQL; the start of Toolway waits two seconds at most.
- */
+/** Starts copying in the background. Calls never wait for PostgreSQL; Toolway's start waits two seconds at most. */
 export async function openPostgresAudit(options: PostgresAuditOptions): Promise<PostgresAudit> {
   const { spool, clock, log, everyMs = 500 } = options
   const postgres = await connectPostgres(options.url)
@@ -116,7 +114,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     }
   }
 
-  /** Starts a round of copying. Only one round runs at a time; requests during a round share the next one. */
+  /** Starts a copying round. Only one round runs at a time; all requests made during a round share the next one. */
   const rounds = (): Promise<void> => {
     if (!running) {
       running = run().finally(() => {
@@ -166,7 +164,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     async [Symbol.asyncDispose]() {
       ended = true
       timer?.[Symbol.dispose]()
-      // Copy the final records of the local log. If that takes too long, the next start copies them.
+      // Copy the last records from the local log. If that takes too long, the next start copies them.
       await settles(rounds(), connectMs, clock)
       await settles(postgres[Symbol.asyncDispose](), connectMs, clock)
     },

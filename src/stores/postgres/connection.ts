@@ -4,7 +4,7 @@ import type { Pool, PoolClient, QueryConfig, QueryResult, QueryResultRow } from 
 export interface Postgres extends Transaction, AsyncDisposable {
   /** The address of the database without credentials, for display. */
   readonly where: string
-  /** Runs statements that are committed as a whole or not at all. Throws if the connection fails meanwhile. */
+  /** Runs statements that are committed as a whole or not at all. Throws if the connection fails before the commit. */
   transaction<T>(run: (client: Transaction) => Promise<T>): Promise<T>
 }
 
@@ -69,7 +69,7 @@ export async function connectPostgres(url: string, statementMs = 10_000): Promis
         client.release()
         return result
       } catch (error) {
-        // Close the connection instead of reusing it, which ends the transaction in whatever state it is.
+        // Close the connection instead of reusing it: that ends the transaction, whatever its state.
         client.release(true)
         throw error
       }
@@ -90,7 +90,7 @@ function withLimit(error: unknown, queryMs: number): unknown {
   return new Error(`no response within ${ms / 1000} s (a fixed limit)`, { cause: error })
 }
 
-/** Changes the URL so that encrypted connections also verify the certificate; only `no-verify` disables that. */
+/** Changes the URL so that encrypted connections also verify the certificate; only `no-verify` turns that off. */
 function verifying(url: string): string {
   const place = new URL(url)
   const mode = place.searchParams.get('sslmode')

@@ -1,6 +1,6 @@
 import { advisoryLocks, type Postgres, type Transaction } from './connection.ts'
 
-/** One change of the database schema. Never edit a migration that has been published. */
+/** One change to the database schema. Never edit a migration that has been published. */
 export interface Migration {
   readonly number: number
   readonly name: string
@@ -67,7 +67,7 @@ const auditTables = `
 const migrations: readonly Migration[] = [{ number: 1, name: 'audit', sql: auditTables }]
 
 export interface MigrationResult {
-  /** The version of the schema before the migration; 0 if there was no schema. */
+  /** The schema version before the migration; 0 if there was no schema. */
   readonly from: number
   readonly to: number
   /** The applied migrations in order; with `dryRun`, those that would be applied. */
@@ -85,7 +85,7 @@ const patienceMs = 10 * 60_000
 export function migrate(postgres: Postgres, { dryRun = false, migrations: wanted = migrations }: MigrateOptions = {}) {
   return postgres.transaction(async (client): Promise<MigrationResult> => {
     if (!dryRun) {
-      // Allow more time, because another replica may be migrating and large tables take long.
+      // Allow more time, because another replica may be migrating and large tables take a long time.
       await client.query(`SET LOCAL statement_timeout = ${patienceMs}`)
       await client.query('SELECT pg_advisory_xact_lock($1, $2)', advisoryLocks.migrate, patienceMs)
       await client.query('CREATE SCHEMA IF NOT EXISTS toolway')

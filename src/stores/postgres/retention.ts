@@ -8,9 +8,10 @@ export interface Removed {
 const patienceMs = 10 * 60_000
 
 /**
- * Removes old records: drops the tables of whole months, and deletes the other records. A chain is only shortened from
- * its beginning, whatever the times of its records, because a hole would look like tampering. Records dated in the
- * future come from a wrong clock and are removed together with their neighbours.
+ * Removes old records: drops the tables of months that have expired completely, and deletes other old records
+ * individually. A chain is only shortened from its beginning, whatever the times of its records, because a hole would
+ * look like tampering. Records dated in the future come from a wrong clock and are removed together with their
+ * neighbours.
  */
 export function removeExpired(postgres: Postgres, nowMs: number, retainMs: number): Promise<Removed> {
   const beforeMs = nowMs - retainMs
@@ -19,7 +20,7 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
       'SELECT pg_try_advisory_xact_lock($1, $2) AS mine',
       advisoryLocks.retention,
     )
-    // Another replica is removing records at this moment.
+    // Another replica is already removing records.
     if (!lock?.mine) return { partitions: [], records: 0 }
     await client.query(`SET LOCAL statement_timeout = ${patienceMs}`)
     await client.query(
@@ -47,7 +48,7 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
   })
 }
 
-/** The tables of expired months that contain no record which a chain still needs. */
+/** The tables of expired months in which no chain still needs a record. */
 async function droppable(client: Transaction, beforeMs: number): Promise<string[]> {
   const tables: string[] = []
   for (const table of await partitionsOf(client)) {

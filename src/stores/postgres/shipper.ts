@@ -6,23 +6,23 @@ import { makePartition, monthOf } from './retention.ts'
 
 /** Copies the local log into the database. Only the database stores how far the copy has progressed. */
 export interface Shipper {
-  /** Copies all new records. Throws errors of PostgreSQL and the file system. */
+  /** Copies all new records. Throws if PostgreSQL or the file system reports an error. */
   ship(): Promise<void>
   /**
    * Forgets the progress, so that it is read from the database again. After an outage, the database may have been
    * restored to an earlier state.
    */
   forget(): void
-  /** The last record of a lane that is in the database; undefined until the database was reached once. */
+  /** The last record of a lane that is in the database; undefined until the database has been reached once. */
   shipped(lane: string): number | undefined
-  /** How many records are still to be copied; undefined until the database was reached once. */
+  /** How many records are still to be copied; undefined until the database has been reached once. */
   waiting(): number | undefined
 }
 
 export interface ShipperOptions {
   readonly postgres: Postgres
   readonly spool: Spool
-  /** The lane that this process writes. If undefined, all lanes are copied. */
+  /** The lane that this process writes to. If undefined, all lanes are copied. */
   lane?(): string | undefined
   now(): number
   /** Called if the local log does not continue the chain in the database. */
@@ -116,7 +116,8 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
   const makeMonths = async (records: readonly ArchiveRecord[]) => {
     for (const { time } of records) {
       const month = monthOf(time)
-      // Skip records with implausible times: they go to the default partition, so that a wrong clock creates no tables.
+      // Skip records with implausible times: they go to the default partition, so that a wrong clock does not create
+      // tables.
       if (months.has(month.table) || Math.abs(time - now()) > maxAge) continue
       await makePartition(postgres, month).catch((error) => {
         if (!permanentErrors.includes((error as { code?: string }).code ?? '')) throw error
@@ -153,8 +154,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
 }
 
 /**
- * Errors for which a retry does not help: permission denied, or the default partition already has records of that
- * month.
+ * Errors that a retry does not fix: permission denied, or the default partition already has records from that month.
  */
 const permanentErrors = ['42501', '23514']
 

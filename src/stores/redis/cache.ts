@@ -12,7 +12,7 @@ const skewMs = 5_000
  * expired.
  */
 const graceMs = 60_000
-/** How many results one put evicts at most. If that is not enough, later puts evict more. */
+/** The maximum number of results that one put evicts. If that is not enough, later puts evict more. */
 const maxEvicted = 64
 
 /**
@@ -51,9 +51,9 @@ const put = createScript(`
 `)
 
 /**
- * Results shared by replicas (F13, B10). Dropping a group only changes its mark: results under the old mark are no
- * longer found, and expire or are evicted later. While Redis is down, nothing is cached. The wall clock is the only
- * clock that replicas share; if it shows that a result is expired or from the future, the result is not used.
+ * Results shared by replicas (F13, B10). Dropping a group only changes its mark: results stored under the old mark are
+ * no longer found, and expire or are evicted later. While Redis is down, nothing is cached. The wall clock is the only
+ * clock that replicas share; if it shows that a result has expired or was stored in the future, the result is not used.
  */
 export function redisCache(
   redis: SharedRedis,
@@ -119,5 +119,8 @@ export function redisCache(
   }
 }
 
-/** The field of a result. It is a hash, because keys contain arguments, which must not be visible in a list of keys. */
+/**
+ * The name of the hash field for a result. It is a digest, because keys contain arguments, which must not be visible in
+ * Redis.
+ */
 const fieldOf = (group: string, key: string): string => hash('sha256', `${group.length} ${group} ${key}`, 'base64url')

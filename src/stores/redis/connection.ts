@@ -14,7 +14,7 @@ export interface SharedRedis extends AsyncDisposable {
   /** Runs a command; undefined if Redis is unavailable or too slow. Never rejects. */
   ask<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined>
   onChange(listener: (up: boolean) => void): Disposable
-  /** Receives the messages of these channels over a separate connection, which reconnects automatically. */
+  /** Receives messages from these channels over a separate connection, which reconnects automatically. */
   subscribe(channels: readonly string[], hear: (channel: string, message: string) => void): AsyncDisposable
 }
 
@@ -25,7 +25,7 @@ export interface RedisOptions {
   readonly log: Log
 }
 
-/** The timeout of a command. A slower response is of no use to a call. */
+/** The timeout for a command. A slower response is of no use to a call. */
 const patienceMs = 500
 /** After this many timeouts in a row, Redis counts as down even if the connection is open. */
 const maxUnanswered = 3
@@ -102,7 +102,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         unanswered = 0
         return answer
       } catch (thrown) {
-        // An error reply shows that Redis responds, and that our command has a bug.
+        // An error reply shows that Redis is responding, and that our command has a bug.
         if (isReply(thrown)) log.error({ err: thrown }, 'Redis rejected a command')
         else if (++unanswered >= maxUnanswered && up) {
           settle(false, `no answer within ${patienceMs / 1000} s (a fixed limit)`)
@@ -138,8 +138,8 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 const isReply = (thrown: unknown): boolean => thrown instanceof Error && thrown.name === 'ReplyError'
 
 /**
- * The error of an operation that has no fallback for Redis. The caller did nothing wrong, so the only advice is to
- * retry.
+ * The error for an operation that has no fallback while Redis is down. The caller did nothing wrong, so the only advice
+ * is to retry.
  */
 export function redisAway(what: string): ToolwayError {
   const sentence = `Redis does not answer (stores.redis), and ${what} is stored there; try again in a moment.`

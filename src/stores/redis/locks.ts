@@ -7,9 +7,9 @@ import type { Locks } from '../../core/stores.ts'
 import { memoryLocks } from '../locks.ts'
 import { createScript, redisAway, type SharedRedis } from './connection.ts'
 
-/** How long a lock stays after its holder has died. */
+/** How long a lock remains taken after its holder has died. */
 const usualLeaseMs = 10_000
-/** How long to wait for a lock. Work under a lock takes less time: a token refresh times out earlier. */
+/** How long to wait for a lock. This is longer than any work under a lock takes: a token refresh times out earlier. */
 const usualPatienceMs = 30_000
 /** Poll intervals: short at first, because most locks are held for one request. */
 const [firstPauseMs, maxPauseMs] = [10, 250]

@@ -45,7 +45,10 @@ export interface RedisMembershipOptions {
   readonly secret: string
 }
 
-/** Joins the replicas that use the same Redis. While Redis is down, the replicas last known are assumed to exist. */
+/**
+ * Joins the replicas that use the same Redis. While Redis is down, the replicas that were last known are assumed to be
+ * running.
+ */
 export function redisMembership({ redis, clock, secret }: RedisMembershipOptions): RedisMembership {
   const self = randomBytes(6).toString('base64url').replaceAll('.', '_')
   const seal: Seal = createSeal(secret)
@@ -55,8 +58,8 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   let timer: Timer | undefined
   let ended = false
   /**
-   * Since when Redis has responded without interruption. Shortly after an outage, a replica that is missing in Redis
-   * may only be late with its heartbeat.
+   * Since when Redis has been responding without interruption. Shortly after an outage, a replica that is missing from
+   * Redis may just be late with its heartbeat.
    */
   let steadySince: number | undefined
   let heldUp = false
@@ -90,8 +93,8 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   }
 
   /**
-   * Sends the next heartbeat. After a pause of this process, other replicas may consider it gone, and replicas that
-   * were paused as well have sent no heartbeat yet.
+   * Sends the next heartbeat. A pause of this process counts like a Redis outage: other replicas may consider this one
+   * gone, and replicas that were also paused have not sent a heartbeat yet.
    */
   const next = () => {
     if ((timer?.lateMs ?? 0) >= pausedMs) lost()
@@ -153,7 +156,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
       const keys = [at(`session:${session}`), at('replica:')]
       const reply = await redis.ask((client) => takeOver(client, keys, [self, unreachable, address ?? '']))
       const taken = readTakenOver(reply as readonly string[] | null | undefined)
-      // Remember the holder, which may have joined only just now.
+      // Remember the holder, which may have only just joined.
       if (taken && 'heldBy' in taken) known.set(taken.heldBy, taken.address)
       return taken
     },

@@ -20,7 +20,8 @@ export function redisPubSub({ redis, self, secret, log }: RedisPubSubOptions): P
   const listeners = createTopicListeners(log)
   const subscription = redis.subscribe([channel], (_, sealed) => {
     const opened = seal.open(sealed, 'bulletin')
-    // Not an error: channels are common to all databases of a Redis, and another cluster may use another database.
+    // Not an error: a Redis channel is common to all databases, and another cluster may use another database of the
+    // same Redis.
     if (opened === undefined) return log.debug({ channel }, 'ignored a message in Redis that is not from this cluster')
     const [from, topic, text] = JSON.parse(opened) as [string, string, string]
     if (from !== self) listeners.deliver(topic, text)

@@ -22,7 +22,7 @@ export interface RedisStores extends AsyncDisposable {
   readonly ttlStore: TtlStore
   /** The safe for OAuth grants; undefined if no key is configured to seal them. */
   readonly safe: RedisSafe | undefined
-  /** The secret that seals values which callers keep for us. */
+  /** The secret that seals the values that callers keep for us. */
   readonly secret: string
 }
 
@@ -34,7 +34,7 @@ export interface RedisStoresOptions {
   readonly key?: string | undefined
   readonly limits: CacheLimits
   readonly local: Buckets
-  /** The secret of this replica alone, used if Redis is down when Toolway starts. */
+  /** This replica's own secret, used if Redis is down when Toolway starts. */
   ownSecret(): Promise<string>
   readonly clock: Clock
   readonly log: Log

@@ -3,7 +3,7 @@ import type { TtlStore } from '../../core/stores.ts'
 import { createRoom, ttlStoreBytes } from '../ttl-store.ts'
 import type { SharedRedis } from './connection.ts'
 
-/** The longest text that is stored. A larger value would delay all other commands on the connection. */
+/** The maximum length of a stored value. A larger value would delay all other commands on the connection. */
 const maxLength = 4 * 1024 * 1024
 
 /**

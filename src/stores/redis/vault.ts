@@ -21,8 +21,8 @@ export interface RedisVaultOptions {
 
 /**
  * A vault shared by all replicas, in one Redis hash (B10, B6). Field names reveal nothing without the key, and a value
- * copied to another field does not open. Rejects while Redis is down, because a record that cannot be read is not the
- * same as an absent one.
+ * copied to another field cannot be opened. Rejects while Redis is down, because a record that cannot be read is not
+ * the same as an absent one.
  */
 export function redisVault({ redis, key: secret, clock, patienceMs = usualPatienceMs }: RedisVaultOptions): Vault {
   const seal = createSeal(derivedSecret(secret, 'vault'))

@@ -19,14 +19,14 @@ export interface ConnectorOptions {
   readonly config: ServerConfig
   readonly identity: ClientIdentity
   readonly orphanReaper?: OrphanReaper
-  /** Removes secrets from the output of a process before it reaches error messages, the status or the log. */
+  /** Removes secrets from a process's output before it reaches error messages, the status or the log. */
   readonly redact?: RedactLine
   readonly oauth?: Pick<OAuth, 'authorize'> | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Whom a connection is for: the capabilities of the client, and whether only that client uses the connection. */
+/** Whom a connection is for: the client's capabilities, and whether only that client uses the connection. */
 export interface ConnectionScope extends Omit<RpcConnectionOptions, 'server' | 'log'> {
   readonly capabilities: Capabilities
   /** The principal whose credential the connection uses, if each principal has its own. */
@@ -48,8 +48,8 @@ export const connectWithinMs = (transport: ServerConfig['transport']): number =>
 type HandshakeMethod = 'probe' | 'initialize'
 
 /**
- * Opens connections to one server. Which handshake the server understands is found out once, and remembered while that
- * handshake works.
+ * Opens connections to one server. It is determined once which handshake the server understands, and remembered while
+ * that handshake works.
  */
 export function createConnector(options: ConnectorOptions): Connector {
   const { name, config, log } = options
@@ -67,7 +67,7 @@ export function createConnector(options: ConnectorOptions): Connector {
       return open
     } catch (error) {
       if (method === 'initialize' || signal.aborted) {
-        // Start over with the next attempt, because the server may have been replaced by another one.
+        // On the next attempt, detect the transport and the handshake again, because the server may have been replaced.
         method = unknown
         transport = config.transport
         throw error

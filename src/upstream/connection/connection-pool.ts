@@ -14,7 +14,7 @@ import { createReconnectBackoff } from './reconnect.ts'
 import { createRootsOf, pingOnce, rootsApplied, rootsKey, waitForRoots } from './roots.ts'
 import { createWarmPool } from './warm-pool.ts'
 
-/** All connections to one server, and the choice of the connection for each caller (G3). */
+/** All connections to one server. Chooses which connection each caller uses (G3). */
 export interface ConnectionPool extends AsyncDisposable {
   readonly connected: boolean
   readonly opening: boolean
@@ -61,7 +61,9 @@ export interface ConnectionPoolOptions {
   readonly log: Log
 }
 
-/** The maximum number of connections for single callers. Beyond it, the least recently used one is closed. */
+/**
+ * The maximum number of connections that serve a single caller each. Beyond it, the least recently used one is closed.
+ */
 const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 /** The maximum number of shared connections; there is one for each client profile. */
 const maxShared = 32
@@ -91,7 +93,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const { server, config, clock, log } = options
   const stdio = config.transport === 'stdio'
   /**
-   * Whether one stream carries all messages of the server, so that it does not show which call a message belongs to.
+   * Whether one stream carries all messages from the server, so that it does not show which call a message belongs to.
    */
   const isOneStream = () => (pool.latest?.connection.transport.kind ?? config.transport) !== 'http'
   const backoff = createReconnectBackoff(clock, { restarts: stdio ? config.restarts : undefined })
@@ -100,10 +102,10 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const owned = new Map<string, ManagedConnection>()
   const shortLived = new Set<ManagedConnection>()
   const owners = new WeakMap<ManagedConnection, Owner>()
-  /** For each tool whose habit is known: whether its calls send requests or log messages before they respond. */
+  /** For each tool for which this is known: whether calls to it send requests or log messages before they respond. */
   const habits = new Map<string, ToolHabit>()
   const rootsOf = createRootsOf()
-  /** Connections whose owners receive all log messages of the connection. */
+  /** Connections whose owners receive all log messages that arrive on them. */
   const logging = new WeakSet<ManagedConnection>()
   /** Whether each principal has its own credential, so that connections are never shared. */
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
@@ -217,7 +219,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
-  /** Uses the connection whose server was given the same roots as this call has. */
+  /** Uses the connection whose server was given the same roots as this call's. */
   async function useRooted<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const { caller, peer, signal } = user
     const roots = await rootsOf(peer, signal)
@@ -226,8 +228,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   /**
-   * Whether the connection for a call depends on its roots. A caller without a session may be several programs with
-   * different roots.
+   * Whether the choice of connection for a call depends on its roots. A caller without a session may be several
+   * programs with different roots.
    */
   function needsRoots({ caller, peer }: ConnectionUser): boolean {
     return wantsRoots && !stateless && !caller.peer && peer.rounds && caller.capabilities.roots !== undefined
@@ -256,8 +258,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   /**
-   * Chooses the connection of a caller. All calls of one caller use the same one, so that the caller sees one state of
-   * the server (V3).
+   * Chooses the connection for a caller. All of a caller's calls use the same one, so that the caller sees one server
+   * state (V3).
    */
   function connectionOf(caller: Caller, peer: Peer | undefined): ManagedConnection {
     const managed = chosenFor(caller, peer)
@@ -279,7 +281,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   /**
-   * The most recently used connection with roots of this caller, for requests without roots of their own, such as a
+   * The caller's most recently used connection with roots, for requests that have no roots of their own, such as a
    * subscription.
    */
   function lastRooted(caller: Caller): ManagedConnection | undefined {
@@ -295,8 +297,9 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   /**
-   * Whether a client needs its own connection. If a server can ask the client, only a separate connection shows which
-   * client it asks, because calls of other clients, even cancelled ones, may also ask.
+   * Whether a client needs its own connection. If the server can send requests to the client, only a separate
+   * connection shows which client a request is for, because other clients' calls, even cancelled ones, can also cause
+   * requests.
    */
   function needsOwn(capabilities: Capabilities): boolean {
     return config.session === 'caller' || personal || canBeAsked(capabilities)
@@ -345,8 +348,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   /**
-   * Answers roots requests for an owner without a session, with the roots of the call through which the server asks
-   * first.
+   * Answers roots requests for an owner without a session, with the roots of the first call through which the server
+   * asks.
    */
   function rootsProvider(managed: ManagedConnection, owner: Owner, first: Peer): Peer {
     wantsRoots = true
@@ -393,7 +396,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     end(managed)
   }
 
-  /** Closes a connection. That takes a while, so disposal of the pool waits for it. */
+  /** Closes a connection. Closing takes a while, so the pool waits for it on disposal. */
   function end(managed: ManagedConnection): void {
     shortLived.add(managed)
     managed[Symbol.asyncDispose]().then(() => shortLived.delete(managed))
@@ -436,10 +439,13 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /** Makes the first calls wait for a roots request that the server sends right after the handshake. */
+  /**
+   * Makes the first calls wait until the server has had time to request roots, which some servers do right after the
+   * handshake.
+   */
   function awaitRoots(open: InitializedConnection, capabilities: Capabilities, owner: Owner | undefined): void {
     if (!owner || capabilities.roots === undefined || open.handshake.era === 'modern') return
-    // Do not wait over HTTP, where we cannot tell when the server could have asked.
+    // Do not wait over HTTP, where we cannot tell when the server has had time to ask.
     if (open.connection.transport.kind === 'http') return
     owner.greeting = pingOnce(open.connection, clock).then(() => {
       owner.greeting = undefined
@@ -447,8 +453,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   /**
-   * Stops sharing one connection: a server that went back to the session-based protocol needs one for each client
-   * profile again.
+   * Stops sharing one connection among all callers: a server that went back to the session-based protocol needs one
+   * connection per client profile again.
    */
   function disown(managed: ManagedConnection): void {
     stateless = undefined

@@ -17,7 +17,10 @@ import {
 import { statusOf } from '../transports/transport-errors.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
-/** How long to wait for a response to `server/discover`. A process that does not respond may only be slow to start. */
+/**
+ * How long to wait for a response to `server/discover`. A process that does not respond in time may just be slow to
+ * start.
+ */
 const silenceMs = { stdio: 2_000, http: 5_000, sse: 5_000 } as const
 
 /**
@@ -46,7 +49,7 @@ export async function negotiate(
     if (connection.transport.kind === 'stdio' && error instanceof ServerError) {
       return await modern.catch(() => Promise.reject(error))
     }
-    // If the server fails every request, the first error gives the better reason.
+    // If every request to the server is failing, the first error explains more.
     throw (statusOf(first) ?? 0) >= 500 ? first : error
   }
 }
@@ -71,8 +74,8 @@ class NotModern extends Error {
 }
 
 /**
- * Sends `server/discover`. Only a list of versions proves that the server is stateless: session-based servers respond
- * with any error, and some answer unknown methods with an empty result.
+ * Sends `server/discover`. Only a list of versions proves that the server is stateless: session-based servers may
+ * respond with any error, and some answer unknown methods with an empty result.
  */
 async function discoverServer(connection: RpcConnection, options: HandshakeOptions): Promise<HandshakeResult> {
   const { identity, capabilities, signal } = options
@@ -162,7 +165,7 @@ export interface InitializedConnection {
 const requestedLevels = new WeakMap<InitializedConnection, LogLevel>()
 
 /**
- * Sets the log level of a session-based server. The level applies to the whole connection, so it only ever becomes more
+ * Sets a session-based server's log level. The level applies to the whole connection, so it is only ever made more
  * verbose; Toolway filters the messages for callers that want fewer.
  */
 export async function requestLogLevel(open: InitializedConnection, level: LogLevel, signal: AbortSignal) {

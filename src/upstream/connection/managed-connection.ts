@@ -7,8 +7,8 @@ import type { InitializedConnection } from './handshake.ts'
 import type { ReconnectBackoff } from './reconnect.ts'
 
 /**
- * A connection to one server that opens on first use, closes when idle, and reconnects. All callers that wait for it
- * share one attempt to open it.
+ * A connection to one server that opens on first use, closes when idle, and reconnects. All callers that are waiting
+ * for it share one attempt to open it.
  */
 export interface ManagedConnection extends AsyncDisposable {
   /** The open connection, if any. Reading it neither connects nor counts as use. */
@@ -22,8 +22,8 @@ export interface ManagedConnection extends AsyncDisposable {
   /** Replaces a connection that no longer responds. The server may have executed the calls that are pending on it. */
   replace(error: ToolwayError): void
   /**
-   * Closes the connection or stops the attempt to open it; the next use reconnects. Resolves when the connection has
-   * ended.
+   * Closes the connection or stops the attempt to open it; the next use reconnects. Resolves when the connection is
+   * closed.
    */
   interrupt(error: ToolwayError): Promise<void>
   use<T>(work: (open: InitializedConnection) => Promise<T>, signal: AbortSignal): Promise<T>
@@ -55,15 +55,18 @@ export interface ManagedConnectionOptions {
   readonly log: Log
 }
 
-/** How long a call waits for a server that could not be reached the last time. */
+/** How long a call waits for a server that could not be reached at the last attempt. */
 const patienceMs = 5_000
-/** When callers should retry while an attempt to connect is under way, whose duration is unknown. */
+/**
+ * How long callers are told to wait before a retry while an attempt to connect, whose duration is unknown, is under
+ * way.
+ */
 const firstHintMs = 1_000
 
 export function createManagedConnection(options: ManagedConnectionOptions): ManagedConnection {
   const { server, backoff, connectWithinMs, clock, log } = options
   const disposal = new AbortController()
-  /** Broken connections with requests still pending. */
+  /** Broken connections that still have pending requests. */
   const retired = new Set<InitializedConnection>()
   /** When each connection was opened, by the wall clock (`at`) and by the monotonic clock (`since`). */
   const openings = new WeakMap<InitializedConnection, { readonly at: number; readonly since: number }>()
@@ -155,7 +158,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
   /** The current connection, if it is usable. If it is broken, it is retired first. */
   function usable(): InitializedConnection | undefined {
     if (current && !current.connection.transport.usable) {
-      // Its pending requests may still be answered, so this connection closes and reports its end later.
+      // The pending requests may still be answered, so this connection is closed, and its end reported, later.
       retired.add(current)
       current = undefined
       idleTimer?.[Symbol.dispose]()
@@ -206,7 +209,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       return open
     } catch (thrown) {
       const error = unavailable(thrown)
-      // If we stopped the attempt ourselves, the error says nothing about the server.
+      // If Toolway itself stopped the attempt, the error says nothing about the server.
       if (wanted.aborted) throw error
       whenFailed(error)
       throw error
@@ -228,7 +231,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       void close()
       options.closed(error)
     }
-    // This error was the one that exceeded the restart limit.
+    // This failure exceeded the restart limit.
     if (backoff.failure === error) options.failed(error)
   }
 

@@ -10,11 +10,11 @@ import { asRecord } from '../../lib/is-record.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 
 /**
- * Ends orphaned server processes. Processes of an earlier Toolway that was killed are ended at the next start.
- * Processes that left the process group of their server are ended soon after the server ended.
+ * Ends orphaned server processes. Processes left by an earlier Toolway that was killed are ended at the next start.
+ * Processes that left their server's process group are ended soon after the server has ended.
  */
 export interface OrphanReaper extends AsyncDisposable {
-  /** Resolves when the orphans of earlier runs are gone; no server is started before that. Never rejects. */
+  /** Resolves when the orphans from earlier runs are gone; no server is started before that. Never rejects. */
   readonly reaped: Promise<void>
   register(): RegisteredProcess
 }
@@ -27,15 +27,15 @@ export interface RegisteredProcess {
 }
 
 /**
- * The variable with the mark. If a server's configuration sets it to another value, the descendants of that server are
- * not ended.
+ * The environment variable that holds the mark. If a server's configuration sets it to another value, that server's
+ * descendants are not ended.
  */
 const variable = 'TOOLWAY_OWNER'
 const gentlyMs = 2_000
 const lookMs = 50
 /**
- * How long to wait before scanning all processes, which takes milliseconds: one scan then handles several servers that
- * end together.
+ * How long to wait before scanning all processes. A scan takes milliseconds, so one scan handles several servers that
+ * end at about the same time.
  */
 const sweepAfterMs = 1_000
 
@@ -128,7 +128,7 @@ async function reap(folder: string, space: string, clock: Clock, log: Log): Prom
       const file = join(folder, name)
       // If the record is truncated, the file name alone is enough to find the processes by their mark.
       const record = asRecord(parseJson(await readFile(file, 'utf8').catch(() => ''))) as ReaperRecord
-      // Ignore records of another machine or container, whose process ids mean nothing here.
+      // Ignore records from another machine or container, whose process ids mean nothing here.
       const here = record.space === undefined || record.space === space
       if (here && isAlive({ pid: Number(pid), start })) return
       if (here) await endThoseOf(owner, record.children ?? [], clock, log)
@@ -146,7 +146,7 @@ async function endThoseOf(owner: string, children: readonly ProcessId[], clock: 
   log.warn({ processes }, 'ended orphaned server processes of a Toolway process that was killed')
 }
 
-/** Ends processes with SIGTERM, then with SIGKILL. The signals for leaders go to their whole groups. */
+/** Ends processes with SIGTERM, then with SIGKILL. If a process leads a group, the signal goes to the whole group. */
 async function end(processes: readonly ProcessId[], clock: Clock, leaders: readonly ProcessId[] = []): Promise<void> {
   const others = processes.filter(({ pid }) => pid !== process.pid)
   const signal = (name: 'SIGTERM' | 'SIGKILL'): void => {
@@ -190,7 +190,7 @@ export function sweepGroup(leader: number): void {
 /** Signals a process and its descendants in the same group. Does nothing if the group is gone. */
 export function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   if (isWindows) {
-    // Windows has no process groups and no SIGTERM, but taskkill ends a whole process tree.
+    // Windows does not have process groups or SIGTERM, but taskkill ends a whole process tree.
     spawnSync('taskkill', ['/pid', String(leader), '/T', '/F'], { windowsHide: true, stdio: 'ignore' })
     return
   }
@@ -231,7 +231,7 @@ function processSpace(): string | undefined {
   }
 }
 
-/** Finds the running processes of this user in which this environment variable has a matching value. */
+/** Finds this user's running processes in which this environment variable has a matching value. */
 async function processesWith(variable: string, fits: (value: string) => boolean): Promise<ProcessId[]> {
   const found: ProcessId[] = []
   for (const name of await readdir('/proc')) {

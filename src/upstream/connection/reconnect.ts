@@ -3,7 +3,8 @@ import type { ToolwayError } from '../../core/errors.ts'
 import { jitteredBackoffMs } from '../../lib/backoff.ts'
 
 /**
- * Decides when to try again to reach a server that is down or keeps crashing. All connections to the server share it.
+ * Decides when to try to reach a server again that is down or keeps crashing. All connections to the server share one
+ * instance.
  */
 export interface ReconnectBackoff {
   /** Why the server could not be reached; undefined as soon as it is reached again. */
@@ -46,8 +47,8 @@ const signInPauseMs = 5_000
 const maxAskedMs = 300_000
 
 /**
- * Exponential backoff with jitter, so that many waiting callers do not return at the same time. A single crash causes
- * no pause: most crashes are accidents, and the restart limit stops repeated ones.
+ * Exponential backoff with jitter, so that waiting callers do not all retry at the same time. A single crash causes no
+ * pause: most crashes are accidents, and the restart limit stops repeated ones.
  */
 export function createReconnectBackoff(
   clock: Clock,
@@ -136,10 +137,10 @@ export function createReconnector({ down, pauseMs, wanted, attempt, clock }: Rec
 
   const probe = (): void => {
     timer = undefined
-    // Stop if the server was reached meanwhile, or if nobody uses it; the next call tries again.
+    // Stop if the server has been reached in the meantime, or if nobody is using it; the next call tries again.
     if (over || !down() || !wanted()) return
     if (pauseMs() > 0) schedule()
-    // If another attempt is under way, `attempt` waits for the outcome of that one.
+    // If another attempt is under way, `attempt` waits for its outcome.
     else
       attempt().catch(() => {
         if (!timer && down()) schedule()

@@ -7,9 +7,9 @@ import { Json } from '../../core/json.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /**
- * Returns a function that requests the roots of a call once. It resolves with undefined if the client does not provide
+ * Returns a function that requests the roots for a call once. It resolves with undefined if the client does not provide
  * them. It is for callers without a session: each of their calls may come from another program with other roots, while
- * a server asks for roots once and keeps them. So the client is asked for the roots of every call, and the call uses a
+ * a server asks for roots once and keeps them. So the client is asked for its roots in every call, and the call uses a
  * connection whose server was given the same roots.
  */
 export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Json | undefined> {
@@ -18,7 +18,7 @@ export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Js
     const known = requested.get(peer)
     if (known) return known
     const roots = peer.ask('roots/list', Json.of({}), signal).catch((thrown) => {
-      // Rethrow if the call has ended, because it needs no connection any more.
+      // Rethrow if the call has ended, because it no longer needs a connection.
       if (signal.aborted || (thrown instanceof ToolwayError && thrown.code === 'CANCELLED')) throw thrown
       return undefined
     })
@@ -41,8 +41,8 @@ const applyPings = 5
 const applyPauseMs = 50
 
 /**
- * Sends a ping and waits for the response. Servers send messages in order, so a server that asks for roots right after
- * the handshake has asked by then.
+ * Sends a ping and waits for the response. Servers send messages in order, so if the server requests roots right after
+ * the handshake, that request has arrived by then.
  */
 export async function pingOnce({ request }: RpcConnection, clock: Clock): Promise<void> {
   using limit = deadline(clock, pingWithinMs, () => new Error('no answer'))

@@ -13,7 +13,7 @@ import type { Transport, TransportReceiver } from '../transports/transport.ts'
 import { mayHaveRun, unsentError } from '../transports/transport-errors.ts'
 
 /**
- * JSON-RPC over one transport: matches responses to requests, and routes each other message to the request that it
+ * JSON-RPC over one transport: matches responses to requests, and routes every other message to the request that it
  * belongs to.
  */
 export interface RpcConnection extends AsyncDisposable {
@@ -26,10 +26,10 @@ export interface RpcConnection extends AsyncDisposable {
   readonly received: number
   readonly cancelledSinceReceived: number
   readonly taskUpdates: TaskUpdates
-  /** Whether only one caller uses this connection, so that every message of the server is for that caller. */
+  /** Whether only one caller uses this connection, so that every message from the server is for that caller. */
   owned: boolean
   /**
-   * Attributes messages to calls; set if the transport does not tell which of the owner's calls a message belongs to.
+   * Attributes messages to calls; set if the transport does not show which of the owner's calls a message belongs to.
    */
   turns: CallTurns | undefined
   /** Whether the server sent a request when there was no caller to answer it. */
@@ -38,9 +38,9 @@ export interface RpcConnection extends AsyncDisposable {
   logsByRequest: boolean
   /** Whether the handshake is done, so that pending requests are calls. */
   serving: boolean
-  /** Whether to cancel a request with a message. Not needed if closing the stream of the request cancels it. */
+  /** Whether to cancel a request by sending a message. Not needed if closing the request's stream cancels it. */
   cancelsByMessage: boolean
-  /** Called for notifications that belong to no request, such as list_changed. */
+  /** Called for notifications that do not belong to a request, such as list_changed. */
   onNotification: (method: string, params: Buffer | undefined) => void
   /**
    * Called when the server sent a message for a caller outside the streams of that caller's calls, although the
@@ -77,7 +77,10 @@ interface Pending {
 export interface RpcConnectionOptions {
   readonly server: string
   readonly owned: boolean
-  /** The owner's calls that use or await the connection, and the route to the owner's session, if it has one. */
+  /**
+   * The owner's calls that are using the connection or waiting for it, and the route to the owner's session, if it has
+   * one.
+   */
   readonly host?: (() => { readonly calls: readonly Peer[]; readonly session: readonly Peer[] }) | undefined
   /** Provides the roots of an owner without a session; undefined for other owners. */
   readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
@@ -262,15 +265,15 @@ export async function openRpcConnection(
     const speaker = exchange === undefined ? turns?.speaker() : undefined
     void questions.answer(question, () => {
       if (!speaker) return addressees(method, exchange)
-      // The call that asks is known, so the server's request ends with that call.
+      // It is known which call sent the server's request, so that request ends when the call does.
       return turns?.runs(speaker) ? [speaker, ...host().session] : []
     })
   }
 
   /**
-   * The routes to the caller that a message is for, best first: the call on whose stream it came, or any call of the
-   * connection's owner. On a shared connection a message is delivered only if exactly one call can have caused it, so
-   * that it never reaches another caller.
+   * The routes to the caller that a message is for, best first: the call on whose stream the message arrived, or any
+   * call by the connection's owner. On a shared connection, a message is delivered only if exactly one call can have
+   * caused it, so that it never reaches another caller.
    */
   function addressees(method: string, exchange: number | undefined): readonly Peer[] {
     if (exchange !== undefined) {
@@ -295,8 +298,8 @@ export async function openRpcConnection(
     // If the server gets the level with each request, it logs only for calls that asked for it. Other servers may log
     // for any call.
     const wanting = logs && connection.logsByRequest ? peers.filter(({ logLevel }) => logLevel !== undefined) : peers
-    // Deliver nothing if a cancelled call of another caller may still be running at the server, because it may send
-    // messages.
+    // Deliver nothing if another caller's cancelled call may still be running on the server, because that call may send
+    // messages too.
     return wanting.length === 1 && !someGoOn() ? wanting : []
   }
 
@@ -343,7 +346,7 @@ function definedNotification(method: string, params: Buffer = empty): Buffer | u
 
 const empty = Buffer.from('{}')
 
-/** How long a cancelled call is assumed to keep running at the server. */
+/** How long a cancelled call is assumed to keep running on the server. */
 const goesOnMs = 300_000
 
 /** Whether a notification is about the server itself and so concerns all callers, on whichever stream it arrives. */
@@ -351,8 +354,8 @@ const isForEverybody = (method: string): boolean =>
   method.endsWith('/list_changed') || method === 'notifications/resources/updated'
 
 /**
- * The `subscriptions/listen` request that a notification belongs to. Notifications name it, because there may be no
- * separate streams.
+ * The `subscriptions/listen` request that a notification belongs to. Notifications name it, because requests may not
+ * have separate streams.
  */
 function subscriptionOf(params: Buffer | undefined): number | undefined {
   if (!params?.includes(metaKeys.subscriptionId)) return undefined

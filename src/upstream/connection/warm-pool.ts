@@ -3,7 +3,8 @@ import { never } from '../../core/deadline.ts'
 import type { ManagedConnection } from './managed-connection.ts'
 
 /**
- * Open connections in reserve (`spares`), so that a caller that needs its own connection does not wait for it to open.
+ * Open connections in reserve (`spares`), so that a caller that needs its own connection does not have to wait until
+ * one is open.
  */
 export interface WarmPool {
   /** Takes a connection out of the pool, for one caller only. */
@@ -27,13 +28,13 @@ export function createWarmPool(count: number, create: (capabilities: Capabilitie
   return {
     take(capabilities) {
       const connections = of(capabilities)
-      // Skip connections that are in use, and those whose server asked for roots when there was no caller.
+      // Skip connections that are in use, and those whose server asked for roots before there was a caller.
       const free = connections.findIndex(({ busy, current }) => !busy && !current?.connection.hadUnroutableRequest)
       const taken = (free < 0 ? undefined : connections.splice(free, 1)[0]) ?? create(capabilities)
       while (connections.length < count) {
         const spare = create(capabilities)
         connections.push(spare)
-        // Ignore a failure: the caller that takes this connection tries again.
+        // Ignore a failure: when a caller takes this connection, another attempt is made.
         spare.open(never).catch(() => {})
       }
       return taken

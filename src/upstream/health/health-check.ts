@@ -7,9 +7,12 @@ import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from '../requests/encode-request.ts'
 import { statusOf } from '../transports/transport-errors.ts'
 
-/** Periodic health check of a server's open connections. A server without an open connection is not started for it. */
+/**
+ * Periodic health check for a server's open connections. If a server has no open connection, none is opened for the
+ * check.
+ */
 export interface HealthCheck extends Disposable {
-  /** A problem that the last round found although the server responds. */
+  /** A problem that the last round found although the server is responding. */
   readonly degradation: string | undefined
   opened(): void
 }
@@ -79,7 +82,8 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     watch.running = true
     try {
       const ms = await ask(open).catch((error) => askDifferently(open, error))
-      // If the time exceeds the timeout, the response was already waiting to be read while this process was suspended.
+      // If more time than the timeout has passed, the response was already waiting to be read while this process was
+      // suspended.
       const isSlow = ms > timeoutMs / 2 && ms <= timeoutMs
       record(open, isSlow ? `Slow: ${ms} ms for a health check.` : undefined)
     } catch (error) {
@@ -115,8 +119,8 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
   }
 
   /**
-   * Tries a list that the server has served before. A server that never answered ping may not support it, so it is not
-   * treated as hung yet.
+   * Requests a list that the server has returned before. A server that never answered a ping may not support ping, so
+   * it is not treated as hung yet.
    */
   async function askDifferently(open: InitializedConnection, error: unknown): Promise<number> {
     const list = listOf(open)
@@ -133,8 +137,8 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
   }
 
   /**
-   * Handles a check without a response. Many servers do one thing at a time, so a server that is busy with a call gets
-   * as much time as that call. It counts as hung only if calls were cancelled without a response as well.
+   * Handles a check that got no response. Many servers do one thing at a time, so a server that is busy with a call
+   * gets as much time as that call. It counts as hung only if calls were also cancelled without a response.
    */
   function missed(managed: ManagedConnection, open: InitializedConnection, watch: Watch, error: ToolwayError): void {
     watch.missed++

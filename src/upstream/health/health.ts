@@ -6,7 +6,7 @@ import type { HandshakeResult } from '../connection/handshake.ts'
 import { hidesEveryTool } from '../listing/definitions.ts'
 import type { ServerListing } from '../listing/server-listing.ts'
 
-/** The facts that determine a server's health. */
+/** The data from which a server's health is determined. */
 export interface ServerCondition {
   readonly config: ServerConfig
   readonly paused: boolean
@@ -16,7 +16,7 @@ export interface ServerCondition {
   readonly handshake: HandshakeResult | undefined
   /** Whether the first connection or listing in this run is under way. */
   readonly starting: boolean
-  /** A problem that health checks found although the server responds. */
+  /** A problem that health checks found although the server is responding. */
   readonly degradation: string | undefined
   readonly breaker: BreakerCondition
 }
@@ -59,7 +59,7 @@ const degraded = (reason: string): Assessment => ({ health: 'degraded', reason }
 const refuses: ReadonlySet<Health> = new Set(['disabled', 'needs-auth', 'unhealthy'])
 
 /**
- * The health of a server apart from its breaker. A listing that is empty or from an earlier run does not make a server
+ * A server's health, leaving its breaker aside. A listing that is empty or from an earlier run does not make a server
  * "healthy".
  */
 function assessServer(server: ServerCondition): Assessment {
@@ -115,7 +115,7 @@ export function serverStatus(
   }
 }
 
-/** Shortens and quotes a version for messages, because the server can choose any text. */
+/** Shortens and quotes a version for messages, because the server can send any text as its version. */
 const excerpt = (version: string): string => JSON.stringify(version.slice(0, 40))
 
 const nothingToRead =

@@ -21,7 +21,7 @@ const listOf =
   (check: Check): Check =>
   (value) =>
     Array.isArray(value) && value.every(check)
-/** Checks that a value is an object in which each of these members is valid or absent. */
+/** Checks that a value is an object in which each of these members is either valid or absent. */
 const having =
   (members: Readonly<Record<string, Check>>): Check =>
   (value) =>
@@ -113,7 +113,7 @@ const identities: Readonly<Record<ListedKind, readonly string[]>> = {
 const verbatim = ['enum', 'const', 'pattern', 'required', '$ref', '$dynamicRef', '$anchor']
 
 /**
- * Removes invisible characters from all texts of a definition (B5). Names and values that callers must repeat exactly
+ * Removes invisible characters from all text in a definition (B5). Names and values that callers must repeat exactly
  * cannot be changed: if they contain hidden characters, `problem` says so, and the entry is not offered.
  */
 export function visibleDefinition(kind: ListedKind, definition: Definition) {
@@ -162,14 +162,13 @@ export function hidesEveryTool(config: ServerConfig, tools: readonly Definition[
 interface TraitOptions {
   readonly server: string
   readonly config: ServerConfig
-  /** The timeout of a call, and its upper bound if the server reports progress. */
+  /** The timeout for a call, and its upper bound if the server reports progress. */
   readonly timeoutMs: number
   readonly maxTimeoutMs: number
 }
 
 /**
- * The traits of an entry. The operator's settings decide; the server's annotations are used only with
- * `trustAnnotations`.
+ * An entry's traits. The operator's settings decide; the server's annotations are used only with `trustAnnotations`.
  */
 export function traitsOf(kind: Kind, name: string, definition: Definition, options: TraitOptions): Traits {
   const { config } = options
@@ -194,8 +193,8 @@ function timeLimitsOf(
     timeoutMs: ms,
     timeoutKey: own === undefined ? ofServer : `mcpServers.${server}.toolTimeouts.${name}`,
     maxTimeout: {
-      // The timeout of a call without progress may be longer than the configured maximum; then that timeout is the
-      // maximum.
+      // The timeout for a call without progress may be longer than the configured maximum; in that case, it is used as
+      // the maximum too.
       ms: Math.max(ms, config.maxTimeout ?? maxTimeoutMs),
       key: config.maxTimeout === undefined ? 'defaults.maxTimeout' : `mcpServers.${server}.maxTimeout`,
     },

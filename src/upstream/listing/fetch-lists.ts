@@ -15,9 +15,9 @@ export interface ServerLists {
   readonly resources: readonly Definition[]
   readonly templates: readonly Definition[]
   readonly prompts: readonly Definition[]
-  /** Input schemas that have numbers which a double cannot hold, by tool name, as JSON with all digits. */
+  /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
   readonly exactSchemas: Readonly<Record<string, string>> | undefined
-  /** Lists that the server declares but failed to return. */
+  /** Lists that the server declared but failed to return. */
   readonly failed: readonly string[]
 }
 
@@ -126,7 +126,7 @@ function needsSchema({ inputSchema }: Definition): string | undefined {
   return [type].flat().includes('object') ? undefined : 'inputSchema does not describe an object'
 }
 
-/** Why the header annotations of a tool are invalid, if they are. Over HTTP, such a tool must not be offered. */
+/** Why a tool's header annotations are invalid, if they are. Over HTTP, such a tool must not be offered. */
 const badHeaders = ({ connection, handshake }: InitializedConnection, { inputSchema }: Definition) =>
   handshake.era === 'modern' && connection.transport.kind === 'http' ? invalidParamHeaders(inputSchema) : undefined
 

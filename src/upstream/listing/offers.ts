@@ -8,7 +8,10 @@ export interface ServerOffers {
   readonly capabilities: Capabilities
 }
 
-/** Maximum length of the instructions of one server, and of all servers, because they take up the model's context. */
+/**
+ * Maximum length of one server's instructions and of all servers' instructions together, because they take up the
+ * model's context.
+ */
 const maxAdvice = 2_000
 const maxAdviceOfAll = 8_000
 

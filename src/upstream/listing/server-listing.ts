@@ -19,18 +19,18 @@ export interface ServerListing extends Disposable {
   readonly entries: readonly Entry[]
   /** Whether the listing was fetched in this run. */
   readonly fetched: boolean
-  /** `failure` says why the listing could not be fetched, `missing` which lists failed. */
+  /** `failure` says why the listing could not be fetched; `missing` says which lists failed. */
   readonly failure: ToolwayError | undefined
   readonly missing: readonly string[]
-  /** Loads the cached listing of an earlier run. */
+  /** Loads the cached listing from an earlier run. */
   recall(): Promise<void>
   /** Whether a listing is known. If it is old, it is refreshed in the background, once per run. */
   known(): boolean
   /** Fetches the lists; never rejects. */
   refresh(): Promise<void>
   /**
-   * Called when a new connection is open: fetches all lists again, because another program or version may answer there.
-   * Resolves when that is done; rejects if it fails.
+   * Called when a new connection is open. Fetches all lists again, because another program or version may be answering
+   * on it. Resolves when that is done; rejects if it fails.
    */
   opened(open: InitializedConnection): Promise<void>
   changed(open: InitializedConnection): void
@@ -89,8 +89,8 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     refresh,
     opened(open) {
       if (!running) return list(open)
-      // The running fetch began before this connection was open, so another fetch follows. All callers that arrive
-      // until then share it.
+      // The current fetch began before this connection was open, so another fetch follows. All callers that arrive
+      // until then share that fetch.
       following ??= running
         .catch(() => {})
         .then(() => {
@@ -101,7 +101,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     },
     changed(open) {
       isBehind = true
-      // If a fetch is running, it may have missed the change: another one follows.
+      // If a fetch is running, it may have missed the change, so another one follows.
       if (!running && !again) catchUp(open)
     },
     [Symbol.dispose]() {
@@ -114,7 +114,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   function isOld(): boolean {
     const { descriptors, fetched } = listing
     if (descriptors === undefined) return true
-    // For a listing of an earlier run, only the wall-clock time is known.
+    // For a listing from an earlier run, only the wall-clock time is known.
     const ageMs = fetched ? clock.monotonic() - listedAt : clock.now() - descriptors.fetchedAt
     return refreshMs > 0 && ageMs > refreshMs
   }
@@ -136,7 +136,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     return running
   }
 
-  /** Fetches the lists again: at once, or after a pause if the server reports changes continually. */
+  /** Fetches the lists again: at once, or after a pause if the server keeps reporting changes. */
   function catchUp(open: InitializedConnection): void {
     const ms = throttle.next()
     if (ms === 0) return void list(open, throttle.done).catch(() => {})
@@ -173,7 +173,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     }
   }
 
-  /** Refreshes the listing periodically while a connection is open. An idle server is not started for it. */
+  /** Refreshes the listing periodically while a connection is open. No connection is opened for it. */
   function schedule(): void {
     timer?.[Symbol.dispose]()
     if (refreshMs === 0) return
@@ -217,7 +217,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
 const differs = (a: Descriptors, b: Descriptors | undefined): boolean =>
   JSON.stringify({ ...a, fetchedAt: 0 }) !== JSON.stringify({ ...b, fetchedAt: 0 })
 
-/** The name of the record in the store. For clients without capabilities, it is the server's name. */
+/** The name of the listing's record in the store. For clients without capabilities, it is the server's name. */
 function recordName(server: string, capabilities: Capabilities): string {
   if (Object.keys(capabilities).length === 0) return server
   return `${server} ${createHash('sha256').update(profileOf(capabilities)).digest('hex').slice(0, 12)}`

@@ -1,10 +1,10 @@
 import { ToolwayError } from '../../core/errors.ts'
 import type { HttpChannel } from '../transports/http-channel.ts'
 
-/** The challenge of a server that rejected a request's credential. */
+/** The challenge from a server that rejected a request's credential. */
 export interface Challenge {
   readonly status: number
-  /** Where the server's metadata is (RFC 9728). */
+  /** The URL of the server's metadata (RFC 9728). */
   readonly resourceMetadata?: string
   readonly scopes?: readonly string[]
   /** The error code, such as `invalid_token` or `insufficient_scope`. */
@@ -59,13 +59,16 @@ function bearerParameters(header: string): ReadonlyMap<string, string> | undefin
 }
 
 interface ScopesKnown {
-  /** Scopes that the operator configured, used instead of those that the server names. Only `more` is added to them. */
+  /**
+   * Scopes that the operator configured, used instead of those that the server names. Only the scopes in `more` are
+   * added to them.
+   */
   readonly configured?: readonly string[] | undefined
   /** Scopes that the server's challenge named. */
   readonly challenged?: readonly string[] | undefined
   /** Scopes that the resource metadata lists. */
   readonly supported?: readonly string[] | undefined
-  /** The scopes of a token that was not sufficient, and the scopes that it lacked. */
+  /** The scopes of a token that was insufficient, and the scopes that it lacked. */
   readonly more?: readonly string[] | undefined
   /** Scopes that the authorization server's metadata lists. */
   readonly offered: readonly string[]
@@ -88,11 +91,11 @@ export function scopesToAsk({ configured, challenged, supported, more, offered }
 export const scopesForClientCredentials = (known: ScopesKnown): readonly string[] =>
   scopesToAsk(known).filter((scope) => scope !== offline)
 
-/** The credential of a connection, as its transport uses it. Servers without OAuth have none. */
+/** The credential for a connection, as its transport uses it. There is none for servers without OAuth. */
 export interface RequestAuthorizer {
   /**
-   * The Authorization header. Returned without a promise if a token is held; undefined if the server has not asked for
-   * one yet. Rejects with AUTH_REQUIRED if somebody has to sign in.
+   * The Authorization header. Returned without a promise if Toolway already has a token; undefined if the server has
+   * not asked for one yet. Rejects with AUTH_REQUIRED if somebody has to sign in.
    */
   header(): string | undefined | Promise<string | undefined>
   /**

@@ -71,7 +71,8 @@ export async function registerClient(
 }
 
 /**
- * The client's authentication method for the token endpoint: the registered one, or the best that both sides support.
+ * The client's authentication method for the token endpoint: the registered one, or the best one that both sides
+ * support.
  */
 export function methodOf({ method, secret }: OAuthClient, { authMethods }: Pick<IssuerMetadata, 'authMethods'>) {
   if (method !== undefined && (method === 'none' || secret !== undefined)) return method

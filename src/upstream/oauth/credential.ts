@@ -10,7 +10,7 @@ import { reachOf } from './web.ts'
 /** How long before its expiry a token is renewed: 30 seconds, but at most a quarter of its lifetime. */
 const earlyMs = 30_000
 const earlyPart = 0.25
-/** How long a rejection is remembered before the server is asked again. */
+/** How long a rejection is remembered before another token is requested. */
 const believedMs = 60_000
 
 /**
@@ -26,7 +26,7 @@ export function createCredential(
   let held: Grant | undefined
   let finding: Promise<Grant | undefined> | undefined
   let replacing: Promise<boolean> | undefined
-  /** Why there is no token, and when that was found out. */
+  /** Why there is no token, and when this was found out. */
   let wanted: { readonly error: ToolwayError; readonly at: number } | undefined
   /** When a new token was last requested although the old one had not expired. */
   let forcedAt = Number.NEGATIVE_INFINITY
@@ -71,7 +71,7 @@ export function createCredential(
   }
 
   /**
-   * Keeps using the held token if it has not expired: if the authorization server cannot be reached, a token that is
+   * Keeps using the current token if it has not expired: if the authorization server cannot be reached, a token that is
    * valid for a few more seconds is better than none.
    */
   function goOn(error: unknown): Grant {
@@ -215,7 +215,7 @@ export function createCredential(
 
 const bearer = ({ accessToken }: Grant): string => `Bearer ${accessToken}`
 
-/** Scopes for a message. Truncated, because the server chooses the text and callers may be models. */
+/** Formats scopes for a message. They are truncated, because the server chooses the text and callers may be models. */
 const naming = (scopes: readonly string[] | undefined): string => (scopes ? ` (${scopes.join(' ').slice(0, 200)})` : '')
 
 /** Returns an OAuthError; rethrows any other error. */

@@ -59,7 +59,7 @@ const publishedIssuer = z.looseObject({
   authorization_response_iss_parameter_supported: z.boolean().optional(),
 })
 
-/** Metadata of an authorization server (RFC 8414, or OpenID Connect discovery). */
+/** An authorization server's metadata (RFC 8414, or OpenID Connect discovery). */
 export interface IssuerMetadata {
   readonly issuer: string
   readonly authorize?: URL
@@ -73,7 +73,7 @@ export interface IssuerMetadata {
   readonly namesItself: boolean
 }
 
-/** Fetches the metadata of an issuer, and verifies that it is about exactly this issuer. */
+/** Fetches an issuer's metadata, and verifies that it names exactly this issuer. */
 export async function issuerMetadata(issuer: string, web: OAuthHttp, reach: Reach): Promise<IssuerMetadata> {
   const at = safeAddress(issuer, 'its issuer')
   if (at.search !== '' || at.hash !== '') throw new OAuthError(`invalid issuer ${quoted(issuer)}`)
@@ -106,7 +106,7 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
     throw new OAuthError(`the metadata of ${quoted(issuer)} is for another issuer, ${quoted(found.issuer)}`)
   const endpoint = (address: string, what: string): URL => {
     const url = safeAddress(address, `its ${what}`)
-    // A public issuer must not name services on this machine.
+    // An https issuer must not name http endpoints, which would be on this machine.
     if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthError(`its ${what} does not use https`)
     return url
   }
@@ -132,7 +132,7 @@ const publishedResource = z.looseObject({
   scopes_supported: z.array(z.string()).optional(),
 })
 
-/** Metadata of a protected resource (RFC 9728). Tokens are requested for its identifier exactly as published. */
+/** A protected resource's metadata (RFC 9728). Tokens are requested for its identifier exactly as published. */
 interface ResourceMetadata extends Omit<DiscoveredIssuer, 'issuer'> {
   readonly issuers: readonly string[]
 }
@@ -140,8 +140,9 @@ interface ResourceMetadata extends Omit<DiscoveredIssuer, 'issuer'> {
 const wellKnown = '/.well-known/oauth-protected-resource'
 
 /**
- * Finds the metadata of a server: at the URL in its challenge, else at its path, else at its root. A server without any
- * metadata follows the first protocol revision with authorization, in which the server is its own authorization server.
+ * Finds a server's metadata: at the URL in its challenge, else at its path, else at its root. If there is no metadata,
+ * the server is assumed to follow the first protocol revision with authorization, in which an MCP server is its own
+ * authorization server.
  */
 async function resourceMetadata(
   server: URL,
@@ -177,7 +178,7 @@ function resourcePlaces(server: URL, named: string | undefined): URL[] {
   return paths.map((at) => new URL(at, server.origin))
 }
 
-/** Whether the resource is the server itself, or a parent of it by whole path components. */
+/** Whether the resource is the server itself, or a parent of it, comparing whole path components. */
 function isFor(resource: string, server: URL): boolean {
   if (!/^[\x21-\x7e]+$/.test(resource) || !URL.canParse(resource)) return false
   const { origin, pathname, hash, search } = new URL(resource)

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Vault } from '../../core/stores.ts'
 import { client, type OAuthClient } from './client.ts'
 
-/** Whose grant it is: that of one server at one URL, and of one principal if each principal has its own. */
+/** Whom a grant is for: one server at one URL, and one principal if each principal has its own grant. */
 export interface GrantHolder {
   readonly server: string
   readonly url: string
@@ -30,14 +30,14 @@ const demand = z.object({
   resourceMetadata: z.string().optional(),
   /** Scopes that the server's challenge named. */
   scopes: z.array(z.string()).optional(),
-  /** The scopes of a token that was not sufficient, and the scopes that it lacked. */
+  /** The scopes of a token that was insufficient, and the scopes that it lacked. */
   more: z.array(z.string()).optional(),
 })
 
 /** What a server requires for authorization. Stored, because another process may handle the sign-in. */
 export type AuthDemand = z.output<typeof demand>
 
-/** Stores grants, each under its issuer, so that a token of one authorization server is never sent to another. */
+/** Stores each grant under its issuer, so that one authorization server's token is never sent to another. */
 export interface Grants {
   demandOf(holder: GrantHolder): Promise<AuthDemand>
   demanded(holder: GrantHolder, demand: AuthDemand): Promise<void>
@@ -46,7 +46,7 @@ export interface Grants {
   ended(holder: GrantHolder, issuer: string): Promise<void>
   clientOf(server: string, issuer: string): Promise<OAuthClient | undefined>
   registered(server: string, issuer: string, client: OAuthClient): Promise<void>
-  /** Removes all data of a server, for one principal or for all. Returns the number of removed grants. */
+  /** Removes all data for a server, for one principal or for all. Returns the number of removed grants. */
   forget(server: string, principal?: string): Promise<number>
   list(): Promise<readonly (GrantHolder & { readonly grant: Grant })[]>
 }

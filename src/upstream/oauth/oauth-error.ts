@@ -1,7 +1,7 @@
 /** Says why no token could be obtained: a message without secrets, and the authorization server's error code. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError'
-  /** The `error` of the authorization server, if any. */
+  /** The `error` from the authorization server, if any. */
   readonly code: string | undefined
   /** Whether a host could not be reached, which says nothing about the credential. */
   readonly unreachable: boolean

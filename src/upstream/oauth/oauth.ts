@@ -16,19 +16,19 @@ export type { SignIn } from './sign-in.ts'
 
 /** Obtains, stores and renews tokens for servers that use OAuth. */
 export interface OAuth {
-  /** The credential of a server, shared by its connections; undefined for servers without OAuth. */
+  /** The credential for a server, shared by its connections; undefined for servers without OAuth. */
   authorize(server: string, config: ServerConfig, principal?: string): RequestAuthorizer | undefined
-  /** Begins a sign-in that ends at `redirect`. Throws INVALID_ARGUMENTS if the server uses no sign-in. */
+  /** Begins a sign-in that ends at `redirect`. Throws INVALID_ARGUMENTS if the server does not use sign-in. */
   begin(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<SignIn>
   /** Begins a sign-in whose redirect leads to this gateway; returns the URL for the browser. */
   beginHere(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<string>
   /** Handles the redirect to this gateway at the end of a sign-in; returns the server's name. */
   finishHere(answer: URLSearchParams): Promise<string>
   portOf(server: string, config: ServerConfig, principal?: string): Promise<number | undefined>
-  /** Removes all stored data of a server; returns the number of removed grants. */
+  /** Removes all stored data for a server; returns the number of removed grants. */
   forget(server: string, principal?: string): Promise<number>
   list(): Promise<readonly GrantSummary[]>
-  /** Recently used access tokens, for redaction. It is a new array whenever they change. */
+  /** Recently used access tokens, for redaction. Whenever the tokens change, this is a new array. */
   tokens(): readonly string[]
 }
 
@@ -104,7 +104,7 @@ const maxCredentials = 4_096
 const settingsOf = (config: ServerConfig): OAuthSettings | undefined =>
   config.transport !== 'stdio' && config.auth?.type === 'oauth' ? config.auth : undefined
 
-/** The holder of a server's grant. A grant that all principals share has no principal. */
+/** The holder of a grant for a server. A grant that all principals share has no principal. */
 const holderOf = (server: string, config: ServerConfig, settings: OAuthSettings, principal = ''): GrantHolder => ({
   server,
   url: config.transport === 'stdio' ? '' : new URL(config.url).href,
@@ -159,7 +159,7 @@ function createPendingSignIns(clock: Clock) {
 /** How many tokens are redacted. Each costs memory and search time, and older ones have expired or soon will. */
 const maxTokens = 256
 
-/** Collects access tokens to redact wherever they appear. The array is a new one after each change. */
+/** Collects access tokens to redact wherever they appear. Each change creates a new array. */
 export function createSeenTokens() {
   let seen: readonly string[] = []
   return {

@@ -108,9 +108,9 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
 }
 
 /**
- * Prevents mix-up attacks, in which an issuer names the authorization endpoint of another issuer and its own token
- * endpoint, in order to get the code. An issuer that sends `iss` cannot do that. Any other issuer must have its
- * authorization endpoint on the same site as its own address or its token endpoint.
+ * Prevents mix-up attacks, in which an issuer names another issuer's authorization endpoint and its own token endpoint
+ * in order to get the code. An issuer that sends `iss` cannot do that. Any other issuer must have its authorization
+ * endpoint on the same site as its own address or its token endpoint.
  */
 function checkPlace({ issuer, token, namesItself }: IssuerMetadata, authorize: URL): void {
   if (namesItself || isSameSite(authorize, new URL(issuer)) || isSameSite(authorize, token)) return
@@ -167,7 +167,7 @@ async function clientFor(
   return fresh
 }
 
-/** The local port of an earlier registration, to be used again. */
+/** The local port that an earlier registration used, to be used again. */
 export function knownPort(client: OAuthClient | undefined): number | undefined {
   const loopback = client?.redirects?.map((text) => new URL(text)).find(isLoopback)
   return loopback && Number(loopback.port)

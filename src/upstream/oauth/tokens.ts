@@ -33,7 +33,7 @@ export interface TokenRequest {
   readonly issuer: IssuerMetadata
   readonly client: OAuthClient
   readonly signing?: SigningKey | undefined
-  /** The `grant_type` and the parameters of that grant type. */
+  /** The `grant_type` and its parameters. */
   readonly parameters: Readonly<Record<string, string>>
   readonly web: OAuthHttp
   readonly reach: Reach
@@ -194,7 +194,7 @@ export const signingKey = ({ privateKey: key, signingAlgorithm: algorithm }: OAu
 
 /**
  * The only issuer that a configured client may be used with: the configured issuer, else the first one that was used. A
- * server can name any authorization server, and that one must not receive our secret.
+ * server can name any authorization server, so others must not receive the client's secret.
  */
 export const onlyIssuer = ({ issuer, clientId }: OAuthSettings, first: string | undefined): string | undefined =>
   issuer ?? (clientId === undefined ? undefined : first)

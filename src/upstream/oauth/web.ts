@@ -25,7 +25,7 @@ export interface PostRequest {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Which addresses may be used: a public server must not make Toolway access private ones. */
+/** Which addresses may be used: a public server must not make Toolway access private addresses. */
 export type Reach = 'public' | 'private'
 
 export type PlaceOf = (address: string) => 'public' | 'private' | 'reserved'

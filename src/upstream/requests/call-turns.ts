@@ -1,18 +1,20 @@
 import type { Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 
-/** Whether calls of a tool send messages (requests, log messages) to the caller before they respond. */
+/** Whether calls to a tool send messages (requests, log messages) to the caller before they respond. */
 export type ToolHabit = 'speaks' | 'quiet'
 
 /**
  * Attributes requests and log messages to parallel calls on a connection that does not show which call they belong to.
- * One call at a time is the speaker: it was sent last, and all other calls have finished, wait for a response from
- * their caller, or call tools that never send messages. A speaker yields as soon as it asks its caller, ends, or has
- * been silent for a while, so that neither a slow person nor a slow tool delays the other calls.
+ * One call at a time is the speaker: it was sent last, and all other calls have finished, are waiting for a response
+ * from their caller, or are calls to tools that never send messages. A call stops being the speaker as soon as it sends
+ * a request to its caller, ends, or has sent nothing for a while, so that neither a slow person nor a slow tool delays
+ * the other calls.
  */
 export interface CallTurns {
   /**
-   * Waits for the turn of a call, sends it, and tracks it until it ends. `name` is the name of the tool or other entry.
+   * Waits for a call's turn, sends the call, and tracks it until it ends. `name` is the name of the tool or other
+   * entry.
    */
   run<T>(name: string, peer: Peer, signal: AbortSignal, work: () => Promise<T>): Promise<T>
   /** The call that sent the current message, if that is certain. */
@@ -31,7 +33,7 @@ interface Turn {
   /** The route by which the server's requests reach the caller. */
   readonly voice: Peer
   spoke: boolean
-  /** How many requests to the caller are open. A call that waits for a response sends no messages. */
+  /** How many requests to the caller are open. A call that is waiting for a response sends no messages. */
   open: number
 }
 
@@ -39,8 +41,9 @@ interface Turn {
 const silenceMs = 250
 
 /**
- * With `strict`, calls of tools whose habits are unknown take turns as well, because the owner of the connection may be
- * several clients. Otherwise, calls wait for one another only if their tools are known to ask.
+ * With `strict`, calls to tools take turns even if it is not known whether the tools send messages, because the
+ * connection's owner may be several clients. Otherwise, calls wait for one another only if their tools are known to
+ * send messages.
  */
 export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, strict = true): CallTurns {
   const running = new Set<Turn>()
@@ -153,7 +156,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
   }
 
   /**
-   * The calls that may send messages: those that do not wait for a response, and the speaker, which may have sent
+   * The calls that may send messages: those that are not waiting for a response, and the speaker, which may have sent
    * several requests at once.
    */
   function free(): Turn[] {
@@ -166,9 +169,9 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
   }
 
   function speakers(): readonly Peer[] {
-    // Calls tend to ask early, so the call that was sent last is the most likely.
+    // Servers usually send their requests early in a call, so the call that was sent last is the most likely sender.
     const suspects = free().reverse()
-    // Calls that wait for a response are the least likely.
+    // Calls that are waiting for a response are the least likely senders.
     const others = [...running].reverse().filter((turn) => !suspects.includes(turn))
     return [...suspects.sort((a, b) => rank(a) - rank(b)), ...others].map(({ voice }) => voice)
   }

@@ -8,7 +8,7 @@ import type { RpcRequest } from '../connection/rpc-connection.ts'
 
 export interface RequestSpec {
   readonly method: string
-  /** The members of the params that precede `_meta`, as JSON in pieces. */
+  /** The members of the params that precede `_meta`, as pieces of JSON. */
   readonly members?: readonly Buffer[]
   /** Other members that the caller sent. Only those that the server's revision defines are forwarded. */
   readonly rest?: Readonly<Record<string, unknown>> | undefined
@@ -31,7 +31,7 @@ export interface RequestSpec {
   heard?(method: string, params: Buffer | undefined): void
 }
 
-/** Encodes a request for the protocol revision of this connection. */
+/** Encodes a request for this connection's protocol revision. */
 export function encodeRequest(open: InitializedConnection, spec: RequestSpec): RpcRequest {
   const { method, name, meta = {}, signal, repeatable, peer, trace, progressed, heard } = spec
   const members = [...(spec.members ?? []), ...restOf(spec, open)]

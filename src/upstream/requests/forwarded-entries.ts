@@ -106,7 +106,7 @@ const aboutResource = (name: string): About => {
 
 const maxRounds = 16
 
-/** The connection that a request used. Updates of a task arrive on the connection that started the task. */
+/** The connection that a request used. Updates to a task arrive on the connection that started the task. */
 interface UsedConnection {
   connection?: InitializedConnection
 }
@@ -234,14 +234,14 @@ function foreign(meta: Readonly<Record<string, unknown>>): Readonly<Record<strin
 }
 
 /**
- * Rewrites URIs in resource links, embedded resources and read contents, so that callers can read them through the
- * gateway. `served` maps a URI of the server to its served form. Only the bytes of those URIs change; a result without
- * `"uri"` is returned unparsed.
+ * Rewrites URIs in resource links, embedded resources and resource contents, so that callers can read them through the
+ * gateway. `served` maps a server's URI to the URI that callers use. Only the bytes of those URIs change; a result
+ * without `"uri"` is returned unparsed.
  */
 export const servedResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
   withServedUris(body, served, urisOfResult)
 
-/** Rewrites the URIs of a task, which may contain the result of the call that started it. */
+/** Rewrites the URIs in a task, which may contain the result of the call that started it. */
 export const servedTaskResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
   withServedUris(body, served, (bytes) => {
     const result = members(bytes)?.get('result')

@@ -17,7 +17,7 @@ export const isInputRequired = (result: Buffer): boolean =>
   result.includes('"input_required"') && members(result)?.get('resultType')?.toString() === '"input_required"'
 
 /**
- * Reduces the input requests of a result to the members that the protocol defines. Throws if the server asks for
+ * Reduces the input requests in a result to the members that the protocol defines. Throws if the server asks for
  * something that MCP does not define or the caller's client does not support.
  */
 export function checkedInputRequests(result: Buffer, { caller, entry }: Call): Buffer {

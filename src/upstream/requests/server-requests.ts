@@ -15,11 +15,11 @@ export interface ServerRequest {
   readonly params: Buffer | undefined
 }
 
-/** Forwards each request of a server to the caller that it is for, and the caller's response to the server. */
+/** Forwards each request from a server to the caller that it is for, and the caller's response to the server. */
 export interface ServerRequests {
   /**
-   * Answers a request. `addressees` returns the routes to the caller, best first. Resolves when the response was sent
-   * to the server.
+   * Answers a request. `addressees` returns the routes to the caller, best first. Resolves when the response has been
+   * sent to the server.
    */
   answer(question: ServerRequest, addressees: () => readonly Peer[]): Promise<void>
   cancelled(params: Buffer | undefined): void
@@ -117,7 +117,7 @@ function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObjec
 
 const tooMany = { code: -32600, message: 'Too many open requests, or duplicate request id.' }
 
-/** The error object for the server. An error of the client stays unchanged. */
+/** The error object for the server. An error from the client stays unchanged. */
 function errorOf(thrown: unknown) {
   if (thrown instanceof ServerError) return thrown.error
   if (thrown instanceof UnsupportedRequest) return { code: methodNotFound, message: thrown.message }

@@ -141,7 +141,7 @@ function tooSlow(server: string, method: string): ToolwayError {
 
 /** The `subscriptions/listen` stream of a stateless server, one for all callers. */
 export interface ChangeStream extends Disposable {
-  /** Listens for changes of these resources, and for the list changes that the server declares. */
+  /** Listens for changes to these resources, and for the list changes that the server declares. */
   listen(uris: readonly string[]): void
 }
 
@@ -214,7 +214,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
 
 const replaced = new Error('replaced by a new subscriptions/listen request')
 
-/** The lists for which the server announces changes. The others are refreshed periodically. */
+/** The lists for which the server announces changes. All other lists are refreshed periodically. */
 function listsOf({ handshake }: InitializedConnection): Record<string, boolean> {
   const changes = (name: string) => asRecord(handshake.capabilities[name]).listChanged === true
   const changing = ['tools', 'prompts', 'resources'].filter(changes)

@@ -43,7 +43,7 @@ export async function relayTask(
   return { body: known(bytes), isError: false }
 }
 
-/** A peer that replaces the task id in messages which the server sends during the request. */
+/** A peer that replaces the task id in messages that the server sends during the request. */
 const through = (peer: Peer, known: (bytes: Buffer) => Json): Peer => ({
   rounds: peer.rounds,
   logLevel: peer.logLevel,
@@ -74,7 +74,7 @@ function newId(id: string, call: Call, seal: Seal): string {
 /** Binds a task id to one caller. */
 const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, caller.principal].join('\n')
 
-/** Subscribers for task status notifications of a session-based server, by the server's task ids. */
+/** Subscribers to a session-based server's task status notifications, by the server's task ids. */
 export interface TaskUpdates {
   follow(taskId: string, notify: (news: Buffer) => void): void
   publish(news: Buffer | undefined): void
@@ -89,7 +89,7 @@ const maxFollowed = 1_000
 const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']
 
 /**
- * Creates the subscribers of one connection. They are separate for each connection, because two processes of a server
+ * Creates the subscribers for one connection. They are separate for each connection, because two processes of a server
  * may use the same task id.
  */
 export function createTaskUpdates(): TaskUpdates {

@@ -24,13 +24,13 @@ export interface ServerProcessHandle {
   readonly pid: number
   readonly streams: Pick<ChildProcessWithoutNullStreams, 'stdin' | 'stdout' | 'stderr'>
   /**
-   * Resolves when the process has ended, with how it ended: "exit code 3", "SIGKILL". By then, the rest of its group
-   * has been killed too.
+   * Resolves when the process has ended, with a description of how it ended: "exit code 3", "SIGKILL". By then, the
+   * rest of its group has been killed too.
    */
   readonly ended: Promise<string>
   /**
-   * Resolves when all its output has been read. That may be much later, because other processes can keep its output
-   * open.
+   * Resolves when all of the process's output has been read. That may be much later, because other processes can keep
+   * the output open.
    */
   readonly drained: Promise<void>
   /** Kills the process and all its descendants at once. */
@@ -39,7 +39,7 @@ export interface ServerProcessHandle {
   close(): Promise<void>
 }
 
-/** How long to wait after SIGKILL, after which only the kernel can delay the end of a process. */
+/** How long to wait after SIGKILL. By then, only the kernel can delay the end of a process. */
 const killedMs = 1_000
 
 /** Starts a process. Rejects with SERVER_UNAVAILABLE and advice if that fails. */
@@ -61,7 +61,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     ended.resolve(signal ?? `exit code ${code}`)
   })
   process.once('close', () => drained.resolve())
-  // Ignore the error that a signal could not be delivered: `close` sends the next one anyway.
+  // Ignore errors about a signal that could not be delivered: `close` sends the next signal anyway.
   process.on('error', () => {})
 
   const signal = (name: 'SIGTERM' | 'SIGKILL'): void => {
@@ -116,7 +116,7 @@ function cannotStart({ name, command, cwd }: ServerProcessOptions, error: NodeJS
   return say(`the command "${command}" failed with ${error.code ?? error.name}. Check ${setting}.`)
 }
 
-/** The error of Node without the arguments of the process, which may contain secrets. */
+/** Node's error without the process's arguments, which may contain secrets. */
 function bare(error: NodeJS.ErrnoException): Error {
   const [message] = error.message.split(' Received ', 1)
   return Object.assign(new Error(message), error.code !== undefined && { code: error.code })
@@ -127,7 +127,7 @@ const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: fal
 /** Variables that name trusted certificates, which are needed behind a proxy that inspects TLS. */
 const trust = 'NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE'
 
-/** The inherited variables: those that programs need and that contain no secrets. */
+/** The inherited variables: variables that programs need and that do not contain secrets. */
 const passedOn: Readonly<Record<'posix' | 'windows', RegExp>> = {
   posix: new RegExp(`^(HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SHELL|TERM|TMPDIR|TZ|USER|XDG_[A-Z_]+|${trust})$`),
   windows: new RegExp(
@@ -145,7 +145,7 @@ export function childEnvironment(
   const pattern = passedOn[platform === 'win32' ? 'windows' : 'posix']
   const environment: Record<string, string> = {}
   for (const [name, value] of Object.entries(ours)) {
-    // Skip exported shell functions, which are code and not a setting.
+    // Skip exported shell functions, which are code rather than settings.
     if (value !== undefined && pattern.test(name) && !value.startsWith('()')) environment[name] = value
   }
   return { ...environment, ...configured }

@@ -7,8 +7,8 @@ export interface HttpChannel extends AsyncDisposable {
   /** Whether a connection on which the server has responded is still open. */
   readonly connected: boolean
   /**
-   * How many times the last open connection to the server was closed. Each time, another server may have begun to
-   * listen at the same address.
+   * How many times the last open connection to the server was closed. After that, another server may be listening at
+   * the same address.
    */
   readonly gaps: number
   /**

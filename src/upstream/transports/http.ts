@@ -39,9 +39,9 @@ export interface HttpTransportOptions {
 
 type Headers = Readonly<Record<string, string>>
 
-/** Maximum length of a rejection's body, of which only an error object matters. */
+/** Maximum length of a rejection's body. Only an error object in it is used. */
 const maxRefusal = 64 * 1024
-/** How long to wait for the body of a rejection or the response to a notification, which arrive quickly. */
+/** How long to wait for a rejection's body, or for the response to a notification. Both arrive quickly. */
 const promptlyMs = 10_000
 /** How long to wait for pending responses when a session ends, and for the request that ends it. */
 const goodbyeMs = 1_000
@@ -163,9 +163,9 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   }
 
   /**
-   * Whether to check that the server still knows the session, before sending a request that must not run twice. A
-   * restarted server has closed all connections and forgotten the session; once it has rejected a request, nobody knows
-   * whether the request has run.
+   * Whether to check that the server still knows the session, before sending a request that must not run twice. After a
+   * restart, a server has closed all connections and forgotten the session; if it then rejects the request, it is
+   * unknown whether the request has run.
    */
   function mustCheck({ exchange, repeatable }: OutgoingMessage): boolean {
     return exchange !== undefined && !repeatable && !fresh && session !== undefined && !channel.connected
@@ -223,7 +223,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     })
   }
 
-  /** Passes a JSON-RPC error of the server to the caller unchanged, whatever the HTTP status. */
+  /** Passes the server's JSON-RPC error to the caller unchanged, whatever the HTTP status. */
   function passOn(text: Buffer | undefined, asked: Buffer, exchange: number | undefined): boolean {
     if (exchange === undefined || text === undefined) return false
     const error = readMessage(text)
@@ -278,7 +278,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     await settles(channel[Symbol.asyncDispose](), goodbyeMs, clock)
   }
 
-  /** Prepares the headers, so that this is not necessary for each request. */
+  /** Prepares the headers once, so that they need not be built for each request. */
   function remember(): void {
     const all = {
       ...configured,

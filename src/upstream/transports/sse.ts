@@ -17,7 +17,7 @@ const promptlyMs = 10_000
 const goodbyeMs = 1_000
 
 /**
- * The older HTTP+SSE transport: one event stream for all messages of the server, and an endpoint for POST that the
+ * The older HTTP+SSE transport: one event stream for all messages from the server, and an endpoint for POST that the
  * server announces.
  */
 export function sseTransport(options: HttpTransportOptions): Transport {

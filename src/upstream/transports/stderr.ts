@@ -2,8 +2,8 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 
 /**
- * The output of a process that is not part of the protocol. It is logged at debug level; rate limited, truncated and
- * redacted.
+ * Process output that is not part of the protocol. It is logged at debug level, after rate limiting, truncation and
+ * redaction.
  */
 export interface ProcessOutput {
   /** The last meaningful line of stderr, for error messages. */
@@ -18,11 +18,11 @@ export const maxStderr = 64 * 1024
 const maxLoggedLine = 2 * 1024
 const maxLinesPerSecond = 200
 const maxQuotedLength = 300
-/** How many recent lines are searched for the cause of a failure, since other lines may follow it. */
+/** How many recent lines are searched for the cause of a failure. The cause may be followed by other lines. */
 const maxRecent = 64
 /**
- * How many bytes beyond the logged part are searched for secrets, so that a secret that the truncation would split is
- * found.
+ * How many bytes beyond the logged part are searched for secrets, so that a secret is also found if truncation would
+ * split it.
  */
 const beyond = 2 * 1024
 /** Shorter values are not redacted, because values such as "true" or "8080" occur everywhere. */
@@ -31,7 +31,7 @@ const minSecretLength = 8
 export function createProcessOutput(options: {
   readonly server: string
   readonly secrets: readonly string[]
-  /** Removes secrets in any spelling. The values in `secrets` are removed in addition. */
+  /** Removes secrets in any spelling. The values in `secrets` are also removed. */
   readonly redact?: RedactLine | undefined
   /** Receives the lines of stderr as they are logged. */
   readonly wrote?: ((line: string) => void) | undefined
@@ -53,7 +53,7 @@ export function createProcessOutput(options: {
     return redact(rest)
   }
 
-  /** Cleans a text for display. Redacts twice, because removing control characters can join the parts of a secret. */
+  /** Cleans text for display. Redacts twice, because removing control characters can join the parts of a secret. */
   const clean = (text: string, maxLength: number): string => {
     const whole = withoutSecrets(plain(withoutSecrets(text).slice(0, maxLoggedLine)))
     return whole.length > maxLength ? `${whole.slice(0, maxLength)}…` : whole
@@ -65,7 +65,7 @@ export function createProcessOutput(options: {
       return clean(words ?? '', maxQuotedLength)
     },
     line(stream, bytes) {
-      // Skip lines early: a process may write at full speed, so most lines must cost almost nothing.
+      // Skip lines early: a process may write very fast, so most lines must cost almost nothing.
       if (isBlank(bytes)) return
       if (stream === 'stderr') recent.push(bytes)
       if (recent.length > 2 * maxRecent) recent = recent.slice(-maxRecent)
@@ -99,7 +99,7 @@ function isBlank(bytes: Buffer): boolean {
 const epilogue =
   /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*| A complete log .*)?|hint: .*|at .*|\w+: (?:'.*'|-?\d+|\[.*\]),?|Node\.js v.*|\W+)$/
 
-/** Removes terminal colours and other control characters, which could forge what an operator sees. */
+/** Removes terminal colours and other control characters, which could falsify what an operator sees. */
 const plain = (text: string): string =>
   text
     .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '')
@@ -115,7 +115,7 @@ export function createRecentLines(maxLines = 200) {
   return {
     push(line: string): void {
       kept.push(line)
-      // Truncate now and then instead of after every line.
+      // Truncate only now and then, instead of after every line.
       if (kept.length > 2 * maxLines) kept = kept.slice(-maxLines)
     },
     lines: (): readonly string[] => kept.slice(-maxLines),

@@ -98,7 +98,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     for (const stream of [stdin, stdout, stderr]) stream.on('error', () => {})
     outbox = createOutbox(stdin, refuse)
 
-    // Stop a server that closed stdin or stdout: it cannot serve any more, even if its process is still running.
+    // Stop a server that closed stdin or stdout: it can no longer serve, even if its process is still running.
     const half = async (which: string): Promise<void> => {
       if (!(await settles(ended, graceMs, clock)) && !disposing) giveUp(`closed its ${which} and was stopped`)
     }
@@ -125,8 +125,8 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   }
 
   /**
-   * Rejects a message that was not read. This is often the first sign that the process has died, so the next call must
-   * use another process.
+   * Rejects a message that the process did not read. This is often the first sign that the process has died, so the
+   * next call must use another process.
    */
   function refuse(reject: (reason: unknown) => void): void {
     over ??= unavailable('stopped reading')
@@ -148,7 +148,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     report(what)
   }
 
-  /** Notifies the receiver once that the process has ended, after messages that were not written were rejected. */
+  /** Notifies the receiver once that the process has ended, after the unwritten messages have been rejected. */
   function report(what: string): void {
     const notified = receiver
     receiver = undefined
@@ -205,10 +205,10 @@ const lineFeed = Buffer.from([LINE_FEED])
 const atomicBytes = 4096
 
 /**
- * Queues messages for a pipe. Messages of one turn of the event loop are sent in one write, as far as that write is
+ * Queues messages for a pipe. Messages from one turn of the event loop are sent in one write, as long as that write is
  * small enough to be atomic. So after a failed write it is known which messages cannot have been read: those whose line
  * ends were not written. `refuse` receives the reject function of a message that was certainly not read, and decides
- * with which error and when to call it.
+ * when to call it and with which error.
  */
 export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) => void) => void) {
   /** The queued messages, each with its cancel listener if it may have to wait long. */

@@ -6,7 +6,7 @@ export interface Transport extends AsyncDisposable {
   /** False once nothing can be sent any more, even before the receiver is notified. */
   readonly usable: boolean
   /**
-   * Over HTTP: how many times the last open connection to the server was closed. Each time, another server may have
+   * Over HTTP: how many times the last open connection to the server was closed. After that, another server may have
    * taken its place.
    */
   readonly gaps?: number
@@ -30,7 +30,8 @@ export interface OutgoingMessage {
   readonly body: Buffer
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * The id of a request. If the transport can tell, messages that belong to the request are delivered with the same id.
+   * The id of a request. If the transport can tell which messages belong to the request, they are delivered with the
+   * same id.
    */
   readonly exchange?: number
   /** Aborts when the call is over. HTTP then closes the stream of the request. */
@@ -44,7 +45,7 @@ export interface TransportReceiver {
    * tell.
    */
   message(body: Buffer, exchange?: number): void
-  /** Called when this request will get no response although the connection is fine. */
+  /** Called when this request will not get a response although the connection is fine. */
   failed(exchange: number, error: ToolwayError): void
   /**
    * Called when the connection is down, so that pending requests will not be answered. Called once, and not after

@@ -88,7 +88,7 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
       request.signal?.throwIfAborted()
       const known = reuse()
       if (known) return known.ask(request, receive)
-      // TLS is loaded on demand, because many servers are local and need none.
+      // TLS is loaded on demand, because many servers are local and do not need it.
       const tls = encrypted ? (await import('node:tls')).connect : undefined
       if (closed) throw new NoResponse(false, new Error('the channel is closed'))
       if (open.size >= maxConnections) throw new NoResponse(false, tooMany())

@@ -56,8 +56,8 @@ const room = 64 * 1024
 export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnectionOptions): HttpConnection {
   const tunnelled = proxy !== undefined && tls !== undefined && origin.protocol === 'https:'
   /**
-   * The proxy, if it forwards requests. Used for unencrypted servers, because many proxies open tunnels to encrypted
-   * servers only.
+   * The proxy, if it forwards requests instead of opening a tunnel. Used for unencrypted servers, because many proxies
+   * open tunnels to encrypted servers only.
    */
   const relay = tunnelled ? undefined : proxy
   /** The proxy, until the connection through it is established; then undefined. */
@@ -155,7 +155,7 @@ export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnec
       if (waiting) write(waiting)
       waiting = undefined
     })
-    // `lose` ignores errors of a socket that is already closed.
+    // `lose` ignores errors from a socket that is already closed.
     socket.on('error', lose)
     socket.once('end', () => {
       // The response may be complete now: some responses end with their connection.
@@ -228,7 +228,7 @@ function headOf(parsed: ParsedHead, relay: WebProxy | undefined, abort: () => vo
 /** The text of prepared headers. A transport prepares its headers once, so their text is built only once too. */
 const prepared = new WeakMap<Readonly<Record<string, string>>, { readonly to: string; readonly text: string }>()
 
-/** Bodies up to this size are copied behind the head, so that both are sent in one write. */
+/** Bodies up to this size are copied after the head, so that both are sent in one write. */
 const small = 64 * 1024
 
 /** The bytes of a request: one piece, or the head and a large body. Throws if a header could be read as two. */
@@ -309,9 +309,9 @@ function openTunnel(
       }
       const { status } = readHead(said.toString('latin1', 0, length))
       if (status < 200 || status > 299) throw proxyRefused(proxy, to, status)
-      // There must be no further bytes yet, because the server waits for our first bytes.
+      // There must not be any further bytes yet, because the server waits for our first bytes.
       if (said.length > length) throw new MalformedResponse('data without a request')
-      // Remove our listeners: the new owner of the socket handles its end.
+      // Remove our listeners: from now on, the new owner of the socket handles its end.
       socket.off('data', read).off('close', closed).pause()
       opened(socket)
     } catch (error) {

@@ -10,7 +10,10 @@ export interface ResponseListener {
 }
 
 export interface ResponseReader {
-  /** Throws `MalformedResponse` if the response is malformed. The caller may reuse the chunk's memory afterwards. */
+  /**
+   * Reads a chunk. Throws `MalformedResponse` if the response is malformed. The caller may reuse the chunk's memory
+   * afterwards.
+   */
   push(chunk: Buffer): void
   /** Where the next bytes should be read into, if they belong to a long body that is delivered in one piece. */
   readonly place: Buffer | undefined
@@ -45,7 +48,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
     // This response is only informational; another one follows.
     if (head.status < 200) {
       if (head.status === 101) throw new MalformedResponse('101 Switching Protocols without a request for it')
-      // Reject it as undici does, because we never send Expect.
+      // Reject this response, as undici does, because we never send Expect.
       if (head.status === 100) throw new MalformedResponse('100 Continue without a request for it')
       if (!head.reuse) throw new MalformedResponse('informational response with Connection: close')
       return
@@ -171,10 +174,10 @@ function checkTrailer(line: string): void {
 
 export interface ParsedHead {
   readonly status: number
-  /** The headers by name in lower case. Of a repeated header, this is the first value. */
+  /** The headers by name in lower case. For a repeated header, this is the first value. */
   readonly headers: ReadonlyMap<string, string>
   readonly repeated: readonly (readonly [name: string, value: string])[]
-  /** How the body ends: after a number of bytes, by chunks, or with the connection. */
+  /** How the end of the body is found: after a number of bytes, by chunks, or when the connection closes. */
   readonly body: number | 'chunked' | 'until end'
   /** Whether the connection can be reused, and the server's keep-alive timeout. */
   readonly reuse: boolean
@@ -228,7 +231,7 @@ export function readHead(text: string): ParsedHead {
   for (at += 2; at < text.length - 2; ) {
     const end = text.indexOf('\r\n', at)
     const [name, given] = readField(text.slice(at, end))
-    // Keep trailing white space in these two, because parsers treat it differently.
+    // Keep trailing white space in these two headers, because parsers treat it differently.
     const value = name === 'content-length' || name === 'transfer-encoding' ? given : given.replace(/[ \t]+$/, '')
     if (name === 'connection') connection += `,${value.toLowerCase()}`
     if (headers.has(name)) repeated.push([name, value])
