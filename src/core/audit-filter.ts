@@ -1,6 +1,6 @@
 import { ToolwayError } from './errors.ts'
 
-/** Fields for which a filter gives either the whole value or a pattern that contains `*`. */
+/** Fields that a filter matches against either the whole value or a pattern that contains `*`. */
 export const comparedFields = [
   'agent',
   'principal',

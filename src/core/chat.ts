@@ -1,7 +1,7 @@
 import type { Caller, Peer } from './call.ts'
 import type { TraceContext } from './trace-context.ts'
 
-/** Answers the messages of a conversation, and calls tools as needed (S3, J5). */
+/** Answers the messages in a conversation, and calls tools as needed (S3, J5). */
 export interface Chat {
   /** The names of the configured models; the default model comes first. */
   models(): readonly string[]

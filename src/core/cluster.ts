@@ -54,7 +54,7 @@ export function createLeases(membership: Membership): Leases {
 
 /** The replicas that together serve one endpoint, as seen from this replica (B10). */
 export interface Membership {
-  /** The name of this replica. It prefixes all ids given to clients, so that every replica can find the owner. */
+  /** This replica's name. It prefixes all ids given to clients, so that every replica can find the owner of an id. */
   readonly self: string
   /** The address at which another replica accepts requests; undefined if that replica is gone. Never waits. */
   addressOf(replica: string): string | undefined

@@ -20,7 +20,8 @@ export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Er
   const start = (left: number): Timer =>
     clock.after(left, () => {
       const rest = due - clock.monotonic()
-      // A restart only moves `due` and leaves the timer as it is, because there can be thousands of restarts a second.
+      // Wait again if the deadline was restarted. A restart only moves `due` and does not touch the timer, because
+      // there can be thousands of restarts a second.
       if (isRestarted && rest > 0) timer = start(rest)
       else controller.abort(reason((timer.lateMs ?? 0) >= pausedMs))
     })
@@ -99,8 +100,8 @@ export async function settles(work: PromiseLike<unknown>, ms: number, clock: Clo
 export const never: AbortSignal = new AbortController().signal
 
 /**
- * Waits for work until the signal aborts, even if the work ignores the signal. Unlike `waitFor`, this function does not
- * use `Promise.race`, which cost more than all the rest of it; it runs twice in every call.
+ * Waits for work until the signal aborts, even if the work ignores the signal. Unlike `waitFor`, this function avoids
+ * `Promise.race`, whose cost exceeded that of the rest of the function; it runs twice in every call.
  */
 export const endWith = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {

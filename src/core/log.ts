@@ -1,4 +1,4 @@
-/** A structured log. Each entry has fields and a message of one sentence. */
+/** A structured log. Each entry has fields and a one-sentence message. */
 export interface Log {
   debug(facts: object, message: string): void
   info(facts: object, message: string): void

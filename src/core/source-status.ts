@@ -1,4 +1,4 @@
-/** `needs-auth`: somebody has to sign in. `starting`: the first connection or listing of this run is in progress. */
+/** `needs-auth`: somebody has to sign in. `starting`: the first connection or listing in this run is in progress. */
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 
 export interface SourceStatus {

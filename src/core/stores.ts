@@ -9,7 +9,7 @@ export interface CacheStore {
    * than the change that dropped the group.
    */
   put(group: string, key: string, answer: CachedAnswer, now: number): void | Promise<void>
-  /** Drops all results of a group. Results of calls that are still running will not be stored. */
+  /** Drops all results in a group. The results of calls that are still running will not be stored. */
   drop(group: string): void | Promise<void>
   clear(): void | Promise<void>
   usage(): CacheUsage
@@ -101,7 +101,10 @@ export interface Locks {
   hold(name: string): Promise<AsyncDisposable>
 }
 
-/** A server's self-description and listing, remembered between runs, so that listing tools never waits for a server. */
+/**
+ * A server's self-description and listing, remembered between runs, so that clients can list tools without waiting for
+ * the server.
+ */
 export interface Descriptors {
   /** When the description and the listing were fetched, in milliseconds since the epoch. */
   readonly fetchedAt: number

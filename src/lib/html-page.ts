@@ -9,7 +9,7 @@ export function plainPage(sentence: string, link?: { readonly href: string; read
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-      // Send no referrer, because the address of this page contains an authorization code.
+      // Send no referrer, because this page's address contains an authorization code.
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
     },

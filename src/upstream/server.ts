@@ -64,7 +64,7 @@ export interface UpstreamServer extends Source, ServerOffers {
   readonly control: ServerControl
 }
 
-/** The maximum number of client profiles with a listing of their own. */
+/** The maximum number of client profiles that have their own listing. */
 const maxListings = 32
 
 export function createServer(options: UpstreamServerOptions): UpstreamServer {
@@ -73,7 +73,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const listings = new Map<string, ServerListing>()
   const listeners = new Set<() => void>()
   const changeStreams = new Map<ManagedConnection, ChangeStream>()
-  /** Connections whose lists are still being fetched. Calls on them wait for the lists. */
+  /** Connections whose lists are still being fetched. Calls on these connections wait until that is done. */
   const unlisted = new WeakMap<InitializedConnection, Promise<unknown>>()
   /** The transport's `gaps` when the lists of a connection were last fetched. */
   const gapsListed = new WeakMap<InitializedConnection, number>()
@@ -173,7 +173,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const profile = profileOf(capabilities)
     const known = listings.get(profile)
     if (known) return known
-    // Beyond the limit, new client profiles see the listing of the plain profile.
+    // Beyond the limit, new client profiles get the plain profile's listing.
     if (listings.size >= maxListings) return plain
     const { timeoutMs, maxTimeoutMs = 600_000, servedUri, seal } = options
     const forwarding = { use, subscriptions, servedUri, seal, clock }
@@ -261,7 +261,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return gaps !== undefined && gaps !== gapsListed.get(open) && (options.judgesDefinitions?.() ?? false)
   }
 
-  /** Fetches the lists again. All calls that arrive meanwhile share one fetch. */
+  /** Fetches the lists again. All calls that arrive in the meantime share one fetch. */
   function list(open: InitializedConnection, capabilities: Capabilities): Promise<unknown> | undefined {
     const listings = seenThrough(open, capabilities)
     if (listings.length === 0) return undefined
@@ -274,8 +274,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 
   /**
-   * Waits for the lists of a new connection before its first call, so that a changed definition is noticed (B5). Gives
-   * up if the lists take too long.
+   * Waits until a new connection's lists have been fetched before its first call, so that a changed definition is
+   * noticed (B5). Gives up if fetching takes too long.
    */
   async function sinceListed(listed: Promise<unknown>, call: Call): Promise<void> {
     using patience = deadline(clock, listedWithinMs, () => new Error('listing timed out'), call.signal)
@@ -382,12 +382,12 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 }
 
-/** How long a call waits for the lists of a new connection. */
+/** How long a call waits until a new connection's lists have been fetched. */
 const listedWithinMs = 10_000
 
 const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'
 
-/** A fingerprint of the configured server, so that the cached listing of another server is not used. */
+/** A fingerprint of the configured server, so that another server's cached listing is not used. */
 function fingerprintOf(config: ServerConfig): string {
   // Use only the names of environment variables: their values are often secrets, and the names are enough to tell
   // servers apart.

@@ -135,7 +135,7 @@ function findDuplicate(bytes: Buffer): string | undefined {
   return undefined
 }
 
-/** Wraps a nested list as a member of an object. */
+/** The bytes before and after a nested list that make it a member of an object. */
 const wrap = Buffer.from('{"":')
 const unwrap = Buffer.from('}')
 

@@ -2,7 +2,7 @@ import type { Pool, PoolClient, QueryConfig, QueryResult, QueryResultRow } from 
 
 /** A small pool of connections with short timeouts, which connects on demand. */
 export interface Postgres extends Transaction, AsyncDisposable {
-  /** The address of the database without credentials, for display. */
+  /** The database address without credentials, for display. */
   readonly where: string
   /** Runs statements that are committed as a whole or not at all. Throws if the connection fails before the commit. */
   transaction<T>(run: (client: Transaction) => Promise<T>): Promise<T>
@@ -78,7 +78,7 @@ export async function connectPostgres(url: string, statementMs = 10_000): Promis
   }
 }
 
-/** Messages of the driver's timeout errors, which have no code. */
+/** The messages in the driver's timeout errors, which have no code. */
 const noConnection = /^(?:timeout exceeded when trying to connect|Connection terminated due to connection timeout)$/
 const noReply = 'Query read timeout'
 
@@ -106,7 +106,9 @@ export function displayAddress(url: string): string {
   return `${host || (searchParams.get('host') ?? 'localhost')}${pathname}`
 }
 
-/** The reason for an error in words. If all addresses of a host name fail, the error itself has no message. */
+/**
+ * The reason for an error in words. If connecting fails for all of a host's addresses, the error itself has no message.
+ */
 export function postgresErrorReason(thrown: unknown): string {
   const { message, code, errors } = thrown as Error & { code?: string; errors?: readonly Error[] }
   if (code === undefinedTable || code === undefinedSchema) return 'its tables do not exist yet; run `toolway migrate`'

@@ -13,7 +13,7 @@ export interface Shipper {
    * restored to an earlier state.
    */
   forget(): void
-  /** The last record of a lane that is in the database; undefined until the database has been reached once. */
+  /** The last record that the database has from a lane; undefined until the database has been reached once. */
   shipped(lane: string): number | undefined
   /** How many records are still to be copied; undefined until the database has been reached once. */
   waiting(): number | undefined
@@ -188,7 +188,7 @@ async function ownChains(postgres: Postgres, replica: string): Promise<Map<strin
   return new Map(rows.map(({ lane, seq, ...chain }) => [lane, { ...chain, seq: Number(seq) }]))
 }
 
-/** Starts a chain. If another process of this replica was faster, returns the chain of that process. */
+/** Starts a chain. If another process of this replica was faster, returns that process's chain. */
 async function beginChain(postgres: Postgres, replica: string, lane: string, epoch: number): Promise<OwnChain> {
   await postgres.query('INSERT INTO toolway.chains (replica, lane, epoch) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
     replica,

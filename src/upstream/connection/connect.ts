@@ -26,7 +26,7 @@ export interface ConnectorOptions {
   readonly log: Log
 }
 
-/** Whom a connection is for: the client's capabilities, and whether only that client uses the connection. */
+/** Describes who uses a connection: the client's capabilities, and whether the connection is for that client alone. */
 export interface ConnectionScope extends Omit<RpcConnectionOptions, 'server' | 'log'> {
   readonly capabilities: Capabilities
   /** The principal whose credential the connection uses, if each principal has its own. */

@@ -83,7 +83,7 @@ interface Owner {
   greeting?: Promise<void> | undefined
   /** Resolves when a server that asked for roots has applied them. */
   rooting?: Promise<void> | undefined
-  /** The owner's calls on this connection, including those that wait for it to open. */
+  /** The owner's calls on this connection, including those that are waiting for it to open. */
   readonly users: Set<ConnectionUser>
   /** The route to the owner's client outside any call, if there is one. */
   peer?: Peer | undefined

@@ -179,7 +179,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
   /** One attempt to connect, shared by all waiters. */
   function opened(whenFailed = failed): Promise<InitializedConnection> {
     const { failure, pauseMs, probing } = backoff
-    // Always try after AUTH_REQUIRED: somebody may have signed in meanwhile, and checking that costs no request.
+    // Always try after AUTH_REQUIRED: somebody may have signed in since, and checking that does not cost a request.
     if (failure && failure.code !== 'AUTH_REQUIRED' && !opening && (pauseMs > 0 || probing)) {
       return Promise.reject(refused(failure, Math.max(pauseMs, probing ? firstHintMs : 0)))
     }
@@ -247,7 +247,10 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     })
   }
 
-  /** Closes the connection. Closes are queued, so that disposal waits for a process that is still ending. */
+  /**
+   * Closes the connection. Connections are closed one after another, so that disposal can wait for a process that is
+   * still ending.
+   */
   function close(): Promise<void> {
     const open = current
     current = undefined

@@ -120,7 +120,7 @@ export function createReconnectBackoff(
 interface ReconnectorOptions {
   down(): boolean
   pauseMs(): number
-  /** Whether to reconnect at all. A process that nobody uses is not restarted again and again. */
+  /** Whether to reconnect at all. A process that nobody is using is not restarted again and again. */
   wanted(): boolean
   /** Tries once to connect; `failed` reports a failure. */
   attempt(): Promise<unknown>

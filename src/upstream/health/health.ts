@@ -14,7 +14,7 @@ export interface ServerCondition {
   readonly listing: Pick<ServerListing, 'fetched' | 'missing' | 'failure' | 'descriptors'>
   /** The last handshake result, from this run or from the cached listing. */
   readonly handshake: HandshakeResult | undefined
-  /** Whether the first connection or listing in this run is under way. */
+  /** Whether the first connection or the first listing in this run is under way. */
   readonly starting: boolean
   /** A problem that health checks found although the server is responding. */
   readonly degradation: string | undefined

@@ -10,7 +10,7 @@ import { reachOf } from './web.ts'
 /** How long before its expiry a token is renewed: 30 seconds, but at most a quarter of its lifetime. */
 const earlyMs = 30_000
 const earlyPart = 0.25
-/** How long a rejection is remembered before another token is requested. */
+/** How long a rejection, or an issuer's metadata, is remembered before it counts as outdated. */
 const believedMs = 60_000
 
 /**
@@ -224,7 +224,10 @@ function problemOf(error: unknown): OAuthError {
   throw error
 }
 
-/** The error if somebody has to sign in. The caller may be a model, so the message says whom to ask for what. */
+/**
+ * The error if somebody has to sign in. The caller may be a model, so the message says which person to ask and what to
+ * ask for.
+ */
 function authRequired({ server, principal }: GrantHolder, why: string, cause?: unknown): ToolwayError {
   const whose = principal === '' ? '' : ` --principal ${principal}`
   const sentence = `${server} ${why}. Ask the operator to run: toolway auth ${server}${whose}`

@@ -94,8 +94,8 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
   }
 
   /**
-   * Resolves a host and checks its addresses. A proxy may resolve hosts that we cannot; but if we can resolve a host,
-   * its addresses must be allowed in any case.
+   * Resolves a host and checks its addresses. A proxy may be able to resolve hosts that Toolway cannot; but if Toolway
+   * can resolve a host, its addresses must always be allowed.
    */
   async function vet({ hostname }: URL, reach: Reach, byProxy: boolean): Promise<readonly Address[]> {
     const found = await addresses(hostname, byProxy)

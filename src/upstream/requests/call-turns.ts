@@ -30,7 +30,7 @@ export interface CallTurns {
 
 interface Turn {
   readonly name: string
-  /** The route by which the server's requests reach the caller. */
+  /** The route through which the server's requests reach the caller. */
   readonly voice: Peer
   spoke: boolean
   /** How many requests to the caller are open. A call that is waiting for a response sends no messages. */

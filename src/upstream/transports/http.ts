@@ -43,7 +43,7 @@ type Headers = Readonly<Record<string, string>>
 const maxRefusal = 64 * 1024
 /** How long to wait for a rejection's body, or for the response to a notification. Both arrive quickly. */
 const promptlyMs = 10_000
-/** How long to wait for pending responses when a session ends, and for the request that ends it. */
+/** How long to wait for pending responses when a session ends, and for the response to the request that ends it. */
 const goodbyeMs = 1_000
 /** How long a call waits while we check whether the server still knows the session. */
 const checkMs = 2_000
@@ -69,7 +69,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   /** Whether the server has answered nothing but the handshake in this session. */
   let fresh = true
   let checking: Promise<void> | undefined
-  /** The reason why nothing can be sent any more; undefined while messages can be sent. */
+  /** Why nothing can be sent any more; undefined while messages can be sent. */
   let over: ToolwayError | undefined
   remember()
 

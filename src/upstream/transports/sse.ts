@@ -28,13 +28,13 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
   const stream = new AbortController()
   const endpoint = Promise.withResolvers<string>()
-  // Avoid an unhandled rejection, because this promise may reject while nobody awaits it.
+  // Avoid an unhandled rejection, because this promise may reject while nothing is awaiting it.
   endpoint.promise.catch(() => {})
   let path: string | undefined
   let receiver: TransportReceiver | undefined
   let established = false
   let disposing: Promise<void> | undefined
-  /** The reason why nothing can be sent any more; undefined while messages can be sent. */
+  /** Why nothing can be sent any more; undefined while messages can be sent. */
   let over: ToolwayError | undefined
 
   return {

@@ -35,7 +35,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   let receiver: TransportReceiver | undefined
   let established = false
   let disposing: Promise<void> | undefined
-  /** The reason why nothing can be sent any more; undefined while messages can be sent. */
+  /** Why nothing can be sent any more; undefined while messages can be sent. */
   let over: ToolwayError | undefined = unavailable('has not been started yet')
 
   return {

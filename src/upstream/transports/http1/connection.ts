@@ -309,7 +309,7 @@ function openTunnel(
       }
       const { status } = readHead(said.toString('latin1', 0, length))
       if (status < 200 || status > 299) throw proxyRefused(proxy, to, status)
-      // There must not be any further bytes yet, because the server waits for our first bytes.
+      // The proxy must not have sent any further bytes, because the server waits for our first bytes.
       if (said.length > length) throw new MalformedResponse('data without a request')
       // Remove our listeners: from now on, the new owner of the socket handles its end.
       socket.off('data', read).off('close', closed).pause()

@@ -147,8 +147,8 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
 }
 
 /**
- * Whether the bytes begin like HTTP/1. Other protocols are detected by their first bytes, because such a server may
- * send no more and wait for us.
+ * Whether the bytes begin like an HTTP/1 response. Other protocols are detected by their first bytes, because a server
+ * that speaks one may send nothing more and wait for us.
  */
 const beginsWell = (bytes: Buffer, at: number): boolean =>
   'HTTP/1.'.startsWith(bytes.toString('latin1', at, Math.min(at + 7, bytes.length)))
@@ -199,7 +199,7 @@ const nameForm = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 /** Matches a header value without CR, LF, NUL or other control characters. */
 const valueForm = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Throws if a line ends with LF only, because the head cannot become valid any more. */
+/** Throws if a line ends with LF only, because the head can no longer become valid. */
 export function refuseBareLf(bytes: Buffer, from: number): void {
   for (let at = bytes.indexOf(10, from); at !== -1; at = bytes.indexOf(10, at + 1)) {
     if (at === from || bytes[at - 1] !== 13) throw new MalformedResponse('a line ends with LF alone')
