@@ -20,8 +20,8 @@ export async function acquireLease(membership: Membership, name: string, unreach
 
 export interface Leases extends Disposable {
   /**
-   * Acquires a lease and remembers it: `lost` is reported only once, and the lease is registered again if the store
-   * lost it.
+   * Acquires a lease and remembers it, so that `lost` is reported only once and the lease is registered again if the
+   * store loses it.
    */
   acquire(name: string): Promise<Lease>
 }

@@ -5,7 +5,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
  * them.
  */
 export interface Seal {
-  /** The replica that issued the sealed value, if there are several. */
+  /** The replica that issued the sealed value, if there are several replicas. */
   readonly replica?: string
   close(text: string, binding: string): string
   /** Opens a sealed value; undefined unless it was sealed under the same binding. */

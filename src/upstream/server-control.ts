@@ -31,7 +31,7 @@ export interface ServerControlOptions {
   pool(): ConnectionPool
   /** Called when the listing or the health changed. */
   changed(): void
-  /** Connects if the configuration asks for an eager connection. */
+  /** Connects if the server is configured to connect eagerly. */
   begin(): void
   /** Connects and fetches the listing. Never rejects. */
   open(): Promise<unknown>

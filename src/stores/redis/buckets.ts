@@ -85,7 +85,7 @@ const take = createScript(`
 
 export interface RedisBucketsOptions {
   readonly redis: SharedRedis
-  /** The buckets that count while Redis is down. Each replica then allows the whole limit. */
+  /** The buckets to use while Redis is down. Each replica then allows the whole limit. */
   readonly local: Buckets
   /** `ours` means that the `now` of each call is already the shared time. */
   readonly time?: 'shared' | 'ours'

@@ -26,7 +26,7 @@ export const redisSafe = (options: RedisSafeOptions): RedisSafe => ({
   locks: redisLocks(options),
 })
 
-/** Opens a safe with its own connection, for CLI commands that need nothing else from Redis. */
+/** Opens a safe with its own connection, for commands such as sign-in that need nothing else from Redis. */
 export async function openRedisSafe({
   url,
   ...around

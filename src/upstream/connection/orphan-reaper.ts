@@ -208,7 +208,7 @@ interface ProcessId {
   readonly start: string
 }
 
-/** When a running process started; undefined for ended processes and zombies. */
+/** When a running process started; undefined for zombies and for processes that have ended. */
 export function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')

@@ -12,8 +12,8 @@ export interface ReconnectBackoff {
   /** Milliseconds until the next attempt is allowed; 0 if it is allowed now. */
   readonly pauseMs: number
   /**
-   * Whether the restart limit was reached. Then the server is started only once per window, until a process survives a
-   * whole window.
+   * Whether the restart limit was reached. If so, the server is started only once per window, until a process survives
+   * a whole window.
    */
   readonly exhausted: boolean
   /** Whether an attempt is under way while the server is known to be down. */

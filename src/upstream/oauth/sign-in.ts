@@ -67,7 +67,7 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
     state,
     resource,
     ...scopeParameter(scopes),
-    // Some authorization servers issue a refresh token only after a new consent.
+    // Some authorization servers issue a refresh token only if the user consents again.
     ...(scopes.includes('offline_access') && { prompt: 'consent' }),
   }
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)

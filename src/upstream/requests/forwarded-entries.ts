@@ -122,8 +122,8 @@ const forward = (about: About, options: ForwardedEntryOptions): Handler => {
 }
 
 /**
- * Asks the caller for the input that the server needs, round by round, until the result is complete. For callers that
- * cannot send a follow-up request themselves.
+ * Asks the caller for the input that the server needs, round by round, until the result is complete. Used if the caller
+ * cannot send a follow-up request itself.
  */
 async function untilComplete(
   first: ResultMessage,

@@ -63,7 +63,7 @@ export function unsealedRest(rest: Rest, seal: Seal, binding: string): Rest {
   throw new ServerError(Json.of({ code: -32602, message, data: { reason: 'invalid_request_state' } }))
 }
 
-/** Asks the caller for all requested input at once, for callers that cannot send a follow-up request themselves. */
+/** Asks the caller for all requested input at once. Used if the caller cannot send a follow-up request itself. */
 export async function askCaller(result: Buffer, { peer, signal }: Call): Promise<Record<string, unknown>> {
   const { inputRequests, requestState } = Json.raw<Record<string, unknown>>(result).value
   const answers = await Promise.all(

@@ -11,7 +11,8 @@ import type { OutgoingMessage, Transport, TransportReceiver } from './transport.
 import { closedByUs, connectionLost, noResponse, rejectedRequest, unsentError } from './transport-errors.ts'
 
 /**
- * How long a POST may take. The server only accepts the message and responds on the stream, so POSTs return quickly.
+ * How long a POST may take. The server answers a POST as soon as it has accepted the message, and sends the actual
+ * response on the stream, so POSTs return quickly.
  */
 const promptlyMs = 10_000
 const goodbyeMs = 1_000

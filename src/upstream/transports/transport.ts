@@ -41,7 +41,7 @@ export interface OutgoingMessage {
 
 export interface TransportReceiver {
   /**
-   * Receives one complete message. `exchange` is the request on whose stream the message came, if the transport can
+   * Receives one complete message. `exchange` is the request on whose stream the message arrived, if the transport can
    * tell.
    */
   message(body: Buffer, exchange?: number): void
