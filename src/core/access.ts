@@ -5,16 +5,23 @@ import type { Result } from './result.ts'
 import type { Health, ServerSummary } from './source-status.ts'
 import type { Wait } from './waiting.ts'
 
-/** The only way in for inbound protocols, meta-tools, chat, code and the command line: nothing bypasses policy. */
+/**
+ * The only way to reach entries for inbound protocols, meta-tools, chat, programs and the command line, so that none of
+ * them can bypass the policy.
+ */
 export interface Access {
   readonly handle: Handler
-  /** Completes an argument of the entry, under the same decision as a call. */
+  /** Suggests values for an argument of the entry, if the policy allows the caller to call the entry. */
   readonly complete: Handler
-  /** Forwards a request about something that a call of this entry started, under the same decision as a call. */
+  /**
+   * Forwards a request about something that an earlier call to this entry started, such as a task, if the policy allows
+   * the caller to call the entry.
+   */
   relay(method: string, call: Call): Promise<Result>
   /**
-   * The agent that a credential acts as (G7). Throws INVALID_AGENT_ID if it may not act as the one it asks for. Without
-   * a request and a fallback, a caller can still name an agent in the arguments of a meta-tool.
+   * The agent that a credential acts as (G7). Throws INVALID_AGENT_ID if the credential may not act as the agent
+   * `asked`. If no agent is asked for and no fallback is configured, the caller can still name an agent in the
+   * arguments of a meta-tool.
    */
   agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
   /** Records a request that was rejected before it became a call. */
@@ -22,50 +29,56 @@ export interface Access {
     readonly address?: string
     readonly principal?: string
     readonly asked?: string
-    /** What was wrong: the refused Host or Origin, why a message could not be read. */
+    /** What was wrong: the refused Host or Origin, or why a message could not be read. */
     readonly detail?: string
     readonly malformed?: true
     readonly code: ErrorCode
   }): void
   view(caller: Caller): View
   offers(caller: Caller): Offers
-  /** Follows changes of a resource found in the caller's view, until disposed of. */
+  /** Calls `updated` whenever a resource in the caller's view changes, until the returned object is disposed of. */
   subscribe(caller: Caller, served: Served, updated: () => void): Promise<AsyncDisposable>
-  /** Forwards a client notification (roots changed) to servers that have a connection for this caller alone. */
+  /**
+   * Forwards a client notification (such as "roots changed") to the servers that have a connection for this caller
+   * alone.
+   */
   notifyServers(caller: Caller, method: string): void
-  /** Closes what was kept for the caller's session. */
+  /** Closes the connections to servers that only the caller's session uses. */
   sessionEnded(caller: Caller): void
-  /** Reports, debounced, which kinds of lists changed. */
+  /** Calls the listener with the kinds of lists that changed. Calls are debounced. */
   onChange(listener: (kinds: ReadonlySet<Kind>) => void): Disposable
 }
 
 export interface View {
-  /** Waits for starting servers up to the list deadline; `brief`: up to that for remembered servers. Never rejects. */
+  /**
+   * Waits for servers that are still starting, up to the list deadline. With `brief`, all servers get the shorter
+   * deadline that otherwise applies to servers whose entries are already known. Never rejects.
+   */
   ready(brief?: 'brief'): Promise<void>
-  /** Waits for one server as a call to it would. Does nothing for unknown servers. */
+  /** Waits for one server, as long as a call to it would wait. Does nothing if the server is unknown. */
   started(server: string, wait?: Wait): Promise<void>
   /** Servers missing from the lists, because they are starting or could not be listed. */
   missing(): readonly MissingServer[]
-  /** Every entry of a kind that the caller may use, in a stable order. */
+  /** All entries of this kind that the caller may use, in a stable order. */
   list(kind: Kind): readonly Served[]
-  /** The tools listed in an exposure mode; defaults to the caller's own. */
+  /** The tools listed in an exposure mode; the default is the caller's own mode. */
   shown(exposure?: Exposure): readonly Served[]
-  /** One page of what a client is shown (for tools, by exposure mode), already serialized. */
+  /** One page of a list as clients see it, already serialized. Tools are listed by exposure mode. */
   page(kind: Kind, cursor?: string): Page
   /**
-   * Finds an entry by any of its spellings. Waits for servers that may have it and are still starting. Throws
-   * TOOL_NOT_FOUND or SERVER_NOT_FOUND, with near misses.
+   * Finds an entry by any of its spellings. Waits for servers that may have the entry and are still starting. Throws
+   * TOOL_NOT_FOUND or SERVER_NOT_FOUND, with similar names as suggestions.
    */
   resolve(kind: Kind, spelling: string, wait?: Wait): Promise<Served>
   /** Finds an entry by its server and its own name; waits and throws like `resolve`. */
   find(kind: Kind, server: string, name: string, wait?: Wait): Promise<Served>
-  /** The best tools for a task, which may have several steps; without the meta-tools. */
+  /** The tools that best match a task, which may have several steps. Meta-tools are left out. */
   search(query: string, options: { limit: number; server?: string }): SearchResult
-  /** The sources whose entries the caller may use; without the meta-tools. */
+  /** The sources with at least one entry that the caller may use, except for the meta-tools. */
   servers(): readonly ServerSummary[]
-  /** Why the caller sees nothing (of a kind) of an existing server; undefined if denials are hidden. */
+  /** Why the caller sees no entries (of this kind) from an existing server; undefined if denials are hidden. */
   refusal(server: string, kind?: Kind): ToolwayError | undefined
-  /** The same for the audit record only, if denials are hidden. */
+  /** If denials are hidden: the reason that `refusal` would have returned, for the audit record only. */
   concealed?(server: string): ToolwayError | undefined
 }
 
@@ -76,13 +89,13 @@ export interface MissingServer {
   readonly reason: string
 }
 
-/** How an agent sees tools: all, the meta-tools only, both, or those of code mode (B3). */
+/** Which tools an agent is shown: all tools, only the meta-tools, both, or the code mode tools (B3). */
 export type Exposure = 'direct' | 'meta' | 'both' | 'code'
 
 export interface Offers {
-  /** Capabilities that exist because some server has them (tasks, extensions). */
+  /** Capabilities that at least one server has (tasks, extensions). */
   readonly capabilities: Capabilities
-  /** The servers' instructions for the model, joined and bounded; may be empty. */
+  /** The servers' instructions for the model, joined and limited in length; may be empty. */
   readonly instructions: string
 }
 
@@ -91,12 +104,12 @@ export interface Served {
   readonly entry: Entry
   /** The source's definition under the served name, with our `_meta` added. */
   readonly definition: Definition
-  /** For a resource found by its URI, as the source spells it. */
+  /** The URI as the source spells it; set for a resource that was found by its URI. */
   readonly uri?: string
 }
 
 export interface SearchResult {
-  /** Best first, at most `limit`. */
+  /** The best matches, best first, at most `limit`. */
   readonly tools: readonly Served[]
   readonly total: number
 }

@@ -1,21 +1,24 @@
 import { type AuditFilter, comparedFields } from './audit-filter.ts'
 
-/** An audit record as the archive stores it: the original line, and the fields to find it by. */
+/** An audit record as the archive stores it: the original line, and the fields that searches use. */
 export interface ArchiveRecord {
   readonly seq: number
   readonly hash: string
   readonly prev: string
   /** Milliseconds since the epoch. */
   readonly time: number
-  /** Without its newline: the input of the hash. */
+  /** The record as written, without its newline. The hash is computed over this text. */
   readonly line: string
   /** Null for signed control records. */
   readonly phase: 'before' | 'after' | null
-  /** A gap record; listed among operations although it belongs to none. */
+  /**
+   * Whether this is a gap record. Gap records are listed among the operations, although they do not belong to an
+   * operation.
+   */
   readonly gap: boolean
   readonly is_error: boolean
   readonly names: Readonly<Partial<Record<ArchiveName, string>>>
-  /** Searchable text of the arguments; empty for none. */
+  /** Searchable text of the arguments; empty if there are none. */
   readonly words: string
 }
 
@@ -29,25 +32,34 @@ export interface ChainEnd {
 }
 
 export interface Spool {
-  /** Identifies this log among all replicas; stays with its folder. */
+  /** Identifies this log among the logs of all replicas. The id is stored in the log folder and never changes. */
   readonly replica: string
-  /** In PEM form. */
+  /** The public keys that verify this log's signatures, in PEM form. */
   publicKeys(): string
-  /** The end of each lane on disk. Only records up to there may be copied: later ones may still be lost in a crash. */
+  /**
+   * For each lane, the last record that is on disk. Only records up to that one may be copied, because later ones can
+   * still be lost in a crash.
+   */
   lanes(): ReadonlyMap<string, ChainEnd>
-  /** In order, as far as they are on disk. */
+  /**
+   * Reads up to `most` records from a lane, starting after record number `after`, in order. Returns only records that
+   * are on disk.
+   */
   read(lane: string, after: number, most: number): Promise<readonly ArchiveRecord[]>
 }
 
-/** One chain in the archive: a lane of a replica, up to where it no longer continues what the archive has. */
+/**
+ * One chain in the archive: consecutive records from one lane of a replica. Records that do not continue a chain start
+ * a new one.
+ */
 export interface ArchiveChain extends ChainEnd {
   readonly id: number
   readonly replica: string
   readonly host: string
   readonly lane: string
-  /** How often this lane started over. */
+  /** How many chains this lane had before this one. */
   readonly epoch: number
-  /** Retention removed records up to this number. */
+  /** The number of the last record that retention removed. */
   readonly removedTo: number
 }
 
@@ -55,7 +67,7 @@ export interface ArchiveQuery extends AuditFilter {
   readonly before?: string
   readonly order?: 'newest' | 'oldest'
   readonly limit: number
-  /** All records instead of one per operation. */
+  /** Returns all records instead of one per operation. */
   readonly raw?: boolean
 }
 
@@ -73,10 +85,10 @@ export interface ArchivePage {
   readonly next: string | null
 }
 
-/** A query in order of arrival, the only order across all replicas. */
+/** A query for records in order of arrival, which is the only order that covers all replicas. */
 export interface ArrivalQuery extends Omit<ArchiveQuery, 'before' | 'order'> {
   readonly after?: number
-  /** The first or the last matches; returned in order of arrival either way. */
+  /** Whether to return the first or the last matches. Both are returned in order of arrival. */
   readonly which: 'first' | 'last'
 }
 
@@ -86,7 +98,7 @@ export interface ArchiveArrival extends ArchiveHit {
 
 export interface ArchivedRecord extends Pick<ArchiveRecord, 'line' | 'time' | 'is_error' | 'words'> {
   readonly names: Readonly<Record<ArchiveName, string | null>>
-  /** Represents its operation in listings. */
+  /** Whether this record represents its operation in listings. */
   readonly shown: boolean
 }
 

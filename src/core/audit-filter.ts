@@ -1,6 +1,6 @@
 import { ToolwayError } from './errors.ts'
 
-/** Fields that a filter compares as a whole or with `*`. */
+/** Fields that a filter matches against either the whole value or a pattern that contains `*`. */
 export const comparedFields = [
   'agent',
   'principal',
@@ -15,28 +15,28 @@ export const comparedFields = [
 
 export type ComparedField = (typeof comparedFields)[number]
 
-/** Selects operations; every condition must hold. */
+/** Selects operations that meet all of these conditions. */
 export interface AuditFilter extends Partial<Readonly<Record<ComparedField, string>>> {
-  /** Milliseconds since the epoch, inclusive. */
+  /** The earliest time, inclusive, in milliseconds since the epoch. */
   readonly since?: number
-  /** Exclusive. */
+  /** The end of the period, exclusive, in milliseconds since the epoch. */
   readonly until?: number
   /** A tool's own name, or `server.tool`. */
   readonly tool?: string
-  /** Anywhere in the arguments, ignoring case; also as `name=value`. */
+  /** Text that occurs anywhere in the arguments, ignoring case; or `name=value` for one argument. */
   readonly text?: string
   readonly is_error?: boolean
 }
 
-/** A position in the order of time. A page continues after it, in the direction of reading. */
+/** A position in the records, which are ordered by time. The next page continues from there, in reading direction. */
 export interface AuditCursor {
   readonly time: number
-  /** The lane of a local record, or the chain of one in the archive. */
+  /** The lane of a local record, or the chain of an archived record. */
   readonly chain: number
   readonly seq: number
 }
 
-/** A search continues where it began, in the archive or in the local index. */
+/** Cursor prefixes. They show whether the search must continue in the local index or in the archive. */
 const cursorPrefixes = { local: '', archive: 'pg.' } as const
 
 export const isArchiveCursor = (text: string): boolean => text.startsWith(cursorPrefixes.archive)
@@ -53,9 +53,12 @@ export function parseCursor(text: string, source: keyof typeof cursorPrefixes): 
   return { time, chain, seq }
 }
 
-/** What differs between SQLite and PostgreSQL. Methods that take a value bind it and return SQL. */
+/**
+ * The parts of a search condition that differ between SQLite and PostgreSQL. Methods that take a value bind it and
+ * return SQL.
+ */
 export interface FilterDialect {
-  /** Selects one record per operation. */
+  /** A condition that selects one record per operation. */
   readonly shown: string
   /** The column that `AuditCursor.chain` refers to. */
   readonly chain: string
@@ -63,21 +66,24 @@ export interface FilterDialect {
   boolean(value: boolean): string
   integer(value: number): string
   text(value: string): string
-  /** `column` matches a pattern in which `*` stands for anything. */
+  /** The condition that `column` matches a pattern, in which `*` stands for any text. */
   matches(column: string, pattern: string): string
-  /** The arguments contain a text. An index may only narrow it down: then the reader checks the records. */
+  /**
+   * The condition that the arguments contain this text. If an index can only narrow down the candidates, the code that
+   * reads the records must check each of them.
+   */
   contains(text: string): string
 }
 
 export interface FilterConditionOptions {
   readonly filter: AuditFilter
-  /** All records instead of one per operation. */
+  /** Selects all records instead of one per operation. */
   readonly raw: boolean
   readonly cursor?: AuditCursor | undefined
   readonly newestFirst?: boolean
 }
 
-/** The conditions on a record `r`. Values are bound in the order in which they appear in the SQL. */
+/** The SQL conditions for a record `r`. Values are bound in the order in which they appear in the SQL. */
 export function filterConditions(options: FilterConditionOptions, dialect: FilterDialect): string[] {
   const { filter, raw, cursor, newestFirst } = options
   const compared = (column: string, wanted: string): string => {

@@ -13,9 +13,9 @@ export type Operation =
   | 'refusals'
   | (string & {})
 
-/** Field names are those of the record on disk (F11). */
+/** What an audit record is about. The field names are those of the record on disk (F11). */
 export interface AuditSubject {
-  /** Shared by both records of an operation. */
+  /** The id of the operation, which both of its records share. */
   readonly call: string
   readonly parent?: string | undefined
   readonly agent: string
@@ -29,43 +29,43 @@ export interface AuditSubject {
   /** The entry's own name (tool, prompt, URI, URI template), or the name that was not found. */
   readonly tool?: string
   readonly write: boolean
-  /** Truncates texts and arguments, because a refused caller must not fill the disk. Not stored. */
+  /** Whether to truncate text and arguments, so that a refused caller cannot fill the disk. Not stored. */
   readonly brief?: true | undefined
 }
 
 export interface AuditBegin extends AuditSubject {
-  /** As the caller sent them; the audit writer redacts them. */
+  /** The arguments as the caller sent them; the audit writer redacts them. */
   readonly arguments?: Readonly<Record<string, unknown>>
 }
 
 export interface AuditEnd extends AuditSubject {
   readonly decision: 'ALLOW' | 'DENY' | 'ERROR' | 'TIMEOUT'
-  /** One word such as `server_not_allowed` or `rate_limited`; absent on success. */
+  /** The reason in one word, such as `server_not_allowed` or `rate_limited`; absent on success. */
   readonly reason?: string
-  /** The deciding rule, also if it allowed. */
+  /** The rule that decided, even if it allowed the call. */
   readonly rule?: string
   readonly code?: ErrorCode
   readonly is_error: boolean
   readonly latency_ms: number
   readonly findings?: readonly string[]
-  /** For listings: how many were requested by name, how many were shown, and their token cost. */
+  /** For listings: how many entries were requested by name, how many were returned, and their cost in tokens. */
   readonly requested?: number
   readonly returned?: number
   readonly tokens?: number
-  /** For rejected requests: the agent that was asked for. */
+  /** For rejected requests: the agent that the caller asked for. */
   readonly asked?: string
-  /** For retried calls: the outcome of each attempt, a code or `ok`. */
+  /** For retried calls: the outcome of each attempt, which is an error code or `ok`. */
   readonly attempts?: readonly string[]
-  /** What was wrong: the refused Host or Origin, why a message could not be read. */
+  /** What was wrong: the refused Host or Origin, or why a message could not be read. */
   readonly detail?: string
-  /** How many earlier refusals of this principal have no record, because there were too many. */
+  /** How many earlier refusals of this principal were not recorded, because there were too many. */
   readonly suppressed?: number
 }
 
 export interface Audit {
   /**
-   * Records the start of an operation; throws AUDIT_UNAVAILABLE if it must not run unrecorded. Returns a promise only
-   * after recent disk failures: wait for it, and do not run the operation if it rejects.
+   * Records the start of an operation. Throws AUDIT_UNAVAILABLE if the operation must not run unrecorded. Returns a
+   * promise only after recent disk failures: await it, and do not run the operation if it rejects.
    */
   begin(event: AuditBegin): Promise<void> | undefined
   /**

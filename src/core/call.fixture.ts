@@ -3,7 +3,7 @@ import type { Entry } from './entry.ts'
 import { Json } from './json.ts'
 import { textResult } from './result.ts'
 
-/** An entry that answers with its own name, unless told otherwise. */
+/** An entry that returns its own name, unless `changes` replaces its handler. */
 export const entryOf = (changes: Partial<Entry> = {}): Entry => ({
   kind: 'tool',
   server: 'files',

@@ -7,22 +7,25 @@ import type { Trail } from './trail.ts'
 /** One operation. Immutable: an interceptor changes it with `next({ ...call, … })`. */
 export interface Call {
   readonly id: string
-  /** Set if a meta-tool, the chat loop or a program makes the call. */
+  /** The id of the operation that made this call; set if a meta-tool, the chat loop or a program made it. */
   readonly parent?: string
   readonly caller: Caller
   readonly entry: Entry
   readonly input: Input
   readonly signal: AbortSignal
   readonly peer: Peer
-  /** Checks by the inbound protocol before the call runs; throws if entry or arguments do not fit. */
+  /** A check that the inbound protocol runs before the call. Throws if the entry or the arguments do not fit. */
   readonly admit?: () => void
-  /** Set if this particular call needs a person's approval: the rule that says so. */
+  /** The rule that requires a person to approve this particular call, if there is one. */
   readonly approval?: string
-  /** A hard limit set by the caller. Otherwise the entry's timeout applies, which progress restarts. */
+  /**
+   * A limit that the caller sets; progress does not extend it. Without such a limit, the entry's timeout applies, and
+   * progress restarts that timeout.
+   */
   readonly timeoutMs?: number
-  /** The caller's name for that limit, if it is not `timeout_ms`. */
+  /** The name of the parameter that sets `timeoutMs`, if it is not `timeout_ms`. */
   readonly timeoutKey?: string
-  /** Call it when the server reports progress; set if that extends the timeout (V4). */
+  /** To be called when the server reports progress. Set only if progress extends the timeout (V4). */
   readonly progressed?: (() => void) | undefined
   readonly trail?: Trail
   readonly trace?: TraceContext
@@ -30,20 +33,23 @@ export interface Call {
 
 export interface Input {
   readonly arguments: Json<Record<string, unknown>>
-  /** The resource to read, as its source spells it; the entry may be a template for many. */
+  /** The URI of the resource to read, as its source spells it. The entry may be a template for many URIs. */
   readonly uri?: string
   /** The caller's `_meta` without hop-by-hop members. */
   readonly meta: Readonly<Record<string, unknown>>
-  /** Other params of the caller (a task, responses to an input request), passed on unchanged. */
+  /** Other params that the caller sent (a task, or responses to an input request), passed on unchanged. */
   readonly rest?: Readonly<Record<string, unknown>>
 }
 
-/** An authenticated connection, acting as one agent. */
+/** A client and the agent that it acts as. */
 export interface Caller {
   readonly agent: string
-  /** The agent that it asked for, if any; the rules map it to `agent` and may change. */
+  /**
+   * The agent that the caller asked for, if any. Policy rules map it to `agent`; they can change while the caller is
+   * connected.
+   */
   readonly asked?: string
-  /** The agents that its credential may act as; `*` is all of them. */
+  /** The agents that the caller's credential may act as; `*` means all of them. */
   readonly agents: readonly string[] | '*'
   /** The authenticated identity, which owns sessions and cached results. */
   readonly principal: string
@@ -52,15 +58,18 @@ export interface Caller {
   readonly session: string
   readonly address?: string
   readonly capabilities: Capabilities
-  /** Reaches its client outside of any call, if that is possible. */
+  /** Sends messages to the caller's client outside any call, if that is possible. */
   readonly peer?: Peer
 }
 
-/** Reaches only this call's caller. */
+/** Sends notifications and requests to one caller's client. */
 export interface Peer {
-  /** The caller accepts input-required results and sends a follow-up; others are asked during the call. */
+  /**
+   * Whether the caller accepts input-required results and sends a follow-up request. Other callers are asked during the
+   * call.
+   */
   readonly rounds: boolean
-  /** Lowest level of log messages that the caller wants; undefined for none. */
+  /** The lowest level of log messages that the caller wants; undefined if it wants none. */
   readonly logLevel: LogLevel | undefined
   readonly request?: { readonly id: string | number; readonly revision: string }
   notify(method: string, params: Json): void
@@ -70,18 +79,18 @@ export interface Peer {
 export type Handler = (call: Call) => Promise<Result>
 export type Interceptor = (call: Call, next: Handler) => Promise<Result>
 
-/** Client capabilities as declared; servers receive the same. */
+/** The capabilities that a client declared. Servers receive the same capabilities. */
 export type Capabilities = Readonly<Record<string, unknown>>
 
-/** In ascending order of severity. */
+/** The MCP log levels, in ascending order of severity. */
 export const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof logLevels)[number]
 
 const profiles = new WeakMap<Capabilities, string>()
 
-/** Equal for clients that declared the same, in any order. */
+/** A key for a set of capabilities. It is the same for equal capabilities, in whatever order they were declared. */
 export function profileOf(capabilities: Capabilities): string {
-  // Needed several times per call; a session always passes the same object.
+  // Cached, because each call needs it several times and a session always passes the same object.
   const known = profiles.get(capabilities)
   if (known !== undefined) return known
   const profile = JSON.stringify(sorted(capabilities))
@@ -89,7 +98,7 @@ export function profileOf(capabilities: Capabilities): string {
   return profile
 }
 
-/** Whether a server may send requests to this client during a call. */
+/** Whether this client supports at least one kind of request that a server may send during a call. */
 export const canBeAsked = (capabilities: Capabilities): boolean =>
   ['sampling', 'elicitation', 'roots'].some((name) => capabilities[name] !== undefined)
 
@@ -103,7 +112,10 @@ function sorted(value: unknown): unknown {
 export const compose = (interceptors: readonly Interceptor[], last: Handler): Handler =>
   interceptors.reduceRight<Handler>((next, interceptor) => (call) => interceptor(call, next), last)
 
-/** An interceptor that only checks. Synchronous checks, the usual case, cost no extra promise. */
+/**
+ * An interceptor that runs `check` before the call. A synchronous check, which is the usual case, costs no extra
+ * promise.
+ */
 export const onceFree = (check: (call: Call) => Promise<unknown> | undefined): Interceptor => {
   return (call, next) => {
     try {

@@ -1,33 +1,36 @@
 import type { Caller, Peer } from './call.ts'
 import type { TraceContext } from './trace-context.ts'
 
-/** Answers conversations and uses tools automatically (S3, J5). */
+/** Answers the messages in a conversation, and calls tools as needed (S3, J5). */
 export interface Chat {
-  /** Models that can be requested, by their names in the configuration; the default is first. */
+  /** The names of the configured models; the default model comes first. */
   models(): readonly string[]
   /**
-   * Streams the answer; `end` is the last event. Faults of a model or a tool end in an answer or in the fallback that
-   * S5 names; throws a `ToolwayError` only if there is nothing to answer with. To stop the model and all calls, stop
-   * reading or abort the signal.
+   * Streams the answer; `end` is the last event. If a model or a tool fails, the stream still ends with an answer or
+   * with the fallback that S5 specifies. Throws a `ToolwayError` only if there is nothing to answer with. To stop the
+   * model and all calls, stop reading or abort the signal.
    */
   answer(request: ChatRequest): AsyncIterable<ChatEvent>
 }
 
 export interface ChatRequest {
-  /** The parent of the answer's calls in audit and traces. */
+  /** The id of this request, which audit and traces show as the parent of its tool calls. */
   readonly id: string
   readonly caller: Caller
   readonly peer: Peer
   readonly signal: AbortSignal
   readonly trace?: TraceContext
-  /** A name of the configuration; defaults to `chat.model`. */
+  /** The name of a model in the configuration; defaults to `chat.model`. */
   readonly model?: string
   /** Overrides `chat.mode`. */
   readonly mode?: 'staged' | 'agent'
   readonly messages: readonly ChatMessage[]
-  /** Tools that the client runs: offered beside the catalog, returned as `handed` calls. */
+  /**
+   * Tools that the client runs itself. They are offered to the model alongside the catalog; calls to them are returned
+   * as `handed`.
+   */
   readonly tools?: readonly OfferedTool[]
-  /** `none` disables all tools, the client's and ours. */
+  /** `none` disables all tools, both the client's and the catalog's. */
   readonly toolChoice?: 'auto' | 'none' | 'required'
   readonly stream?: boolean
   readonly maxTokens?: number
@@ -43,7 +46,7 @@ export interface ChatRequest {
 export type ChatEvent =
   /** The loop enters a stage; rounds count from 1. */
   | { readonly kind: 'stage'; readonly stage: ChatStage; readonly round: number }
-  /** A tool is about to run; `name` is its served name, `call` the id of its result. */
+  /** A tool is about to run. `name` is its served name; the event with its result has the same `call`. */
   | {
       readonly kind: 'call'
       readonly call: string
@@ -51,7 +54,7 @@ export type ChatEvent =
       readonly server: string
       readonly arguments: unknown
     }
-  /** A tool returned a result or an error. `text` is what the model receives, cut to about a line. */
+  /** A tool returned a result or an error. `text` is the beginning of what the model receives, about one line. */
   | {
       readonly kind: 'result'
       readonly call: string
@@ -67,12 +70,12 @@ export type ChatStage = 'discover' | 'select' | 'call' | 'execute' | 'interpret'
 
 export interface ChatEnd {
   readonly kind: 'end'
-  /** `calls`: the client must run `handed` and send the results. */
+  /** Why the answer ended. `calls` means that the client must run the calls in `handed` and send their results. */
   readonly reason: 'stop' | 'length' | 'calls' | 'filtered' | 'steps'
   readonly handed: readonly FunctionCall[]
   readonly usage: { readonly promptTokens: number; readonly completionTokens: number }
   readonly model: string
-  /** Fallbacks that were taken, one sentence each. */
+  /** The fallbacks that were used, one sentence each. */
   readonly notes: readonly string[]
 }
 

@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net'
 import { expect, test, vi } from 'vitest'
 import { pausedMs, systemClock } from './clock.ts'
 
-/** Keeps this process from running, as a signal or a busy machine does. */
+/** Blocks this process, as if it had been stopped by a signal or delayed by a busy machine. */
 const pauseProcess = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 /** Two ends of a connection. */

@@ -2,35 +2,39 @@
 export interface Clock {
   /** Wall clock in milliseconds since the epoch, for timestamps. It can jump. */
   now(): number
-  /** For durations and expiry. The origin is the same for all processes of a machine; never compare it with `now()`. */
+  /**
+   * Milliseconds on a monotonic clock, for durations and expiry. The origin is the same for all processes on a machine.
+   * Never compare this value with `now()`.
+   */
   monotonic(): number
   /**
-   * Runs `callback` once after `ms`, unless disposed of first; does not keep the process alive. A late timer (the
-   * process was paused or busy) waits a little longer, so that pending input is read first and may dispose of it.
+   * Runs `callback` once after `ms`, unless the timer is disposed of first. The timer does not keep the process alive.
+   * If it fires late because the process was paused or busy, it waits a little longer, so that pending input is read
+   * first and may dispose of the timer.
    */
   after(ms: number, callback: () => void, options?: AfterOptions): Timer
 }
 
 export interface Timer extends Disposable {
-  /** After firing: how long the process was unable to run it although it was due. */
+  /** How late the timer fired because the process could not run; set after firing. */
   readonly lateMs?: number
 }
 
 export interface AfterOptions {
-  /** Run it immediately even if late, because it draws no conclusion from the elapsed time. */
+  /** Runs a late callback immediately. For callbacks that do not draw conclusions from the elapsed time. */
   readonly promptly?: boolean
 }
 
-/** A timer this late means that the process or the machine was paused; a busy process is seldom this late. */
+/** A timer that is this late shows that the process or the machine was paused. A busy process is seldom this late. */
 export const pausedMs = 250
 /** A timer later than this may fire before input that has already arrived is read. */
 const noticeableMs = 5
-/** How long a late timer waits at most for pending input. */
+/** The longest time that a late timer waits for pending input. */
 const maxGraceMs = 2_000
-/** Bounds the extra waits, so that a process that is paused repeatedly still fires its timers. */
+/** How many times a late timer may wait, so that a process that is paused repeatedly still fires its timers. */
 const maxGraces = 3
 
-/** `performance.now()` counts from the start of the process, `hrtime` from the start of the machine. */
+/** When this process started, in milliseconds on the `hrtime` clock, which all processes on the machine share. */
 const processStart = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
 export const systemClock: Clock = {
@@ -53,7 +57,10 @@ class SystemTimer implements Timer {
     this.#timeout = setTimeout(SystemTimer.#fired, ms, this).unref()
   }
 
-  /** The event loop runs timers before it reads input. */
+  /**
+   * Runs the callback, or waits if the timer is late: the event loop runs timers before it reads input that has
+   * arrived.
+   */
   static #fired(timer: SystemTimer): void {
     const behindMs = performance.now() - timer.#due
     timer.lateMs += Math.max(behindMs, 0)

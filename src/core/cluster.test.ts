@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { acquireLease, createLeases, type Membership } from './cluster.ts'
 
-/** What replicas know of one another, in as few words as it takes. */
+/** A minimal registry of replicas in memory. `join` returns the membership of a replica. */
 function registry() {
   const held = new Map<string, { holder: string; record: string }>()
   const living = new Set<string>()
@@ -30,7 +30,10 @@ function registry() {
       },
     } as Membership
   }
-  /** Forgets who holds what; gives what tells them. */
+  /**
+   * Drops all leases, as if the store had lost its data. The returned function tells the replicas that the store is
+   * back.
+   */
   const forget = () => {
     held.clear()
     return async () => {
@@ -50,7 +53,7 @@ test('B10: what is claimed is held by one, until that one is gone', async () => 
   expect(await acquireLease(b, 'x')).toEqual({ heldBy: 'a', address: 'a' })
   expect(await acquireLease(a, 'x')).toEqual(ours)
   leave('a')
-  // Whoever only looks leaves it to be told by who fills it.
+  // `acquireLease` alone does not clear `lost`: the leases below report it again, once.
   expect(await acquireLease(b, 'x')).toEqual({ ours: true, lost: true })
   using claims = createLeases(b)
   expect(await claims.acquire('x')).toEqual({ ours: true, lost: true })

@@ -2,27 +2,31 @@ import type { Log } from './log.ts'
 
 export type Lease =
   | { readonly heldBy: string; readonly address: string }
-  /** `lost`: the previous holder is gone, and its state with it. */
+  /** `lost`: the previous holder is gone, and so is the state that it held. */
   | { readonly ours: true; readonly lost: boolean }
 
 /**
- * Finds the holder of a lease, or takes it if there is none or the holder is gone. Also ours if the store is
- * unavailable: each replica then works alone. `unreachable`: a replica that just failed to respond. Never rejects.
+ * Finds the holder of a lease, or takes the lease if nobody holds it or the holder is gone. If the store is
+ * unavailable, returns the lease as ours, because each replica then works alone. `unreachable` is a replica that just
+ * failed to respond. Never rejects.
  */
 export async function acquireLease(membership: Membership, name: string, unreachable?: string): Promise<Lease> {
   let taken = await membership.takeOver(name, unreachable)
-  // False if another replica was faster.
+  // `keep` returns false if another replica was faster.
   if (taken === undefined && !(await membership.keep(name, membership.self))) taken = await membership.takeOver(name)
   if (taken === undefined) return { ours: true, lost: false }
   return 'heldBy' in taken ? taken : { ours: true, lost: taken.record !== membership.self }
 }
 
 export interface Leases extends Disposable {
-  /** Remembers the lease: reports `lost` only once, and registers it again if the store lost it. */
+  /**
+   * Acquires a lease and remembers it, so that `lost` is reported only once and the lease is registered again if the
+   * store loses it.
+   */
   acquire(name: string): Promise<Lease>
 }
 
-/** More than a replica holds at a time; the most recently used are remembered. */
+/** How many leases are remembered: the most recently used ones. A replica holds fewer than this at a time. */
 const maxHeld = 1_000
 
 export function createLeases(membership: Membership): Leases {
@@ -48,40 +52,43 @@ export function createLeases(membership: Membership): Leases {
   }
 }
 
-/** The replicas that serve one endpoint together, as one of them sees it (B10). */
+/** The replicas that together serve one endpoint, as seen from this replica (B10). */
 export interface Membership {
-  /** The name of this replica. It prefixes all ids given to clients, so that every replica can find the owner. */
+  /** This replica's name. It prefixes all ids given to clients, so that every replica can find the owner of an id. */
   readonly self: string
-  /** Where another replica accepts requests; undefined if it is gone. Never waits. */
+  /** The address at which another replica accepts requests; undefined if that replica is gone. Never waits. */
   addressOf(replica: string): string | undefined
   /** Marks a replica as unreachable until the next membership update names it again. */
   unreachable(replica: string): void
-  /** Stores what others need to continue our session; false if one of them already does. Never rejects. */
+  /**
+   * Stores the record that other replicas need to continue our session. Returns false if one of them already continues
+   * it. Never rejects.
+   */
   keep(session: string, record: string): Promise<boolean>
-  /** Notifies when stored sessions may have been lost, so that their holders store them again. */
+  /** Calls the listener when stored sessions may have been lost, so that their holders store them again. */
   onReturn?(listener: () => void): Disposable
   /**
-   * Takes over the session of a replica that is gone; returns the holder if there is one, undefined if the session is
-   * unknown. `unreachable`: a replica that just failed to respond, treated as gone. Never rejects.
+   * Takes over a session whose replica is gone. Returns the holder if it is not gone, and undefined if the session is
+   * unknown. `unreachable` is a replica that just failed to respond and is treated as gone. Never rejects.
    */
   takeOver(session: string, unreachable?: string): Promise<TakenOver>
   forget(session: string): void
-  /** Signs text for other replicas, which clients cannot forge. */
+  /** Signs text for other replicas. Clients cannot forge the signature. */
   sign(text: string): string
   verify(signed: string): string | undefined
 }
 
 export type TakenOver = { readonly record: string } | { readonly heldBy: string; readonly address: string } | undefined
 
-/** For names of the form `replica.rest`. */
+/** The replica in a name of the form `replica.rest`; empty if the name has no dot. */
 export const ownerOf = (name: string): string => name.slice(0, Math.max(name.indexOf('.'), 0))
 
 /**
- * Broadcast between replicas (B10). Messages are lost while the others cannot be reached, so nothing may depend on
- * them: without one, a replica notices a change later.
+ * Broadcast between replicas (B10). Messages are lost while other replicas cannot be reached, so nothing may depend on
+ * them: a replica that misses a message only notices the change later.
  */
 export interface PubSub {
-  /** Never waits or throws. The sender does not receive its own messages. */
+  /** Sends a message to all other replicas. Never waits or throws. */
   publish(topic: string, text: string): void
   subscribe(topic: string, listener: (text: string) => void): Disposable
 }
@@ -96,7 +103,7 @@ export function createTopicListeners(log: Log): TopicListeners {
     subscribe(topic, listener) {
       const those = listeners.get(topic) ?? new Set()
       listeners.set(topic, those)
-      // Wrapped, so that one function registered twice is two listeners.
+      // Wrapped, so that a function that is registered twice counts as two listeners.
       const own = (text: string) => listener(text)
       those.add(own)
       return { [Symbol.dispose]: () => void those.delete(own) }

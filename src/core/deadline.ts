@@ -2,15 +2,15 @@ import { type Clock, pausedMs, type Timer } from './clock.ts'
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal
-  /** Stops the time until disposed of; pauses may overlap. */
+  /** Pauses this deadline until the returned object is disposed of. Pauses may overlap. */
   pause(): Disposable
-  /** Restarts the full time from now, up to `maxMs` in all; pauses do not count. */
+  /** Restarts the full time from now, but the total may not exceed `maxMs`. Paused time does not count. */
   restart(maxMs: number): void
 }
 
 /**
- * A signal that aborts with `reason()` after `ms`, or earlier with its parent's reason. Dispose of it when done.
- * `late`: the process was paused when the time ran out, so the other side may have had less of it.
+ * A signal that aborts with `reason(late)` after `ms`, or earlier with its parent's reason. Dispose of it when done.
+ * `late` means that the process was paused when the time ran out, so the other side may have had less time.
  */
 export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Error, parent?: AbortSignal): Deadline {
   const controller = new AbortController()
@@ -20,7 +20,8 @@ export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Er
   const start = (left: number): Timer =>
     clock.after(left, () => {
       const rest = due - clock.monotonic()
-      // Restarts only move `due`, because they can come thousands of times a second.
+      // Wait again if the deadline was restarted. A restart only moves `due` and does not touch the timer, because
+      // there can be thousands of restarts a second.
       if (isRestarted && rest > 0) timer = start(rest)
       else controller.abort(reason((timer.lateMs ?? 0) >= pausedMs))
     })
@@ -64,9 +65,9 @@ export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Er
   }
 }
 
-/** Waits for shared work; the signal ends the waiting, not the work. */
+/** Waits for work that other callers may also be waiting for. The signal ends the waiting, not the work. */
 export async function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // Avoid an unhandled rejection after the waiter has left.
+  // Avoid an unhandled rejection if the work fails after the waiting has ended.
   work.catch(() => {})
   if (signal.aborted) throw signal.reason
   const { promise, reject } = Promise.withResolvers<never>()
@@ -79,14 +80,14 @@ export async function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise
   }
 }
 
-/** Rejects with the signal's reason if it aborts first. */
+/** Waits for `ms`. Rejects with the signal's reason if the signal aborts first. */
 export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   using _timer = clock.after(ms, resolve)
   await (signal ? waitFor(promise, signal) : promise)
 }
 
-/** Whether a promise settles, either way, within this time. */
+/** Whether a promise resolves or rejects within this time. */
 export async function settles(work: PromiseLike<unknown>, ms: number, clock: Clock): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   using _timer = clock.after(ms, () => resolve(false))
@@ -99,8 +100,8 @@ export async function settles(work: PromiseLike<unknown>, ms: number, clock: Clo
 export const never: AbortSignal = new AbortController().signal
 
 /**
- * Waits until the signal aborts, even if the work ignores it. Unlike `waitFor`, it avoids `Promise.race`, which cost
- * more than everything else here: this runs twice in every call.
+ * Waits for work until the signal aborts, even if the work ignores the signal. Unlike `waitFor`, this function avoids
+ * `Promise.race`, whose cost exceeded that of the rest of the function; it runs twice in every call.
  */
 export const endWith = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {

@@ -14,11 +14,11 @@ export interface Denial {
   readonly code: ErrorCode
   readonly rule: string
   readonly reason: string
-  /** One word per cause for audit (F11); defaults to the code in lower case. */
+  /** The cause of the denial in one word, for audit (F11); defaults to the code in lower case. */
   readonly auditReason?: string
 }
 
-/** The one decision function: lists and calls both use it, so they cannot disagree. */
+/** Decides whether a caller may use an entry. Lists and calls both use this function, so they cannot disagree. */
 export type Decide = (caller: Caller, entry: Entry) => Decision
 
 export const refusalOf = ({ code, reason, rule, auditReason }: Denial, server: string): ToolwayError =>

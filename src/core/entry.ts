@@ -6,28 +6,36 @@ export type Kind = 'tool' | 'resource' | 'template' | 'prompt'
 
 export interface Entry {
   readonly kind: Kind
-  /** The source: an MCP server, or `native`, `toolway`, `sink`. */
+  /** The source of the entry: the name of an MCP server, or `native`, `toolway` or `sink`. */
   readonly server: string
-  /** As its source spells it: the name of a tool or prompt, a URI, a URI template. */
+  /** The name of a tool or prompt, a URI, or a URI template, as the source spells it. */
   readonly name: string
-  /** Other names of the same entry. Audit and limits use `name`; a rule for any of the names applies. */
+  /** Other names of the same entry. Audit and limits use `name`; a policy rule for any of the names applies. */
   readonly aliases?: readonly string[]
   /** The source's definition without hidden characters. */
   readonly definition: Definition
-  /** The definition with hidden characters, if it had any; pinned and scanned. */
+  /** The original definition, if it had hidden characters. Pinning and scanning use it. */
   readonly verbatim?: Definition
-  /** The input schema with `Numeral`s, if it has numbers that a double cannot hold; used for validation. */
+  /** The input schema with `Numeral`s, if it has numbers that a double cannot hold. Validation uses it. */
   readonly exactSchema?: Readonly<Record<string, unknown>>
   readonly traits: Traits
-  /** For descriptions that mention servers: the description for a caller that sees these; `name` is the listed name. */
+  /**
+   * The description for a caller that sees these servers; defined by entries whose description mentions servers. `name`
+   * is the listed name.
+   */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string
-  /** The entry validates its own arguments, with better messages than a schema gives. */
+  /** The entry validates its own arguments, because its messages are better than those of schema validation. */
   readonly checksItself?: true
   readonly run: Handler
   readonly complete?: Handler
-  /** Follows changes of a resource, named as its source spells it, until disposed of. */
+  /**
+   * Calls `updated` whenever the resource changes, until the returned object is disposed of. `uri` is the URI as the
+   * source spells it.
+   */
   subscribe?(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
-  /** Forwards a request about something that a call started, such as a task; the params are `input.rest`. */
+  /**
+   * Forwards a request about something that an earlier call started, such as a task. The params are in `input.rest`.
+   */
   relay?(method: string, call: Call): Promise<Result>
 }
 
@@ -38,14 +46,17 @@ export interface Definition {
   readonly [field: string]: unknown
 }
 
-/** Properties set by the operator; a server's annotations count only if they are trusted. */
+/** Properties set by the operator. A server's annotations are used only if the operator trusts them. */
 export interface Traits {
   readonly readOnly: boolean
   readonly idempotent: boolean
   readonly timeoutMs: number
   readonly timeoutKey?: string | undefined
-  /** The total limit while the server reports progress, and its setting. */
+  /**
+   * The time limit for a call whose server keeps extending it by reporting progress, and the setting that defines this
+   * limit.
+   */
   readonly maxTimeout?: { readonly ms: number; readonly key: string } | undefined
-  /** Only makes other calls, each of which passes all decisions and limits itself. */
+  /** The entry only makes other calls, and each of those is itself subject to all decisions and limits. */
   readonly carries?: true
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { errorKinds, ToolwayError } from './errors.ts'
 
-/** E2, in its own order: scripts of other people rely on these names. */
+/** The error codes of E2, in the order of the requirement. Other people's scripts rely on these names. */
 const contract = `TOOL_NOT_FOUND SERVER_NOT_FOUND SERVER_UNAVAILABLE SERVER_UNHEALTHY CIRCUIT_OPEN DENIED_BY_POLICY
   NAMESPACE_NOT_ALLOWED TOOL_BLOCKED WRITE_NOT_ALLOWED AUTH_REQUIRED RATE_LIMITED INVALID_ARGUMENTS INVALID_PATH
   UNSAFE_SQL UNSAFE_URL INVALID_AGENT_ID FALLBACK_AGENT_NOT_IN_RULES NO_FALLBACK_CONFIGURED TIMEOUT CANCELLED

@@ -1,17 +1,17 @@
 import type { Json } from './json.ts'
 
-/** How an error code maps to each protocol; the only place that maps codes to numbers. */
+/** How an error code maps to each protocol. This table is the only place that maps codes to numbers. */
 interface ErrorKind {
-  /** JSON-RPC code if the failure is not a tool result; our own lie outside -32768…-32000. */
+  /** The JSON-RPC code, for failures that are not tool results. Toolway's own codes lie outside -32768…-32000. */
   readonly rpc: number
   readonly http: number
   /** Whether the same call may succeed later without changes. */
   readonly retryable: boolean
-  /** The server's own failure, so the circuit breaker counts it. */
+  /** Whether the server itself failed, so that the circuit breaker counts the error. */
   readonly serverFault: boolean
-  /** Refused by a rule or a limit: audit records DENY. */
+  /** Whether a rule or a limit refused the call, so that audit records DENY. */
   readonly denial?: true
-  /** A JSON-RPC error even for `tools/call`, because the request itself is wrong. */
+  /** Whether even `tools/call` responds with a JSON-RPC error, because the request itself is wrong. */
   readonly malformed?: true
 }
 
@@ -53,20 +53,20 @@ export type ErrorCode = keyof typeof errorKinds
 export interface ErrorDetails {
   readonly server?: string | undefined
   readonly rule?: string
-  /** A whole number of at least 1. */
+  /** Whole milliseconds, at least 1. */
   readonly retryAfterMs?: number | undefined
   /** The audit reason, if the code is not specific enough. */
   readonly auditReason?: string
   /** For `WWW-Authenticate`: what an HTTP client should request from its identity provider. */
   readonly challenge?: string
-  /** Nothing of the request reached the server, so resending is safe for any tool (F12). */
+  /** No part of the request reached the server, so resending it is safe for any tool (F12). */
   readonly unsent?: true | undefined
   /**
-   * The server did not recognize the session of the request; it may have run it all the same. `fresh`: nothing had been
-   * answered in that session before, so a new one would not help.
+   * The server did not recognize the request's session. It may have executed the request nevertheless. `fresh`: the
+   * server had not answered anything in that session before, so a new session would not help.
    */
   readonly sessionEnded?: 'established' | 'fresh'
-  /** With `sessionEnded: 'established'`: the request may be sent once more, in a new session. */
+  /** The request may be sent once more in a new session. Set only together with `sessionEnded: 'established'`. */
   readonly resendable?: true | undefined
   /** This process was paused when the call timed out, so the timeout says nothing about the server. */
   readonly late?: true | undefined
@@ -75,14 +75,17 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
-/** Clients expect whole milliseconds; waits are computed from clocks and jitter. */
+/**
+ * Rounds `retryAfterMs` up, because clients expect whole milliseconds and waits computed from clocks and jitter have
+ * fractions.
+ */
 function wholeRetryAfter(details: ErrorDetails): ErrorDetails {
   const { retryAfterMs } = details
   if (retryAfterMs === undefined || (Number.isInteger(retryAfterMs) && retryAfterMs >= 1)) return details
   return { ...details, retryAfterMs: Number.isFinite(retryAfterMs) ? Math.max(1, Math.ceil(retryAfterMs)) : undefined }
 }
 
-/** All errors of our own. The message says what happened and what to do about it. */
+/** An error that Toolway itself reports. The message says what happened and what to do about it. */
 export class ToolwayError extends Error {
   override readonly name = 'ToolwayError'
   readonly code: ErrorCode
@@ -98,30 +101,30 @@ export class ToolwayError extends Error {
     return errorKinds[this.code]
   }
 
-  /** The real reason for audit and metrics, even if it is hidden from the caller. */
+  /** The error for audit and metrics: the real reason, even if it is hidden from the caller. */
   get truth(): ToolwayError {
     return this.details.concealed ?? this
   }
 
-  /** A copy that looks the same to the caller and carries the real reason for the record. */
+  /** A copy that looks the same to the caller and carries the real reason for the audit record. */
   concealing(truth: ToolwayError | undefined): ToolwayError {
     if (truth === undefined) return this
     return new ToolwayError(this.code, this.message, { ...this.details, concealed: truth })
   }
 
-  /** Callers find it in `_meta["dev.toolway/error"]` or in the `data` of a JSON-RPC error. */
+  /** The error as data, which callers find in `_meta["dev.toolway/error"]` or in the `data` of a JSON-RPC error. */
   get data(): { code: ErrorCode; rule?: string; server?: string; retryAfterMs?: number } {
     const { rule, server, retryAfterMs } = this.details
     return { code: this.code, rule, server, retryAfterMs }
   }
 
-  /** The error without `unsent`, for a failure after an earlier part of the call was sent. */
+  /** Removes `unsent` from an error, for a failure after an earlier part of the call was sent. */
   static sent(thrown: unknown): unknown {
     if (!(thrown instanceof ToolwayError) || !thrown.details.unsent) return thrown
     return new ToolwayError(thrown.code, thrown.message, { ...thrown.details, unsent: undefined })
   }
 
-  /** Converts anything thrown. Unexpected errors become INTERNAL; only the log gets their cause. */
+  /** Converts anything thrown to a ToolwayError. Unexpected errors become INTERNAL; only the log shows their cause. */
   static from(thrown: unknown): ToolwayError {
     if (thrown instanceof ToolwayError) return thrown
     return new ToolwayError('INTERNAL', 'Internal error: see the log of Toolway for the cause.', { cause: thrown })
@@ -130,14 +133,16 @@ export class ToolwayError extends Error {
 
 export const invalidArguments = (message: string): ToolwayError => new ToolwayError('INVALID_ARGUMENTS', message)
 
-/** The client cannot receive this request: MCP does not define it, or the client did not declare support. */
+/**
+ * Thrown for a request that the client cannot receive: MCP does not define it, or the client did not declare support.
+ */
 export class UnsupportedRequest extends ToolwayError {
   constructor(message: string) {
     super('INVALID_ARGUMENTS', message)
   }
 }
 
-/** An error object from a server. It reaches the caller unchanged (T2). */
+/** An error object that a server returned. It reaches the caller unchanged (T2). */
 export class ServerError extends Error {
   override readonly name = 'ServerError'
   readonly error: Json<RpcErrorObject>
@@ -154,7 +159,7 @@ export interface RpcErrorObject {
   readonly data?: unknown
 }
 
-/** The listen address is unavailable; the message says what to do. */
+/** Thrown if the listen address is unavailable; the message says what to do. */
 export class CannotListen extends Error {
   override readonly name = 'CannotListen'
 }

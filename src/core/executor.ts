@@ -1,8 +1,10 @@
 /** Runs untrusted programs (S7, B9). */
 export interface Executor extends AsyncDisposable {
-  /** The strongest isolation tier that works here, found by running it, and its languages. */
+  /**
+   * Finds the strongest isolation tier that works on this machine, by trying it, and the languages that it supports.
+   */
   probe(): Promise<Isolation>
-  /** Never rejects: failures are outcomes. */
+  /** Runs a program. Never rejects: a failure is reported in the outcome. */
   run(program: Program): Promise<ExecutionOutcome>
 }
 
@@ -11,7 +13,7 @@ export type Tier = 'bwrap' | 'process' | 'worker'
 export type Language = 'javascript' | 'typescript' | 'python'
 
 export interface Isolation {
-  /** Undefined if nothing as strong as `minIsolation` works. */
+  /** Undefined if no tier that is as strong as `minIsolation` works. */
   readonly tier: Tier | undefined
   readonly languages: readonly Language[]
   /** One sentence for each unavailable language or tier: why, and what to do. */
@@ -21,18 +23,25 @@ export interface Isolation {
 export interface Program {
   readonly code: string
   readonly language: Language
-  /** Programs of one owner leave room for those of others. */
+  /** Identifies whose program this is. One owner's programs must leave room for those of other owners. */
   readonly owner: string
-  /** Our code, run before `code` in the same scope, once per environment; its lines do not count in errors. */
+  /**
+   * Toolway's own code, which runs before `code` in the same scope, once per environment. Line numbers in errors do not
+   * count its lines.
+   */
   readonly prelude?: string
-  /** Key of an environment that keeps variables between sequential runs; unique to principal, name and language. */
+  /**
+   * The key of an environment that keeps variables from one run to the next. It must be unique to the principal, name
+   * and language.
+   */
   readonly environment?: string
-  /** Wall time, including waits for the host. */
+  /** Wall-clock time limit, including time spent waiting for the host. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
   /**
-   * Serves requests of the program: `await host(name, input)` in JavaScript, `host(name, input)` in Python, with JSON
-   * text on both sides. A thrown `HostRefusal` becomes an exception in the program with its code, message and data.
+   * Serves the program's requests: `await host(name, input)` in JavaScript, `host(name, input)` in Python, with JSON
+   * text in both directions. A thrown `HostRefusal` becomes an exception in the program, with the same code, message
+   * and data.
    */
   host(name: string, input: string, signal: AbortSignal): Promise<string>
 }
@@ -49,23 +58,25 @@ export class HostRefusal extends Error {
 
 export interface ExecutionOutcome {
   readonly status: 'ok' | 'error' | 'timeout' | 'out_of_memory' | 'cancelled' | 'refused'
-  /** The value of the last expression or the returned value, as JSON text; absent for none. */
+  /** The returned value or the value of the last expression, as JSON text; absent if there is none. */
   readonly value?: string
   readonly logs: string
-  /** One sentence for each cut. */
+  /** One sentence for each part of the output that was truncated. */
   readonly truncated: readonly string[]
   readonly error?: {
-    /** The class of the exception, such as TypeError; or ours: TimeoutError, MemoryError, SyntaxError, … */
+    /**
+     * The class of the exception, such as TypeError; or one of our own names: TimeoutError, MemoryError, SyntaxError, …
+     */
     readonly name: string
     readonly message: string
-    /** In the program's code, counted from 1. */
+    /** The position in the program's code; lines count from 1. */
     readonly line?: number
     readonly column?: number
     readonly code?: string
   }
-  /** Undefined if the program was refused. */
+  /** The isolation tier that was used; undefined if the program was refused. */
   readonly isolation: Tier | undefined
-  /** Why its environment was reset, if it was. */
+  /** Why the program's environment was reset, if it was. */
   readonly reset?: string
   readonly durationMs: number
 }

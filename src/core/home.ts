@@ -3,7 +3,10 @@ import { isAbsolute, sep } from 'node:path'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** Ignores empty and relative variables: they lead to the working directory, where anyone may have placed files. */
+/**
+ * The user's home folder. Ignores environment variables that are empty or relative: they lead to the working directory,
+ * where anyone may have placed files.
+ */
 export const homeOf = ({ HOME = '', USERPROFILE = '' }: Variables): string =>
   [HOME, USERPROFILE].find((folder) => isAbsolute(folder)) ?? homeOfAccount()
 
@@ -16,7 +19,7 @@ function homeOfAccount(): string {
   }
 }
 
-/** Falls back to the user id, because the user of a container may have no account. */
+/** The name of the operating system user, or the user id if the user has no account, as in containers. */
 export function osUser(): string {
   try {
     return userInfo().username

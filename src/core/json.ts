@@ -6,7 +6,10 @@ export class Json<T = unknown> {
   #value: T | undefined
   #bytes: Buffer | undefined
   #parsed: boolean
-  /** The bytes came from outside, so they may hold more than the value (digits, for example). */
+  /**
+   * Whether the bytes came from outside, so that they may contain more detail than the value does (more digits, for
+   * example).
+   */
   readonly #received: boolean
   #exact: T | undefined
 
@@ -21,22 +24,28 @@ export class Json<T = unknown> {
     return new Json<T>(value, undefined, true)
   }
 
-  /** The bytes must be one complete JSON value; the caller has validated them. */
+  /** Wraps bytes that the caller has validated as one complete JSON value. */
   static raw<T = unknown>(bytes: Buffer): Json<T> {
     return new Json<T>(undefined, bytes, false)
   }
 
-  /** For bytes that are already parsed: `value` must be their value; `exact` if no number was rounded. */
+  /**
+   * Wraps bytes that are already parsed. `value` must be their value. `exact` says that no number was rounded in
+   * parsing.
+   */
   static read<T>(value: T, bytes: Buffer, exact = false): Json<T> {
     const json = new Json<T>(value, bytes, true)
     if (exact) json.#exact = value
     return json
   }
 
-  /** For unvalidated text. Throws unless its bytes are safe to pass on: JSON, not too deep, no repeated members. */
+  /**
+   * Parses unvalidated text. Throws unless its bytes are safe to pass on: valid JSON, not nested too deeply, without
+   * repeated members.
+   */
   static parse(text: string): Json {
     const value: unknown = JSON.parse(text)
-    // Raw line breaks occur only between tokens; a server may expect each message on one line.
+    // Replace line breaks, which occur only between JSON tokens: a server may expect each message on one line.
     const bytes = Buffer.from(text.replace(/[\r\n]/g, ' ').trim())
     const { members: written, depth } = extentOf(bytes)
     if (depth > maxDepth) throw new SyntaxError(`it is nested deeper than ${maxDepth} levels`)
@@ -57,7 +66,7 @@ export class Json<T = unknown> {
     return this.#bytes
   }
 
-  /** The value with a `Numeral` for each number that a double cannot hold; usually the value itself. */
+  /** The value with a `Numeral` in place of each number that a double cannot hold. Usually this is the plain value. */
   get exact(): T {
     this.#exact ??= this.#received ? exactValue(this.bytes, this.value) : this.value
     return this.#exact
@@ -71,7 +80,7 @@ export class Json<T = unknown> {
     return slice === undefined ? Json.of(inner) : Json.read(inner, slice)
   }
 
-  /** The elements of an array, with their original bytes; none for other values. */
+  /** The elements of an array, with their original bytes; no elements if the value is not an array. */
   items(): readonly Json[] {
     const { value } = this
     if (!Array.isArray(value)) return []

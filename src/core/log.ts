@@ -1,12 +1,12 @@
-/** Structured log: fields first, then one sentence. */
+/** A structured log. Each entry has fields and a one-sentence message. */
 export interface Log {
   debug(facts: object, message: string): void
   info(facts: object, message: string): void
   warn(facts: object, message: string): void
   error(facts: object, message: string): void
-  /** Sets a filter that redacts each line before it is written; optional for logs that are not stored. */
+  /** Sets a function that redacts each line before it is written. Logs that are not stored need not support it. */
   conceal?(conceal: (line: string) => string): void
-  /** Without it, all levels are enabled. */
+  /** Whether a level is logged. If this method is absent, all levels are. */
   isLevelEnabled?(level: string): boolean
 }
 

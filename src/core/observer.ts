@@ -2,7 +2,10 @@ import type { Operation } from './audit.ts'
 import type { Call } from './call.ts'
 import type { Trail } from './trail.ts'
 
-/** `tool_error`: the tool reported a failure (`isError`). `failed`: an error of ours or of the server. */
+/**
+ * How a call ended. `tool_error`: the tool reported a failure (`isError`). `failed`: Toolway or the server returned an
+ * error.
+ */
 export interface CallOutcome {
   readonly kind: 'answered' | 'tool_error' | 'denied' | 'failed'
   /** One of our codes, or `rpc -32602` for a server's own error. */
@@ -12,16 +15,16 @@ export interface CallOutcome {
 export interface Observed {
   readonly call: Call
   readonly operation: Operation
-  /** Milliseconds since the epoch. */
+  /** When the call began, in milliseconds since the epoch. */
   readonly at: number
-  /** On the monotonic clock of the trail's steps. */
+  /** When the call began, on the monotonic clock that the trail's steps use. */
   readonly start: number
   readonly ms: number
   readonly outcome: CallOutcome
   readonly trail: Trail
 }
 
-/** Must not throw, and must not keep the call's arguments or result. */
+/** Is notified of calls. An observer must not throw, and must not keep the call's arguments or result. */
 export interface Observer {
   began?(call: Call, operation: Operation): void
   ended(observed: Observed): void

@@ -1,18 +1,18 @@
 import type { ToolwayError } from './errors.ts'
 import { Json } from './json.ts'
 
-/** A tool that reports failure (`isError`) still has a result. */
+/** The result of a call. A tool that reports a failure (`isError`) also returns a result. */
 export interface Result {
   readonly body: Json<ResultBody>
   readonly isError: boolean
-  /** Has no members that differ between eras, so it needs no conversion. */
+  /** The body has no members that differ between legacy and modern revisions, so it needs no conversion. */
   readonly plain?: true
   readonly listing?: Listing
-  /** The refusal that this result reports in its own format. */
+  /** The refusal, if this result reports one in its own format. */
   readonly refusal?: ToolwayError
-  /** Kinds of findings of the result scan. */
+  /** The kinds of suspicious content that the result scan found. */
   readonly findings?: readonly string[]
-  /** Came from the cache, or from an identical call at the same time. */
+  /** The result came from the cache, or from an identical call that ran at the same time. */
   readonly cached?: true
 }
 
@@ -50,6 +50,6 @@ export const refusedResult = (error: ToolwayError): Result => ({
 
 export const textResult = (text: string): Result => resultOf({ content: [{ type: 'text', text }] })
 
-/** Structured content, and the same as JSON text for models. */
+/** A result with structured content, and the same content as JSON text for models. */
 export const structuredResult = (value: object): Result =>
   resultOf({ content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value })

@@ -10,7 +10,10 @@ const count: Shape = (value) => Number.isSafeInteger(value) && (value as number)
 const names: Shape = (value) => Array.isArray(value) && value.every(text)
 const namesByName: Shape = (value) => isRecord(value) && Object.values(value).every(names)
 
-/** Keywords that constrain a value, with the shape of their values. Titles, defaults and ids constrain nothing. */
+/**
+ * Keywords that constrain a value, each with a check that the keyword itself is used correctly. Titles, defaults and
+ * ids are not included, because they constrain nothing.
+ */
 export const assertions: Readonly<Record<string, Shape | undefined>> = {
   type: (value) => text(value) || names(value),
   enum: Array.isArray,
@@ -24,7 +27,7 @@ export const assertions: Readonly<Record<string, Shape | undefined>> = {
   dependentRequired: namesByName,
 }
 
-/** Keywords that hold subschemas: one, a list, or a map by name. */
+/** Keywords that hold subschemas, and how: one schema, a list, or a map by name. */
 export const applicators: Readonly<Record<string, 'one' | 'list' | 'map' | undefined>> = {
   ...each('one', 'additionalItems additionalProperties contains else if items not propertyNames then'),
   ...each('one', 'unevaluatedItems unevaluatedProperties'),
@@ -32,11 +35,11 @@ export const applicators: Readonly<Record<string, 'one' | 'list' | 'map' | undef
   ...each('map', '$defs definitions dependencies dependentSchemas patternProperties properties'),
 }
 
-/** Before the latest draft, `items` could be a list of schemas. */
+/** Whether `items` is a list of schemas, which drafts before the latest allowed. */
 export const isListOfItems = (keyword: string, value: unknown): value is readonly unknown[] =>
   keyword === 'items' && Array.isArray(value)
 
-/** Before the latest draft, `dependencies` could list required properties. */
+/** Whether `dependencies` lists required properties, which drafts before the latest allowed. */
 export const isListOfNames = (keyword: string, value: unknown) => keyword === 'dependencies' && names(value)
 
 export { isRecord as isObject }

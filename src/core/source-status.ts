@@ -1,11 +1,11 @@
-/** `needs-auth`: somebody has to sign in. `starting`: the first connection or listing of this run is in progress. */
+/** `needs-auth`: somebody has to sign in. `starting`: the first connection or listing in this run is in progress. */
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 
 export interface SourceStatus {
   readonly health: Health
-  /** A sentence; may be empty. */
+  /** The reason for this health as a sentence; may be empty. */
   readonly reason: string
-  /** Milliseconds since the epoch. */
+  /** Since when the source has had this health, in milliseconds since the epoch. */
   readonly since: number
   readonly description: string
   readonly transport: 'stdio' | 'http' | 'sse' | 'in-process'
@@ -14,7 +14,7 @@ export interface SourceStatus {
   readonly lastError?: string
   readonly latencyMs?: number
   readonly breaker: 'closed' | 'open' | 'half-open'
-  /** Only the breaker blocks calls: the server is reachable and its listing is current. */
+  /** Only the circuit breaker blocks calls: the server is reachable and its listing is current. */
   readonly heldBack?: true
 }
 

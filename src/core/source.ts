@@ -2,13 +2,13 @@ import type { Capabilities } from './call.ts'
 import type { Entry } from './entry.ts'
 import type { SourceStatus } from './source-status.ts'
 
-/** A provider of entries: an MCP server, the native tools, the meta-tools. The catalog does not distinguish them. */
+/** A provider of entries: an MCP server, the native tools or the meta-tools. The catalog treats all of them alike. */
 export interface Source extends AsyncDisposable {
   readonly name: string
   readonly origin: 'native' | 'forwarded'
-  /** Higher wins a name conflict. */
+  /** In a name conflict, the source with the higher priority gets the name. */
   readonly priority: number
-  /** Never waits. */
+  /** The entries known so far. Never waits. */
   entries(): readonly Entry[]
   status(): SourceStatus
   readonly timeoutMs?: number
@@ -17,6 +17,9 @@ export interface Source extends AsyncDisposable {
   /** Lists the entries again. Never rejects; `status` shows the result. */
   refresh(): Promise<void>
   onChange(listener: () => void): Disposable
-  /** The source as clients with these capabilities see it, if it differs; until that is known, the common listing. */
+  /**
+   * The source as clients with these capabilities see it, if that differs. Until their listing is known, it has the
+   * listing that all clients share.
+   */
   seenBy?(capabilities: Capabilities): Source
 }

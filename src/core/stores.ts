@@ -1,12 +1,15 @@
 import type { Definition, Entry } from './entry.ts'
 
-/** Never throws or rejects (F13). `now` is `clock.monotonic()`. */
+/** Stores call results (F13). Never throws or rejects. `now` is `clock.monotonic()`. */
 export interface CacheStore {
-  /** The mark is for storing a new result. */
+  /** Looks up a result. On a miss, pass the returned mark to `put` when storing the new result. */
   get(group: string, key: string, now: number): CacheLookup | Promise<CacheLookup>
-  /** Does nothing if the group was dropped after the mark was issued: the result may be older than the change. */
+  /**
+   * Stores a result. Does nothing if the group was dropped after the mark was issued, because the result may be older
+   * than the change that dropped the group.
+   */
   put(group: string, key: string, answer: CachedAnswer, now: number): void | Promise<void>
-  /** Drops all results of a group, including those of calls in flight. */
+  /** Drops all results in a group. The results of calls that are still running will not be stored. */
   drop(group: string): void | Promise<void>
   clear(): void | Promise<void>
   usage(): CacheUsage
@@ -15,7 +18,7 @@ export interface CacheStore {
 export type Mark = number | string
 
 export interface CacheLookup {
-  /** The body of a result, not to be modified; absent on a miss. */
+  /** The body of the cached result, which must not be modified; absent on a miss. */
   readonly bytes?: Buffer
   readonly mark: Mark
 }
@@ -28,21 +31,21 @@ export interface CachedAnswer {
 
 export interface CacheLimits {
   readonly maxEntries: number
-  /** Of memory, including keys and bookkeeping. */
+  /** Memory limit, including keys and bookkeeping. */
   readonly maxBytes: number
 }
 
 export interface CacheUsage {
   readonly entries: number
   readonly bytes: number
-  /** Dropped before expiry, to make room. */
+  /** How many results were dropped before they expired, to make room. */
   readonly evicted: number
 }
 
-/** Best effort: entries may be evicted or lost with their store. Never throws or rejects. */
+/** Stores text that expires. Best effort: entries may be evicted, or lost with their store. Never throws or rejects. */
 export interface TtlStore {
   set(key: string, text: string, ttlMs: number): void | Promise<void>
-  /** Also restarts the TTL, because the entry is still in use. */
+  /** Reads an entry and restarts its TTL, because the entry is still in use. */
   get(key: string, ttlMs: number): string | undefined | Promise<string | undefined>
 }
 
@@ -52,51 +55,58 @@ export interface Bucket {
   readonly perMinute: number
 }
 
-/** If refused: the bucket with the longest wait, and that wait in whole milliseconds. */
+/**
+ * Whether a call was allowed. If it was refused: the bucket with the longest wait, and that wait in whole milliseconds.
+ */
 export type Taken =
   | { readonly allowed: true }
   | { readonly allowed: false; readonly key: string; readonly retryAfterMs: number }
 
 export interface Buckets {
   /**
-   * Takes one call from every bucket, or none if one of them is exhausted; keys must be unique. `now` is
-   * `clock.monotonic()`; earlier times count as the latest one seen. Throws OVERLOADED if there is no room for another
-   * key.
+   * Counts one call in every bucket, or in none if one of them is exhausted. Keys must be unique. `now` is
+   * `clock.monotonic()`; a time before the latest one seen counts as the latest. Throws OVERLOADED if there is no room
+   * for another key.
    */
   take(buckets: readonly Bucket[], now: number): Taken | Promise<Taken>
 }
 
 export interface Limit extends Bucket {
   readonly rule: string
-  /** Completes "10 calls per minute": ` to files.read`, ` in total`, or empty. */
+  /** The end of a message that begins with "10 calls per minute": ` to files.read`, ` in total`, or empty. */
   readonly scope: string
 }
 
 export type LimitedEntry = Pick<Entry, 'kind' | 'server' | 'name' | 'aliases' | 'traits'>
 
-/** All of them must have room. */
+/** The limits for an agent's call. Every one of them must have room for it. */
 export type LimitsOf = (agent: string, entry: LimitedEntry) => readonly Limit[]
 
-/** Encrypted storage of small secrets. */
+/** Encrypted storage for small secrets. */
 export interface Vault {
-  /** A damaged record counts as absent. */
+  /** Reads a secret; undefined if there is none or its record is damaged. */
   read(key: string): Promise<string | undefined>
   /** Atomic. */
   write(key: string, text: string): Promise<void>
   remove(key: string): Promise<void>
-  /** In a stable order. */
+  /** All keys, in a stable order. */
   keys(): Promise<readonly string[]>
 }
 
 /** Mutual exclusion across processes or replicas. */
 export interface Locks {
-  /** Waits for the lock and holds it until disposed of. Rejects if it is not free in time. */
+  /**
+   * Waits for the lock, and holds it until the returned object is disposed of. Rejects if the lock is not free in time.
+   */
   hold(name: string): Promise<AsyncDisposable>
 }
 
-/** A server's self-description and listing, remembered between runs so that a list never waits for a server. */
+/**
+ * A server's self-description and listing, remembered between runs, so that clients can list tools without waiting for
+ * the server.
+ */
 export interface Descriptors {
-  /** Milliseconds since the epoch. */
+  /** When the description and the listing were fetched, in milliseconds since the epoch. */
   readonly fetchedAt: number
   readonly era: 'legacy' | 'modern'
   readonly protocolVersion: string
@@ -112,7 +122,10 @@ export interface Descriptors {
 }
 
 export interface DescriptorStore {
-  /** What was saved under the same fingerprint of the server's configuration; a damaged record counts as absent. */
+  /**
+   * Loads the listing that was saved under the same fingerprint of the server's configuration; undefined if there is
+   * none or it is damaged.
+   */
   load(server: string, fingerprint: string): Promise<Descriptors | undefined>
   /** Atomic. */
   save(server: string, fingerprint: string, descriptors: Descriptors): Promise<void>

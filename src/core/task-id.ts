@@ -1,4 +1,6 @@
-/** A task id as callers see it: the tool that started the task, and the server's id, sealed for its caller. */
+/**
+ * A task id as callers see it: the tool that started the task, and the server's own task id, sealed for this caller.
+ */
 export interface TaskId {
   readonly server: string
   readonly tool: string
@@ -9,7 +11,7 @@ export interface TaskId {
 export const writeTaskId = ({ server, tool, sealed, replica }: TaskId): string =>
   `${Buffer.from(JSON.stringify(replica === undefined ? [server, tool] : [server, tool, replica])).toString('base64url')}.${sealed}`
 
-/** Undefined if the id is not one of ours. */
+/** Parses a task id; undefined if Toolway did not issue it. */
 export function readTaskId(id: string): TaskId | undefined {
   const [where = '', sealed = '', ...more] = id.split('.')
   if (sealed === '' || more.length > 0) return undefined

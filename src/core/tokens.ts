@@ -3,11 +3,17 @@ import type { Definition } from './entry.ts'
 
 const schemaLengths = new WeakMap<object, number>()
 
-/** Estimated context cost of a tool: name, description and schema at four characters per token. */
+/**
+ * An estimate of how many tokens of a model's context a tool uses: name, description and schema at four characters per
+ * token.
+ */
 export const tokensOf = (name: string, { description, inputSchema }: Definition): number =>
   Math.ceil((name.length + (description?.length ?? 0) + lengthOf(inputSchema)) / 4)
 
-/** Cached, because sums over thousands of tools would serialize every schema again. */
+/**
+ * The length of a schema as JSON. Cached, because adding up the token counts of thousands of tools would otherwise
+ * serialize every schema again.
+ */
 function lengthOf(schema: Definition['inputSchema']): number {
   if (schema === undefined) return 0
   let length = schemaLengths.get(schema)
@@ -22,7 +28,10 @@ export const exposures: readonly Exposure[] = ['direct', 'meta', 'both', 'code']
 
 const known = new WeakMap<readonly Served[], number>()
 
-/** Cached per list: views return the same list until something changes. */
+/**
+ * How many tokens a list of tools uses. Cached per list object, because views return the same object until something
+ * changes.
+ */
 export function costOf(tools: readonly Served[]): number {
   const before = known.get(tools)
   if (before !== undefined) return before
@@ -31,6 +40,6 @@ export function costOf(tools: readonly Served[]): number {
   return sum
 }
 
-/** The cost of a caller's tools in each exposure mode (B8). */
+/** How many tokens a caller's tools use in each exposure mode (B8). */
 export const costsOf = (view: View) =>
   Object.fromEntries(exposures.map((mode) => [mode, costOf(view.shown(mode))])) as Record<Exposure, number>

@@ -5,24 +5,27 @@ export interface TraceContext {
   readonly baggage?: string
 }
 
-/** Limits of the W3C; longer values are mistakes or attempts to smuggle data. */
+/** Limits from the W3C specification. Longer values are mistakes or attempts to smuggle data. */
 const maxState = 512
 const maxBaggage = 8_192
 const maxStates = 32
 const maxBaggageMembers = 180
 
-/** Version, trace id, span id, flags; later versions append fields. */
+/** Matches a `traceparent`: version, trace id, span id, flags. Later versions may append fields. */
 const written = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const nothing = /^0+$/
 
-/** No characters that could end a header. */
+/** Matches text without characters that could end a header. */
 const plain = /^[\x20-\x7e\t]*$/
 const stateMember =
   /^(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
 const baggageMember =
   /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+[ \t]*=[ \t]*(?:[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+[ \t]*)?(?:;[\x20-\x2b\x2d-\x7e\t]*)?$/
 
-/** Strict, as the W3C demands: malformed values count as absent, so the result is safe to put into headers. */
+/**
+ * Reads a trace context. Malformed values are treated as absent, as the W3C specification demands, so the result is
+ * safe to put into headers.
+ */
 export function readTraceContext(source: Readonly<Record<string, unknown>> | TraceContext): TraceContext | undefined {
   const { traceparent, tracestate, baggage } = source
   const place = typeof traceparent === 'string' ? placeOf(traceparent) : undefined
@@ -34,7 +37,7 @@ export function readTraceContext(source: Readonly<Record<string, unknown>> | Tra
   }
 }
 
-/** Rewrites it in version 00. */
+/** Rewrites a `traceparent` in version 00; undefined if it is invalid. */
 function placeOf(traceparent: string): string | undefined {
   const [, version, trace = '', span = '', flags = '', more] = written.exec(traceparent) ?? []
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
@@ -45,7 +48,7 @@ const isState = (value: unknown): value is string => isList(value, stateMember, 
 
 const isBaggage = (value: unknown): value is string => isList(value, baggageMember, maxBaggageMembers, maxBaggage)
 
-/** Empty members are allowed between commas, but at least one must not be empty. */
+/** Whether a value is a valid list of members, separated by commas. Some members may be empty, but not all of them. */
 function isList(value: unknown, member: RegExp, maxMembers: number, maxLength: number): value is string {
   if (typeof value !== 'string' || value.length > maxLength || !plain.test(value)) return false
   const members = value

@@ -1,20 +1,20 @@
 import type { TraceContext } from './trace-context.ts'
 
-/** What happened to a call, for audit, metrics, traces and the dashboard. It never affects what the call does. */
+/** What happened during a call, for audit, metrics, traces and the dashboard. It never affects the call. */
 export interface Trail {
   cache?: 'hit' | 'miss' | 'joined'
   findings?: readonly string[]
-  /** In the order in which they began. */
+  /** The steps, in the order in which they began. */
   readonly steps: TrailStep[]
   readonly trace?: TraceContext
 }
 
 export interface TrailStep {
   readonly name: 'approve' | 'queue' | 'attempt'
-  /** `performance.now()`. */
+  /** When the step began, as given by `performance.now()`. */
   readonly start: number
   end?: number
   error?: string
-  /** Set if the step is a span of its own, under which remote work belongs. */
+  /** The step's trace context, if the step has its own span. Spans for remote work become children of that span. */
   readonly trace?: TraceContext
 }

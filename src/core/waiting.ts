@@ -4,9 +4,9 @@ import { Json } from './json.ts'
 
 export interface Wait {
   readonly signal?: AbortSignal
-  /** Per server; defaults to the server's call timeout. */
+  /** How long to wait for each server; defaults to the server's call timeout. */
   readonly timeoutMs?: number | undefined
-  /** Called every second. */
+  /** Called every second while waiting. */
   progress?(waitedMs: number, servers: readonly string[]): void
 }
 
@@ -24,7 +24,10 @@ export function everySecond(clock: Clock, tick: () => void): Disposable {
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
 
-/** Progress values stay far below 1, so that the tool's own progress under the same token is larger. */
+/**
+ * Sends a progress notification while a call waits for servers. The values stay far below 1, so that the tool's own
+ * progress, reported later under the same token, is higher.
+ */
 export function tellWaiting(
   { progressToken }: Readonly<Record<string, unknown>>,
   peer: Pick<Peer, 'notify'>,

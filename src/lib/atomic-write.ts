@@ -3,15 +3,15 @@ import { link, open, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 export interface AtomicWriteOptions {
-  /** Readable only by its owner by default. */
+  /** The file mode; by default, only the owner can read the file. */
   readonly mode?: number
-  /** For a file of another user. Only root can set it; ignored otherwise. */
+  /** The file's owner, if that is another user. Only root can set the owner; ignored otherwise. */
   readonly owner?: { readonly uid: number; readonly gid: number } | undefined
 }
 
 /**
- * Replaces a file: readers see the old content or the new one, also after a crash or a power cut. The temporary file is
- * in the same folder, because a rename is atomic within one file system only.
+ * Replaces a file. Readers see either the old or the new content, even after a crash or a power cut. The temporary file
+ * is in the same folder, because a rename is atomic only within one file system.
  */
 export async function writeAtomic(
   path: string,
@@ -30,7 +30,7 @@ export async function writeAtomic(
   await syncFolder(folder)
 }
 
-/** Creates a file that is never seen incomplete; false if it exists already. */
+/** Creates a file that readers never see incomplete. Returns false if the file already exists. */
 export async function writeNew(path: string, content: string): Promise<boolean> {
   const temporary = `${path}.${randomUUID()}`
   await writeFile(temporary, content, { flag: 'wx', mode: 0o600 })
@@ -49,12 +49,15 @@ async function write(path: string, content: string | Uint8Array, { mode = 0o600,
   await using file = await open(path, 'wx', 0o600)
   await file.writeFile(content)
   if (owner && owner.uid !== process.getuid?.()) await file.chown(owner.uid, owner.gid).catch(() => {})
-  // After chown, which clears some bits. The umask does not apply here.
+  // Set the mode after chown, which clears some mode bits. The umask does not affect chmod.
   if (mode !== 0o600) await file.chmod(mode)
   await file.sync()
 }
 
-/** Makes the rename itself durable. Windows cannot open folders; some network file systems refuse to sync them. */
+/**
+ * Syncs the folder, to make the rename itself durable. Windows cannot open folders, and some network file systems
+ * refuse to sync them.
+ */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   await using opened = await open(folder, 'r')

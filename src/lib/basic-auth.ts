@@ -2,12 +2,14 @@
 export const basicAuth = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
-/** The same from a URL; undefined if it has no credentials. */
+/** The value of an Authorization header for the credentials in a URL; undefined if the URL has none. */
 export function basicAuthOf({ username, password }: URL): string | undefined {
   return username === '' && password === '' ? undefined : basicAuth(decodePercent(username), decodePercent(password))
 }
 
-/** Every spelling of the password in a URL, for redaction: as written, decoded, and as the header has it. */
+/**
+ * Every spelling of the password in a URL, for redaction: as written in the URL, decoded, and encoded as in the header.
+ */
 export function urlSecrets(url: URL): string[] {
   const authorization = basicAuthOf(url)
   return authorization === undefined
@@ -17,7 +19,7 @@ export function urlSecrets(url: URL): string[] {
       )
 }
 
-/** Returned unchanged if a `%` is not an escape. */
+/** Decodes percent escapes. Returns the text unchanged if a `%` in it does not begin an escape. */
 export function decodePercent(part: string): string {
   try {
     return decodeURIComponent(part)

@@ -1,6 +1,6 @@
 import { Numeral } from './exact-number.ts'
 
-/** Far below the depth at which recursion fails. */
+/** The default limit for nesting, far below the depth at which recursion overflows the stack. */
 export const deepest = 256
 
 export interface CanonicalLimits {
@@ -17,9 +17,9 @@ export class TooLong extends Error {}
 
 /**
  * Canonical JSON (RFC 8785): no white space, members sorted by the UTF-16 code units of their names, numbers and
- * strings as `JSON.stringify` writes them. Like there, values without a JSON form are omitted or null; BigInts and
- * values that are circular or nested too deeply throw. Canonicalizing the parsed text gives the same text. Throws
- * `TooLong` soon after the limit of characters.
+ * strings as `JSON.stringify` writes them. As in `JSON.stringify`, values without a JSON form are omitted or become
+ * null; BigInts, circular values and values that are nested too deeply throw. Parsing the text and canonicalizing the
+ * result gives the same text. Throws `TooLong` soon after the text exceeds `limits.characters`.
  */
 export function canonical(value: unknown, limits: CanonicalLimits = {}): string {
   const { characters = Number.POSITIVE_INFINITY, depth = deepest } = limits

@@ -1,4 +1,4 @@
-/** A number as written, for values that no double represents exactly. */
+/** A number as it was written, for numbers that no double represents exactly. */
 export class Numeral {
   readonly source: string
 
@@ -12,7 +12,10 @@ export class Numeral {
   }
 }
 
-/** Matches numbers with 16 digits or an exponent; shorter ones are exact. A false match only costs time. */
+/**
+ * Matches text that may contain a number with 16 digits or an exponent; all other numbers are exact. A false match only
+ * costs time.
+ */
 const long = /[0-9.]{16}|[0-9.][eE][+-]?[0-9]/
 
 /** Parses JSON; numbers that a double would round become `Numeral`s. */
@@ -20,7 +23,7 @@ export function parseExactly(text: string): unknown {
   return long.test(text) ? JSON.parse(text, revive as (key: string, value: unknown) => unknown) : JSON.parse(text)
 }
 
-/** For text that is already parsed: returns the given value, unless a number in it was rounded. */
+/** For text that is already parsed: returns `value` itself, unless parsing rounded a number in it. */
 export function exactValue<T>(bytes: Buffer, value: T): T {
   if (!long.test(bytes.toString('latin1'))) return value
   let rounded = false
@@ -58,7 +61,7 @@ export function decimalOf(source: string): Decimal | undefined {
   return { negative: sign === '-', digits: all.slice(start, end), power: Number(power) + whole.length - end }
 }
 
-/** The same text for all spellings of one number. */
+/** Text that is the same for all spellings of one number. */
 export function decimalForm(source: string): string {
   const decimal = decimalOf(source)
   if (decimal === undefined) return source

@@ -4,13 +4,15 @@ import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { writeNew } from './atomic-write.ts'
 
-/** Holders usually write one small file. */
+/** How long to wait for a lock. Holders usually write one small file. */
 const defaultWaitMs = 5_000
 const pollMs = 20
-/** A lock of another machine, or one that a crash left half written, counts as abandoned after this time. */
+/** A lock from another machine, or one that a crash left half written, counts as abandoned after this time. */
 const maxAgeMs = 10 * 60_000
 
-/** Holds a lock file until disposed of. The lock of a process that has died is removed. */
+/**
+ * Takes a lock file and holds it until the returned object is disposed of. Removes the lock of a process that has died.
+ */
 export async function lockFile(path: string, waitMs = defaultWaitMs): Promise<AsyncDisposable> {
   const mine = `${process.pid} ${hostname()} ${randomBytes(6).toString('hex')}\n`
   const end = performance.now() + waitMs
@@ -28,7 +30,7 @@ export async function lockFile(path: string, waitMs = defaultWaitMs): Promise<As
 
 async function isAbandoned(path: string, held: string): Promise<boolean> {
   const [pid = '', host] = held.split(' ')
-  // A process can only be checked on its own machine.
+  // Whether a process is running can be checked only on its own machine.
   if (/^\d+$/.test(pid) && host === hostname()) return !isRunning(Number(pid))
   const { mtimeMs } = (await stat(path).catch(() => undefined)) ?? {}
   return mtimeMs !== undefined && Date.now() - mtimeMs > maxAgeMs
@@ -43,7 +45,10 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Moves it aside and compares: if another process has just replaced it, the new lock is put back. */
+/**
+ * Removes an abandoned lock: moves the file aside and checks that it is the abandoned one. If another process has just
+ * replaced the lock, the new lock is put back.
+ */
 async function removeAbandoned(path: string, abandoned: string): Promise<void> {
   const aside = `${path}.${randomBytes(6).toString('hex')}`
   try {

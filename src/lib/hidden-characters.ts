@@ -1,19 +1,19 @@
 /**
- * Invisible characters in texts for a model: controls, bidirectional controls, zero-width and tag characters. Includes
- * a carriage return that does not end a line, because terminals overwrite the text before it.
+ * Invisible characters in text for a model: controls, bidirectional controls, zero-width and tag characters. Includes a
+ * carriage return that does not end a line, because terminals then overwrite the text before it.
  */
 const unseenSource =
   '[\\0-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff9-\\ufffb\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}]|\\r(?!\\n)'
 const unseen = new RegExp(unseenSource, 'u')
 
-/** Legitimate uses. */
+/** Legitimate uses of invisible characters. */
 const honestSources: readonly string[] = [
-  // Flags of regions such as Scotland: a black flag, a few tag letters and an end.
+  // Regional flags such as Scotland's: a black flag, a few tag letters and an end tag.
   '\\u{1f3f4}[\\u{e0030}-\\u{e0039}\\u{e0061}-\\u{e007a}]{2,6}\\u{e007f}',
   // Emoji sequences with joiners, and variation selectors for emoji or text style.
   '(?<=[\\p{Emoji}\\ufe0f])\\u200d(?=[\\p{Extended_Pictographic}\\u2640\\u2642\\u2695])',
   '(?<=[\\p{Emoji}\\p{S}\\p{Po}])[\\ufe0e\\ufe0f]',
-  // Scripts that use joiners, and scripts without spaces that mark possible line breaks.
+  // Scripts that use joiners, and scripts without spaces, where invisible characters mark possible line breaks.
   '(?<=[\\p{scx=Arab}\\p{scx=Syrc}\\p{scx=Mong}\\p{scx=Deva}\\p{scx=Beng}\\p{scx=Guru}\\p{scx=Gujr}\\p{scx=Orya}])[\\u200c\\u200d]',
   '(?<=[\\p{scx=Taml}\\p{scx=Telu}\\p{scx=Knda}\\p{scx=Mlym}\\p{scx=Sinh}\\p{scx=Tibt}])[\\u200c\\u200d]',
   '(?<=[\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}])\\u200b',
@@ -32,9 +32,9 @@ export interface HiddenCharacter {
   readonly at: number
 }
 
-/** Hidden characters, except legitimate uses in emoji and scripts. */
+/** Finds the hidden characters in text, except for legitimate uses in emoji and scripts. */
 export function hiddenCharacters(text: string): readonly HiddenCharacter[] {
-  // Fast path: most texts have none.
+  // Fast path: most text has no invisible characters.
   if (!unseen.test(text)) return []
   const marks = rightToLeft.test(text)
   const found: HiddenCharacter[] = []
@@ -47,7 +47,10 @@ export function hiddenCharacters(text: string): readonly HiddenCharacter[] {
 /** Terminal escape sequences: colours, cursor movements, titles. */
 const terminal = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g
 
-/** Carriage returns that do not end a line become line feeds; `plain` converts all line ends. */
+/**
+ * Removes hidden characters. Carriage returns that do not end a line become line feeds; `plain` also converts all other
+ * line ends (CRLF, U+2028, U+2029) to line feeds.
+ */
 export function withoutHidden(text: string, lineEnds: 'plain' | 'kept' = 'plain'): string {
   let lines = text
   if (anyLineEnd.test(text)) lines = text.replace(lineEnds === 'plain' ? everyLineEnd : loneReturns, '\n')
@@ -59,7 +62,7 @@ export function withoutHidden(text: string, lineEnds: 'plain' | 'kept' = 'plain'
   )
 }
 
-/** Spells out control, format and separator characters as `\u{…}`, so that people see them. */
+/** Spells out control, format and separator characters as `\u{…}`, so that they become visible. */
 export const speltOut = (text: string): string =>
   text.replaceAll(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,

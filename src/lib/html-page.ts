@@ -1,4 +1,7 @@
-/** A page with one sentence, shown after the redirect from an authorization server; no scripts, no resources. */
+/**
+ * A page with one sentence, shown after the redirect from an authorization server. It loads no scripts or other
+ * resources.
+ */
 export function plainPage(sentence: string, link?: { readonly href: string; readonly text: string }): PlainPage {
   const back = link ? `<p><a href="${escaped(link.href)}">${escaped(link.text)}</a></p>` : ''
   return {
@@ -6,7 +9,7 @@ export function plainPage(sentence: string, link?: { readonly href: string; read
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-      // The address contains an authorization code.
+      // Send no referrer, because this page's address contains an authorization code.
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
     },

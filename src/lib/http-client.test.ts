@@ -17,7 +17,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Two servers at names that only a proxy knows. */
+/** Starts two servers whose host names only the proxy can resolve. */
 async function serving() {
   const pair = await selfSigned('DNS:out.invalid')
   const usual = getCACertificates('default')

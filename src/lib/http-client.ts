@@ -6,7 +6,10 @@ import { readBounded } from './read-bounded.ts'
 /** HTTP requests to one origin, directly or through the proxy that the environment names for it. */
 export interface HttpClient extends AsyncDisposable {
   request(request: HttpClientRequest): Promise<Dispatcher.ResponseData>
-  /** Reads the whole body of a response whose status is accepted, up to a limit; the body of any other is discarded. */
+  /**
+   * Reads the whole body of a response with an accepted status, up to a limit. The bodies of other responses are
+   * discarded.
+   */
   fetchText(request: HttpClientRequest, limits: TextLimits): Promise<TextResponse>
 }
 
@@ -25,7 +28,7 @@ interface TextResponse {
   readonly text: string | undefined
 }
 
-/** Throws a ProxyError if the environment names an unusable proxy. */
+/** Creates a client for the origin of `url`. Throws a ProxyError if the environment names an unusable proxy. */
 export function createHttpClient(
   url: URL,
   options: Pool.Options,
@@ -33,7 +36,7 @@ export function createHttpClient(
 ): HttpClient {
   const proxy = proxyFor(url, env)
   const dispatcher = proxy ? proxyAgent(proxy, options) : new Pool(url.origin, options)
-  // A forwarding proxy agent does not apply these from its options.
+  // Set on each request, because a forwarding proxy agent ignores these options.
   const { headersTimeout, bodyTimeout } = options
 
   const request = async (asked: HttpClientRequest): Promise<Dispatcher.ResponseData> => {
@@ -48,7 +51,7 @@ export function createHttpClient(
     request,
     async fetchText(asked, { maxBytes, tooLarge, accepts }) {
       const { statusCode: status, headers, body } = await request(asked)
-      // A discarded body must not crash the process with an unhandled error.
+      // Without a listener, an error in a discarded body would crash the process.
       body.on('error', () => {})
       if (accepts(status)) return { status, headers, text: String(await readBounded(body, maxBytes, tooLarge)) }
       body.destroy()
@@ -58,7 +61,10 @@ export function createHttpClient(
   }
 }
 
-/** For `options.connect`: only these addresses are used, even if the name resolves differently later. */
+/**
+ * A lookup function for `options.connect` that returns only these addresses, even if the name resolves differently
+ * later.
+ */
 export const pinnedLookup =
   (addresses: readonly { readonly address: string; readonly family: number }[]): LookupFunction =>
   (_host, { all }, done) => {
@@ -71,7 +77,7 @@ export const pinnedLookup =
 const proxyAgent = ({ origin, authorization }: WebProxy, options: Pool.Options): ProxyAgent =>
   new ProxyAgent({ ...options, uri: origin, token: authorization })
 
-/** Attributes connection failures to the proxy; later ones may be the server's, seen through a tunnel. */
+/** Reports failures to connect as proxy errors. Later failures may be the server's, seen through a tunnel. */
 function proxyErrorOf(error: Error, proxy: WebProxy, to: URL): Error {
   const status = /^Proxy .*\((\d{3})\)/.exec(error.message)?.[1]
   if (status !== undefined) return proxyRefused(proxy, to, Number(status))

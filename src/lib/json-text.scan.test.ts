@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { depthExceeds, elements, isJson, maxDepth, members } from './json-text.ts'
 
-/** JSON text with random white space between its tokens, and any way of spelling its strings. */
+/** JSON text with random white space between its tokens, and with random escapes in its strings. */
 const spelled = (value: unknown, space: () => string, escaped: () => boolean): string => {
   const write = (part: unknown): string => {
     if (Array.isArray(part)) return `[${space()}${part.map(write).join(`${space()},${space()}`)}${space()}]`
@@ -32,7 +32,7 @@ const text = fc
     ),
   )
 
-/** At an odd place in memory, as slices of chunks are. */
+/** Copies the bytes to an unaligned place in memory, where slices of chunks often are. */
 const placed = (bytes: Buffer, offset: number): Buffer => {
   const space = Buffer.alloc(bytes.length + offset, '"')
   bytes.copy(space, offset)
@@ -187,7 +187,9 @@ describe('depthExceeds', () => {
   })
 })
 
-/** Orders entries as the keys came: JSON.parse moves keys that look like numbers to the front. */
+/**
+ * Sorts entries in the original order of their keys, because JSON.parse moves keys that look like numbers to the front.
+ */
 const byPlaceIn = (keys: unknown[]) => {
   const place = new Map(keys.map((key, index) => [key, index]))
   return (a: [string, unknown], b: [string, unknown]) => (place.get(a[0]) ?? -1) - (place.get(b[0]) ?? -1)

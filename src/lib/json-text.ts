@@ -1,4 +1,7 @@
-/** Limit for messages: real ones stay under 40, and recursive parsers fail in the thousands. */
+/**
+ * The maximum nesting of messages. Real messages nest less than 40 levels; recursive parsers fail at thousands of
+ * levels.
+ */
 export const maxDepth = 256
 
 const QUOTE = 0x22
@@ -13,24 +16,27 @@ const ZERO = 0x30
 const NINE = 0x39
 const MINUS = 0x2d
 
-/** Returned for invalid JSON. */
+/** The position that scanners return for invalid JSON. */
 export const none = -1
 
-/** Strings are read byte by byte at first; after this many plain bytes, four at a time. */
+/** How many bytes of a string are read one by one, before it is read four bytes at a time. */
 const near = 16
 
-/** Closing brackets of the open containers. Shared, because skipping a value is synchronous. */
+/**
+ * The closing brackets of the open containers. One array for all calls is enough, because skipping a value is
+ * synchronous.
+ */
 const closers = new Uint8Array(maxDepth)
 
 const noWords = new Int32Array(0)
 
-/** The top-level members of a JSON object: decoded keys, and values as slices. */
+/** The top-level members of a JSON object: keys are decoded, values are slices of the text. */
 type Members = ReadonlyMap<string, Buffer>
 
 /**
  * Finds the members of one JSON object without building their values. Undefined for anything that `JSON.parse` would
- * refuse, that is not an object, that nests deeper than `maxDepth`, or that repeats a top-level key: parsers that
- * disagree on which one counts let attackers bypass checks.
+ * refuse, that is not an object, that nests deeper than `maxDepth`, or that repeats a top-level key: attackers could
+ * bypass checks if two parsers disagree on which of the values counts.
  */
 export function members(bytes: Buffer): Members | undefined {
   const found = new Map<string, Buffer>()
@@ -43,8 +49,8 @@ export function members(bytes: Buffer): Members | undefined {
 }
 
 /**
- * Finds the elements of one JSON array, as slices; undefined for anything else, as with `members`. Stops with undefined
- * after `max`: a slice is a hundred times as large as a one-digit element.
+ * Finds the elements of one JSON array, as slices; undefined for anything else, as with `members`. Also returns
+ * undefined for more than `max` elements, because a slice takes a hundred times the memory of a one-digit element.
  */
 export function elements(bytes: Buffer, max = Number.POSITIVE_INFINITY): Buffer[] | undefined {
   const words = wordsOf(bytes)
@@ -87,7 +93,10 @@ export function depthExceeds(bytes: Buffer, limit: number): boolean {
   return false
 }
 
-/** Visits each member until the visitor returns false. True if the bytes are one object and all of it was visited. */
+/**
+ * Visits each member of an object until the visitor returns false. Returns true if the bytes are one JSON object and
+ * all of its members were visited.
+ */
 export function walk(
   bytes: Buffer,
   visit: (key: string, start: number, end: number, keyStart: number) => boolean,
@@ -134,12 +143,12 @@ function keyText(bytes: Buffer, from: number, to: number): string {
 }
 
 /**
- * Whether JSON text has more than `max` values: members, elements and the value itself. Reads only the text, so that
- * expensive input is found before it is parsed. In invalid JSON, it counts up to where a parser would stop. An empty
- * container counts as two.
+ * Whether JSON text has more than `max` values, counting members, elements and the outermost value. Only scans the
+ * text, so that expensive input is detected before it is parsed. In invalid JSON, counts only up to where a parser
+ * would stop. An empty container counts as two values.
  */
 export function hasMoreValues(bytes: Buffer, max: number): boolean {
-  // Every value takes at least one byte.
+  // Every value takes at least one byte, so text of at most `max` bytes cannot have more values.
   if (bytes.length <= max) return false
   const words = wordsOf(bytes)
   let values = 1
@@ -160,7 +169,7 @@ interface Extent {
   readonly depth: number
 }
 
-/** The bytes must be valid JSON. */
+/** Counts the members and measures the depth of valid JSON. */
 export function extentOf(bytes: Buffer): Extent {
   const words = wordsOf(bytes)
   let members = 0
@@ -182,11 +191,11 @@ export function extentOf(bytes: Buffer): Extent {
 
 export type JsonSpan = readonly [start: number, end: number]
 
-/** Also locates `params` and `params.arguments`, unless their keys contain escapes. */
+/** The size of a request, and the positions of `params` and `params.arguments`, unless their keys contain escapes. */
 interface RequestExtent extends Extent {
   readonly params: JsonSpan | undefined
   readonly arguments: JsonSpan | undefined
-  /** No number has 16 digits or an exponent, so doubles hold all of them. */
+  /** No number has 16 digits or an exponent, so doubles hold all numbers exactly. */
   readonly exact: boolean
 }
 
@@ -196,7 +205,7 @@ export function requestExtent(bytes: Buffer): RequestExtent {
   let members = 0
   let open = 0
   let depth = 0
-  /** The last string at a level where `params` or `arguments` can be a key. */
+  /** The last string found at a level where `params` or `arguments` can be a key. */
   let key = 0
   let keyEnd = 0
   let params = 0
@@ -244,7 +253,7 @@ function spanOf(bytes: Buffer, from: number, to: number): JsonSpan | undefined {
   return [start, end]
 }
 
-/** Counts the members of a parsed value: fewer than its text has if a key was repeated. */
+/** Counts the members of a parsed value. If its text repeats a key, the text has more members than the value. */
 export function countMembers(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   let count = 0
@@ -258,11 +267,12 @@ export function countMembers(value: unknown): number {
 
 /*
  * Scanners that skip JSON text without building values: each takes a position and returns the next one, or `none`. They
- * accept what `JSON.parse` accepts, down to numbers, escapes and control characters, but nest no deeper than
- * `maxDepth`. They pass everything as plain arguments, because closures and fields halved the speed.
+ * accept exactly what `JSON.parse` accepts, including its rules for numbers, escapes and control characters, but at
+ * most `maxDepth` levels of nesting. They pass everything as plain arguments, because closures and fields halved the
+ * speed.
  */
 
-/** For skipping long strings four bytes at a time. */
+/** A view of the bytes as 32-bit words, for skipping long strings four bytes at a time. */
 export function wordsOf(bytes: Buffer): Int32Array {
   if (bytes.length < 8 * near) return noWords
   const lead = -bytes.byteOffset & 3
@@ -291,7 +301,7 @@ function skipString(bytes: Buffer, words: Int32Array, from: number): number {
   return none
 }
 
-/** Skips one value that is nested in `outside` containers. */
+/** Skips one value; `outside` is the number of containers around it. */
 export function skipValue(bytes: Buffer, words: Int32Array, from: number, outside: number): number {
   const end = bytes.length
   let at = from
@@ -417,10 +427,11 @@ function skipPlain(bytes: Buffer, words: Int32Array, from: number): number {
   let index = first
   while (index < count) {
     const word = words[index] as number
-    // Flipping this bit turns a quote into 0x20, right above the control characters; no other byte is that low.
+    // Flipping this bit turns a quote into 0x20, right above the control characters. Only control characters and quotes
+    // become this low.
     const low = word ^ 0x02020202
     const backslash = word ^ 0x5c5c5c5c
-    // Sets the high bit of each byte that is below the subtracted value.
+    // Sets the high bit of each byte that is below the value subtracted from it.
     const found = ((low - 0x21212121) & ~low) | ((backslash - 0x01010101) & ~backslash)
     if ((found & 0x80808080) !== 0) break
     index++
@@ -428,7 +439,7 @@ function skipPlain(bytes: Buffer, words: Int32Array, from: number): number {
   return from + ((index - first) << 2)
 }
 
-/** Whether these bytes are this name, in quotes and without escapes. */
+/** Whether the bytes from `from` to `to` are this name in quotes, without escapes. */
 export function spells(bytes: Buffer, from: number, to: number, name: string): boolean {
   if (to - from !== name.length + 2) return false
   for (let index = 0; index < name.length; index++) {

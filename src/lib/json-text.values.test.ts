@@ -4,7 +4,7 @@ import { hasMoreValues } from './json-text.ts'
 
 const more = (text: string, max: number) => hasMoreValues(Buffer.from(text), max)
 
-/** The value itself and everything in it; an empty container counts as two. */
+/** Counts the value itself and all values in it; an empty container counts as two. */
 function count(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 1
   const inside = Object.values(value)
@@ -23,7 +23,7 @@ test('V6: values are counted as the parser would find them, whatever the strings
       const text = `[${inner}]`
       const values = count(JSON.parse(text))
       expect(more(text, values)).toBe(false)
-      // Text that is no longer than the limit is not looked at: it cannot have more.
+      // Text that is no longer than the limit is not scanned, because it cannot have more values.
       expect(more(text, values - 1)).toBe(text.length > values - 1)
     }),
   )

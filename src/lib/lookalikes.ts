@@ -1,4 +1,4 @@
-/** Letters, mostly Cyrillic and Greek, that look like a Latin one. */
+/** Pairs of a letter, mostly Cyrillic or Greek, and the Latin letter that it looks like. */
 const pairs =
   'аaвbеeкkмmнhоoрpсcтtуyхxіiјjѕsԁdԛqԝwһhӏlґrёeїiАAВBЕEКKМMНHОOРPСCТTУYХXІIЈJЅSαaοoρpνvιiκkυuτtεeηnχxγyωwΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧXɑaɡgıiʟlոnսuօoցgհhյj'
 
@@ -12,11 +12,14 @@ export const latinFor = (word: string): string => [...word].map((letter) => tabl
 
 const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu
 
-/** A name as a reader or a lenient parser sees it: NFKD, without invisible characters, look-alikes as Latin letters. */
+/**
+ * A name as a person or a lenient parser would read it: in NFKD, without invisible characters, and with Latin letters
+ * for look-alikes.
+ */
 export const readAs = (name: string): string =>
   /^[\x21-\x7e]*$/.test(name) ? name : latinFor(name.normalize('NFKD').replace(invisible, '')).trim()
 
-/** Characters and pairs that look alike, applied in this order. */
+/** Characters and pairs of characters that look alike, replaced in this order. */
 const drawnAlike: readonly (readonly [RegExp, string])[] = [
   [/[iI|1]/g, 'l'],
   [/5/g, 's'],
@@ -27,10 +30,10 @@ const drawnAlike: readonly (readonly [RegExp, string])[] = [
 ]
 const separators = /[\s._/:-]+/g
 
-/** Ignores case and separators: `readFile`, `read_file` and `read-file` are equal. */
+/** A name without separators, ignoring case: `readFile`, `read_file` and `read-file` become equal. */
 export const spellingOf = (name: string): string => name.normalize('NFC').replace(separators, '').toLowerCase()
 
-/** Names that look alike at a glance have the same skeleton. */
+/** The skeleton of a name. Names that look alike at a glance have the same skeleton. */
 export const skeletonOf = (name: string): string =>
   drawnAlike.reduce((text, [drawn, as]) => text.replace(drawn, as), readAs(name).replace(separators, '')).toLowerCase()
 
@@ -43,6 +46,6 @@ const unseen = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu
  */
 export function foldName(name: string): string {
   if (ascii.test(name)) return name.toLowerCase()
-  // Upper case first: ı has no lower case but shares its upper case with i.
+  // Convert to upper case first: ı is already lower case, but its upper case is the same as that of i.
   return name.normalize('NFKD').replace(unseen, '').toUpperCase().toLowerCase().normalize('NFKD').replace(unseen, '')
 }

@@ -1,8 +1,8 @@
 const maxLength = 64
 
-/** The candidates that a misspelt word may have meant, nearest first: at most three. */
+/** Up to three candidates that a misspelt word may stand for, most similar first. */
 export function nearMisses(word: string, candidates: Iterable<string>): string[] {
-  // Words come from callers and the comparison is quadratic, so bound it.
+  // Ignore long words: they come from callers, and the comparison takes quadratic time.
   if (word.length > maxLength) return []
   const wanted = folded(word)
   const found: { candidate: string; distance: number }[] = []
@@ -25,13 +25,13 @@ export function nearMisses(word: string, candidates: Iterable<string>): string[]
 export const nearMiss = (word: string, candidates: Iterable<string>): string | undefined =>
   nearMisses(word, candidates)[0]
 
-/** `; did you mean "a" or "b"?` as the end of a sentence, or `otherwise` if no candidate is near. */
+/** The end of a sentence: `; did you mean "a" or "b"?`, or `otherwise` if no candidate is similar. */
 export function didYouMean(word: string, candidates: Iterable<string>, otherwise = '.'): string {
   const near = nearMisses(word, candidates)
   return near.length === 0 ? otherwise : `; did you mean ${near.map((name) => `"${name}"`).join(' or ')}?`
 }
 
-/** Case and separators are the most frequent mistakes: read_only and readonly mean readOnly. */
+/** Ignores case and separators, where most mistakes occur: read_only and readonly both mean readOnly. */
 const folded = (word: string) => word.toLowerCase().replace(/[\s_.-]/g, '')
 
 export function editDistance(from: string, to: string): number {

@@ -1,4 +1,4 @@
-/** The IPC channel of a child process, or a message port. */
+/** A message channel: the IPC channel of a child process, or a message port. */
 export interface RpcPort {
   /** Throws or returns false if the other end is gone. */
   send(message: unknown): unknown
@@ -9,19 +9,22 @@ export interface RpcPort {
 // biome-ignore lint/suspicious/noExplicitAny: each table has its own parameter types.
 export type RpcMethods = Readonly<Record<string, (...params: any[]) => unknown>>
 
-/** The other side of a port, which offers the methods `Remote`. */
+/** The other side of a port, which provides the `Remote` methods. */
 export interface RpcPeer<Remote extends RpcMethods> {
   /** Whether the other side has responded recently. */
   readonly up: boolean
   /**
-   * The result, or undefined if the other side does not respond in time or fails: callers need a fallback. Rejects with
-   * the error that the remote method threw, if `errors` can encode it.
+   * Calls a method on the other side. Resolves with undefined if the other side fails or does not respond in time, so
+   * callers need a fallback. Rejects with the error that the remote method threw, if `errors` can encode that error.
    */
   request<Name extends keyof Remote & string>(
     method: Name,
     ...params: Parameters<Remote[Name]>
   ): Promise<Awaited<ReturnType<Remote[Name]>> | undefined>
-  /** Without a response. Requests and notifications arrive in the order in which they were sent. */
+  /**
+   * Calls a method without waiting for a response. Requests and notifications arrive in the order in which they were
+   * sent.
+   */
   notify<Name extends keyof Remote & string>(method: Name, ...params: Parameters<Remote[Name]>): void
 }
 
@@ -31,23 +34,26 @@ export interface PortRpcOptions {
   readonly methods: RpcMethods
   timeoutMs?(method: string): number
   readonly clock: { monotonic(): number; after(ms: number, callback: () => void): Disposable }
-  /** How errors cross the port. An error that `encode` returns undefined for reaches the caller as no result. */
+  /**
+   * How errors are sent through the port. If `encode` returns undefined for an error, the caller gets undefined as its
+   * result.
+   */
   readonly errors: { encode(thrown: unknown): object | undefined; decode(encoded: object): Error }
-  /** The other side has become unresponsive, or responds again. */
+  /** Called when the other side has become unresponsive, and when it responds again. */
   onUp?(up: boolean): void
-  /** A method failed with an error that cannot be encoded. */
+  /** Called when one of our methods failed with an error that cannot be encoded. */
   onFailure?(thrown: unknown, method: string): void
 }
 
-/** A response that takes longer is of no use to a call. */
+/** The default timeout. A slower response is of no use to a call. */
 export const defaultTimeoutMs = 500
 /** After this many timeouts in a row, requests fail fast until the other side responds again. */
 const maxTimeouts = 3
 const probeMs = 1_000
-/** Pending requests; bounds the memory while the peer is busy. */
+/** The maximum number of pending requests, which limits memory use while the other side is busy. */
 const maxPending = 10_000
 
-// Processes of two versions can be connected during an upgrade: member names are a wire format.
+// Do not rename the message members: during an upgrade, processes of two versions can be connected.
 interface RequestMessage {
   /** Absent in notifications. */
   readonly id?: number
@@ -116,7 +122,7 @@ export function createPortRpc<Remote extends RpcMethods>(options: PortRpcOptions
       const id = ++lastId
       const message = { id, ask: method, given: params }
       if (!isUp()) {
-        // Sent as a probe from time to time, without waiting for the response.
+        // While the other side is down, send a request as a probe from time to time, without waiting for the response.
         if (clock.monotonic() - probedAt < probeMs) return undefined
         probedAt = clock.monotonic()
         send(message)
@@ -125,7 +131,8 @@ export function createPortRpc<Remote extends RpcMethods>(options: PortRpcOptions
       if (pending.size >= maxPending) return undefined
       const { promise, resolve } = Promise.withResolvers<ResponseMessage | undefined>()
       pending.set(id, resolve)
-      // One turn later: responses that arrived while this process was busy are read first.
+      // Time out one turn of the event loop later, so that responses that arrived while this process was busy are read
+      // first.
       using _timer = clock.after(timeoutMs(method), () => void setImmediate(() => resolve(undefined)))
       if (!send(message)) resolve(undefined)
       const response = await promise

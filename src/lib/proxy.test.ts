@@ -5,7 +5,7 @@ import { ProxyError, proxyFor, proxySecrets } from './proxy.ts'
 const of = (url: string, env: Record<string, string>) => proxyFor(new URL(url), env)
 const proxy = 'http://proxy.corp:3128'
 
-/** What may end up in front of somebody. */
+/** The text about a proxy that a person may see: its origin or the error message. */
 function toldOf(url: string, env: Record<string, string>): string {
   try {
     return of(url, env)?.origin ?? ''

@@ -2,9 +2,9 @@ import { BlockList, isIP } from 'node:net'
 import { basicAuthOf, urlSecrets } from './basic-auth.ts'
 
 export interface WebProxy {
-  /** Its URL without the credential, for messages. */
+  /** The proxy's URL without credentials, for messages. */
   readonly origin: string
-  /** The value of `Proxy-Authorization`, if its URL has credentials. */
+  /** The value of `Proxy-Authorization`, if the proxy's URL has credentials. */
   readonly authorization: string | undefined
   readonly variable: string
 }
@@ -12,8 +12,9 @@ export interface WebProxy {
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The proxy that the environment names for a URL, read as curl reads it; undefined for none and for loopback. Throws a
- * ProxyError if the environment names an unusable one: going without it would bypass the operator's setting.
+ * The proxy that the environment names for a URL, following curl's rules; undefined if it names none, and for loopback
+ * addresses. Throws a ProxyError if the environment names an unusable proxy: connecting without it would bypass the
+ * operator's setting.
  */
 export function proxyFor({ protocol, hostname, port }: URL, env: Environment): WebProxy | undefined {
   const host = plainHost(hostname)
@@ -31,7 +32,7 @@ export function proxyFor({ protocol, hostname, port }: URL, env: Environment): W
   return { origin: url.origin, authorization: basicAuthOf(url), variable }
 }
 
-/** For redaction. */
+/** The passwords of the proxies that the environment names, for redaction. */
 export function proxySecrets(env: Environment): string[] {
   const named = [...variablesOf('https'), ...variablesOf('http')].map((name) => read(env[name] ?? ''))
   return named.flatMap((url) => (url?.password ? urlSecrets(url) : []))
@@ -40,14 +41,14 @@ export function proxySecrets(env: Environment): string[] {
 const variablesOf = (scheme: 'http' | 'https'): readonly string[] =>
   [scheme, 'all'].flatMap((name) => [`${name}_proxy`, `${name}_PROXY`.toUpperCase()])
 
-/** The scheme is often omitted. */
+/** Parses a proxy URL. The scheme is often omitted and defaults to http. */
 function read(text: string): URL | undefined {
   const trimmed = text.trim()
   const whole = trimmed.includes('://') ? trimmed : `http://${trimmed}`
   return URL.canParse(whole) ? new URL(whole) : undefined
 }
 
-/** Without the brackets of IPv6 and a trailing dot. */
+/** A host name in lower case, without the brackets of IPv6 addresses and without a trailing dot. */
 const plainHost = (host: string): string => host.toLowerCase().replace(/^\[|\]$|\.$/g, '')
 
 const thisMachine = new BlockList()
@@ -61,7 +62,10 @@ const isThisMachine = (host: string): boolean =>
 
 const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
-/** Whether a list of hosts, `.suffixes`, `host:port`, addresses and networks, or `*`, names this one. */
+/**
+ * Whether a list such as NO_PROXY includes this host. Its entries are hosts, `.suffixes`, `host:port`, addresses,
+ * networks or `*`.
+ */
 function isExcepted(host: string, port: string, list: string): boolean {
   return list.split(/[\s,]+/).some((entry) => {
     if (entry === '') return false
@@ -83,7 +87,7 @@ function isWithin(host: string, network: string, bits: number): boolean {
   return addresses.check(host, family(host))
 }
 
-/** A request failed at the proxy; the message says why and what to do. */
+/** Thrown if a request failed at the proxy; the message says why and what to do. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError'
   readonly code = 'PROXY'
@@ -91,7 +95,7 @@ export class ProxyError extends Error {
 
 export function proxyUnreachable({ origin, variable }: WebProxy, to: URL, cause: Error): Error {
   const { code: reason } = cause as NodeJS.ErrnoException
-  // Not the proxy: we closed the connection ourselves.
+  // An error without a code does not come from the proxy: we closed the connection ourselves.
   if (cause instanceof ProxyError || reason === undefined) return cause
   const advice = `Check ${variable}, or add ${to.hostname} to NO_PROXY.`
   return new ProxyError(`the proxy ${origin} cannot be reached or does not answer (${reason}). ${advice}`, { cause })

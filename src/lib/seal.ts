@@ -1,18 +1,21 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
-/** Seals values that a caller keeps for us: only the same caller can return them, and cannot read or change them. */
+/**
+ * Seals values that a caller keeps for us. Only the same caller can send them back, and it can neither read nor change
+ * them.
+ */
 export interface Seal {
-  /** The replica that issued the sealed value, if there are several. */
+  /** The replica that issued the sealed value, if there are several replicas. */
   readonly replica?: string
   close(text: string, binding: string): string
-  /** Undefined unless it was sealed under the same binding. */
+  /** Opens a sealed value; undefined unless it was sealed under the same binding. */
   open(sealed: string, binding: string): string | undefined
 }
 
 const nonceLength = 12
 const tagLength = 16
 
-/** AES-256-GCM; the binding is authenticated data and is not sent. */
+/** A seal that uses AES-256-GCM. The binding is authenticated data and is not part of the sealed value. */
 export function createSeal(secret: string, replica?: string): Seal {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'toolway seal', 32))
   return {
@@ -25,7 +28,7 @@ export function createSeal(secret: string, replica?: string): Seal {
     },
     open(sealed, binding) {
       const bytes = Buffer.from(sealed, 'base64url')
-      // Only accept the canonical encoding: others decode to the same bytes.
+      // Accept only the canonical encoding, because other encodings decode to the same bytes.
       if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== sealed) return undefined
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceLength))
       decipher.setAAD(Buffer.from(binding)).setAuthTag(bytes.subarray(-tagLength))

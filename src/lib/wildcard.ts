@@ -1,4 +1,7 @@
-/** Matches `*` in linear time: patterns come from configuration and callers, and none may stall the process. */
+/**
+ * Whether text matches a pattern in which `*` stands for any text. Takes linear time, because patterns also come from
+ * callers and must not stall the process.
+ */
 export function matches(pattern: string, text: string): boolean {
   const parts = pattern.split('*')
   const first = parts[0] as string

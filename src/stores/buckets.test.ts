@@ -26,12 +26,12 @@ test('F8: after a long silence nothing is remembered', () => {
 test('F8: no more than so many are kept, and only unused ones give way', () => {
   const buckets = memoryBuckets({ most: 100 })
   for (let number = 0; number < 100; number++) buckets.take(from(`quick ${number}`, 60), start + number)
-  // All hold a call: what cannot be counted is refused, what is counted already goes on.
+  // Every bucket holds a call, so a new bucket is refused, while existing buckets still accept calls.
   const refused = { code: 'OVERLOADED', details: { retryAfterMs: 59_500 } }
   expect(() => buckets.take(from('new'), start + 500)).toThrow(expect.objectContaining(refused))
   expect(buckets.take(from('quick 99', 60), start + 500)).toEqual({ allowed: true })
   expect(buckets.size).toBe(100)
-  // After a minute their calls are over, but for the one that was used again.
+  // After a minute, the calls of all buckets have expired, except for the bucket that was used again.
   for (let number = 0; number < 99; number++) {
     expect(buckets.take(from(`slow ${number}`), start + 60_100)).toEqual({ allowed: true })
     expect(buckets.size).toBeLessThanOrEqual(100)

@@ -1,27 +1,28 @@
 import { ToolwayError } from '../core/errors.ts'
 import type { Buckets, Taken } from '../core/stores.ts'
 
-/** How many buckets one call inspects for an unused one to evict. */
+/** How many buckets one call inspects, to find unused ones to evict. */
 const looksThrough = 8
 
 const allowed: Taken = { allowed: true }
 
 /**
- * Buckets in this process (F8). A bucket without a call in the last minute can be dropped: two generations of buckets
- * rotate at most once a minute, and the older one is dropped as a whole. A bucket that holds calls is never dropped,
- * because that would allow them again.
+ * Buckets in this process (F8). A bucket without a call in the last minute can be dropped: there are two generations of
+ * buckets, which rotate at most once a minute, and a rotation drops the older generation as a whole. A bucket that
+ * still holds calls is never dropped, because those calls would no longer count.
  */
 export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly size: number } {
   let young = new Map<string, CallTimes>()
   let old = new Map<string, CallTimes>()
   let turnedAt = Number.NEGATIVE_INFINITY
   let latest = Number.NEGATIVE_INFINITY
-  /** Buckets of the current call; reused to avoid allocations. */
+  /** The buckets for the current call; the array is reused to avoid allocations. */
   const found: CallTimes[] = []
 
   const turn = (now: number) => {
     if (now - turnedAt < windowMs) return
-    // After two minutes, the young ones are unused as well: a call after one minute would have rotated.
+    // After two minutes, the young generation is unused as well: a call after one minute would have rotated the
+    // generations.
     old = now - turnedAt < 2 * windowMs ? young : new Map()
     young = new Map()
     turnedAt = now
@@ -33,7 +34,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
     for (const [key, times] of among) {
       if (looked++ === looksThrough) return
       among.delete(key)
-      // Move it to the end, so that the next call inspects others.
+      // Move a bucket that is in use to the end, so that the next call inspects others.
       if (times.count(now) > 0) among.set(key, times)
     }
   }
@@ -54,7 +55,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
       return young.size + old.size
     },
     take(buckets, time) {
-      // Workers of one machine share the clock, but their messages can arrive out of order.
+      // Never go back in time: workers on one machine share the clock, but their messages can arrive out of order.
       const now = Math.max(time, latest)
       latest = now
       turn(now)
@@ -85,22 +86,25 @@ function noRoom(retryAfterMs: number): ToolwayError {
 export const windowMs = 60_000
 
 /**
- * Up to this limit, each call has its own timestamp. Above it, calls within 250 ms share the time of the last: never
- * too early, so no window exceeds the limit.
+ * For limits up to this one, each call has its own timestamp. For higher limits, all calls within 250 ms share the time
+ * of the last one. No call leaves the window too early, so no window exceeds the limit.
  */
 export const maxExact = 240
 export const groupMs = windowMs / maxExact
 
-/** Times of the calls in the last minute, in groups: a sliding window of at most 500 numbers. */
+/** The times of the calls in the last minute: a sliding window of groups, in at most 500 numbers. */
 interface CallTimes {
   count(now: number): number
-  /** Milliseconds until the window holds fewer than `limit` calls; zero if it does now. */
+  /** Milliseconds until the window holds fewer than `limit` calls; zero if it already does. */
   waitMs(limit: number, now: number): number
   add(limit: number, now: number): void
 }
 
 function createCallTimes(): CallTimes {
-  /** Pairs: time of the group's last call, number of calls. Those before `head` have left the window. */
+  /**
+   * Two numbers for each group: the time of its last call, and how many calls it has. Groups before `head` have left
+   * the window.
+   */
   let groups: number[] = []
   let head = 0
   let total = 0

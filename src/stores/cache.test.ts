@@ -9,7 +9,7 @@ cacheContract('memory', (limits) => memoryCache(limits))
 
 const start = 1_800_000_000_000
 
-/** The same store, told at once. */
+/** A memory cache with synchronous helpers for the group `files`. */
 function open(limits: CacheLimits) {
   const store: CacheStore = memoryCache(limits)
   const get = (key: string, now = start) => (store.get('files', key, now) as CacheLookup).bytes
@@ -96,7 +96,7 @@ test('F13: the bounds hold after every step, and who stays is whom a plain list 
       fc.array(step, { maxLength: 80, size: 'max' }),
       (maxEntries, maxBytes, steps) => {
         const store = memoryCache({ maxEntries, maxBytes })
-        /** Oldest first; sizes as the store itself counts them, taken from one that holds nothing else. */
+        /** The expected content, oldest first. Sizes are those that the store reports for a single entry. */
         let model: { at: string; size: number; expiresAt: number }[] = []
         let now = start
         for (const { does, key, group, length, wait } of steps) {

@@ -1,6 +1,6 @@
 import type { CachedAnswer, CacheLimits, CacheStore, Mark } from '../core/stores.ts'
 
-/** A cached result; `older` and `newer` form the LRU list. */
+/** A cached result. `older` and `newer` link the results in order of last use. */
 interface Item {
   readonly group: Group
   readonly key: string
@@ -17,11 +17,12 @@ interface Group {
   readonly items: Map<string, Item>
 }
 
-/** Estimated size besides bytes and key: map slot, object, buffer and its backing store. */
+/** Estimated size of an item besides its bytes and key: map slot, object, buffer and the buffer's backing store. */
 const overhead = 512
 
 /**
- * An LRU cache. Expired results are removed on access or for room, so there is no timer. Limits are read on each put.
+ * An LRU cache. There is no timer: expired results are removed when they are accessed or when room is needed. The
+ * limits are read on each put.
  */
 export function memoryCache(limits: CacheLimits): CacheStore {
   const groups = new Map<string, Group>()
@@ -86,11 +87,11 @@ export function memoryCache(limits: CacheLimits): CacheStore {
       const group = groups.get(name)
       if (group === undefined) return
       group.mark = ++lastMark
-      // Each item is put once and dropped at most once, so the amortized cost is constant.
+      // The amortized cost of this loop is constant, because each item is put once and dropped at most once.
       for (const item of group.items.values()) remove(item)
     },
     clear() {
-      // Earlier marks belong to groups that no longer exist.
+      // Marks issued earlier become invalid, because they belong to groups that no longer exist.
       groups.clear()
       ends = emptyRing()
       entries = 0
@@ -100,12 +101,15 @@ export function memoryCache(limits: CacheLimits): CacheStore {
   }
 }
 
-/** If the clock goes back, results must not live longer. */
+/**
+ * Whether a result may still be used. If the clock went back, a result that was stored at a later time may not be used,
+ * because it would be kept too long.
+ */
 const isFresh = ({ keptAt, expiresAt }: Item, now: number): boolean => keptAt <= now && now < expiresAt
 
 const sizeOf = (key: string, { bytes }: CachedAnswer): number => bytes.length + 2 * key.length + overhead
 
-/** Copies slices, because a slice would keep the whole message of the server in memory. */
+/** Copies the bytes if they are a slice, because a slice would keep the server's whole message in memory. */
 function alone(bytes: Buffer): Buffer {
   if (bytes.length === bytes.buffer.byteLength) return bytes
   const copy = Buffer.allocUnsafeSlow(bytes.length)
@@ -113,7 +117,9 @@ function alone(bytes: Buffer): Buffer {
   return copy
 }
 
-/** The sentinel of the circular LRU list: `newer` is the oldest item, `older` the newest. */
+/**
+ * The sentinel of the circular LRU list: its `newer` neighbour is the oldest item, its `older` neighbour the newest.
+ */
 function emptyRing(): Item {
   const group = { mark: 0 satisfies Mark, items: new Map() }
   const ends = { group, key: '', bytes: Buffer.alloc(0), size: 0, keptAt: 0, expiresAt: 0 } as Item

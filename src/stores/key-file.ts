@@ -19,7 +19,7 @@ const content = z.strictObject({ version: z.literal(1), keys: z.array(storedKey)
 
 export type StoredKey = z.output<typeof storedKey>
 
-/** The key file is untrusted or invalid; the message says what to do. */
+/** Thrown if the key file is untrusted or invalid; the message says what to do. */
 export class KeyFileProblem extends Error {
   override readonly name = 'KeyFileProblem'
 }
@@ -28,13 +28,16 @@ const maxBytes = 4 * 1024 * 1024
 
 export const keyFile = (folder: string): string => join(folder, 'keys.json')
 
-/** Changes with the file, its owner or its mode; undefined if there is no file. */
+/** Text that changes whenever the file, its owner or its mode changes; undefined if there is no file. */
 export function keyFileMark(folder: string): string | undefined {
   const found = lstatSync(keyFile(folder), { bigint: true, throwIfNoEntry: false })
   return found && [found.ino, found.size, found.mtimeNs, found.ctimeNs, found.mode].join(' ')
 }
 
-/** A missing file means no keys. Throws a KeyFileProblem if others could have written the file, or if it is damaged. */
+/**
+ * Reads the key file; a missing file means that there are no keys. Throws a KeyFileProblem if others could have written
+ * the file, or if it is damaged.
+ */
 export function readKeyFile(folder: string): readonly StoredKey[] {
   const path = keyFile(folder)
   const text = checkedText(path)
@@ -54,7 +57,7 @@ export function readKeyFile(folder: string): readonly StoredKey[] {
 function checkedText(path: string): string | undefined {
   let descriptor: number
   try {
-    // A link could lead to anything, and opening a pipe would block.
+    // Do not follow a link, which could lead to any file, and do not block on a pipe.
     descriptor = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
@@ -77,7 +80,7 @@ function checkedText(path: string): string | undefined {
   }
 }
 
-/** One writer at a time. Readers see the old or the new file, also after a power cut. */
+/** Changes the key file while holding a lock. Readers see either the old or the new file, even after a power cut. */
 export async function changeKeyFile(
   folder: string,
   change: (keys: readonly StoredKey[]) => readonly StoredKey[],
@@ -89,12 +92,15 @@ export async function changeKeyFile(
   await writeAtomic(path, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`)
 }
 
-/** Names appear in the key itself, in the audit log and on command lines, so only these characters are allowed. */
+/**
+ * Matches valid key names. Names appear in the key itself, in the audit log and on command lines, so only these
+ * characters are allowed.
+ */
 export const keyName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
 /**
- * A new API key and the hash to store. Plain SHA-256 is enough: slow hashes protect guessable passwords, and 32 random
- * bytes cannot be guessed. The key contains its name, so that a leaked key can be revoked.
+ * Creates an API key and the hash to store. Plain SHA-256 is enough: slow hashes protect guessable passwords, and 32
+ * random bytes cannot be guessed. The key contains its name, so that it is clear which key to revoke after a leak.
  */
 export function newApiKey(id: string): { readonly key: string; readonly hash: string } {
   const key = `twk_${id}_${randomBytes(32).toString('base64url')}`

@@ -6,20 +6,23 @@ import { keyFile, keyFileMark, readKeyFile } from './key-file.ts'
 type ConfiguredKey = Config['auth']['keys'][number]
 
 interface KnownKey extends ConfiguredKey {
-  /** Milliseconds since the epoch; absent if it never expires. */
+  /** When the key expires, in milliseconds since the epoch; absent if it never expires. */
   readonly expires?: number
 }
 
 interface Keys {
-  /** Whether any key was ever issued; requests without one are then anonymous. */
+  /** Whether any key was ever issued. If so, requests without a key are anonymous. */
   readonly inUse: boolean
   find(hash: string): KnownKey | undefined
 }
 
-/** How long a created or revoked key takes to be noticed. */
+/** How often the key file is checked. A new or revoked key is noticed after this time at the latest. */
 const lookMs = 1_000
 
-/** The key file is checked for changes while Toolway runs. If it is untrusted, only its keys are refused. */
+/**
+ * Looks up keys from the configuration and the key file. The key file is checked for changes while Toolway is running.
+ * If the key file is untrusted, its keys are refused, but those in the configuration stay valid.
+ */
 export function createKeys(options: {
   readonly configured: readonly ConfiguredKey[]
   readonly folder: string
@@ -58,7 +61,7 @@ export function createKeys(options: {
     try {
       const now = keyFileMark(folder)
       if (now === mark) return
-      // Set before reading, so that a concurrent change is noticed the next time.
+      // Set the mark before reading, so that a concurrent change is noticed at the next check.
       mark = now
       fromFile = read()
       if (problem !== undefined) log.info({ file: keyFile(folder) }, 'the key file can be used again')
@@ -79,7 +82,7 @@ export function createKeys(options: {
   return {
     get inUse() {
       lookAgain()
-      // An untrusted file may still contain keys.
+      // If the key file cannot be trusted, keys also count as in use, because the file may contain some.
       return configured.size > 0 || mark !== undefined || problem !== undefined
     },
     find(hash) {

@@ -5,7 +5,7 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Locks } from '../core/stores.ts'
 import { lockFile } from '../lib/file-lock.ts'
 
-/** Longer than any work under a lock: a token refresh times out before. */
+/** How long to wait for a lock. This is longer than any work under a lock takes: a token refresh times out earlier. */
 const usualPatienceMs = 30_000
 
 export function memoryLocks(): Locks {
@@ -26,7 +26,10 @@ export function memoryLocks(): Locks {
   }
 }
 
-/** For processes that share a state folder, such as several editors. Waiters in one process do not poll the file. */
+/**
+ * Locks for processes that share a state folder, such as several editors. Within one process, only one waiter at a time
+ * polls the lock file.
+ */
 export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Locks {
   const own = memoryLocks()
   const folder = join(stateFolder, 'locks')
@@ -45,7 +48,7 @@ export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Lo
         }
       } catch (error) {
         await inside[Symbol.asyncDispose]()
-        // Waiting does not help against an OS error.
+        // Waiting does not help against an OS error, so do not report OVERLOADED.
         if ((error as NodeJS.ErrnoException).code !== undefined) throw error
         throw new ToolwayError('OVERLOADED', `${(error as Error).message}.`, { unsent: true, cause: error })
       }

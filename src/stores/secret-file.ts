@@ -3,13 +3,13 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeNew } from '../lib/atomic-write.ts'
 
-/** A secret that is created on the first start and kept, readable only by its owner. */
+/** Reads a secret from a file that only its owner can read. The file is created on the first start. */
 export async function keptSecret(folder: string, name: string, made = newSecret()): Promise<string> {
   const file = join(folder, name)
   const kept = await read(file)
   if (kept !== undefined) return kept
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Of two concurrent starts, one creates the file and both read it.
+  // If two processes start at the same time, one creates the file and both read it.
   await writeNew(file, `${made}\n`)
   return (await read(file)) as string
 }
@@ -23,20 +23,26 @@ async function read(file: string): Promise<string | undefined> {
   })
   if (text === undefined) return undefined
   const secret = text.trim()
-  // After a crash of the machine, the file may contain zeros, which anybody could guess.
+  // Check the content: if the machine crashed, the file may contain zeros, which anybody could guess.
   if (/^[\x21-\x7e]{16,}$/.test(secret)) return secret
   throw new Error(`${file} does not contain a valid secret; remove it and restart Toolway to create a new one`)
 }
 
-/** Signs the checkpoints of the audit log: anyone who can read it can forge them. */
+/** The key that signs the checkpoints of the audit log. Anyone who can read the key can forge checkpoints. */
 export const keptAuditKey = (folder: string): Promise<string> => keptSecret(folder, 'audit-key')
 
-/** Derives a secret for one purpose; it reveals neither the key nor the other secrets. */
+/** Derives a secret for one purpose from a key. It reveals neither the key nor the secrets for other purposes. */
 export const derivedSecret = (key: string, purpose: string): string =>
   Buffer.from(hkdfSync('sha256', key, '', `toolway ${purpose}`, 32)).toString('base64url')
 
-/** Seals what callers hold; kept, so that it stays valid after a restart. */
+/**
+ * The secret that seals the values that callers keep for us. It is stored, so that those values stay valid after a
+ * restart.
+ */
 export const keptSealSecret = (folder: string): Promise<string> => keptSecret(folder, 'seal')
 
-/** Kept, because a token that changes on every start cannot be put into an editor's configuration. */
+/**
+ * The access token. It is stored, because a token that changes on every start cannot be put into an editor's
+ * configuration.
+ */
 export const keptToken = (folder: string): Promise<string> => keptSecret(folder, 'token', `tw_${newSecret(24)}`)

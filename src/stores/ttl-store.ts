@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { TtlStore } from '../core/stores.ts'
 
-/** The limit of one process, in memory or in Redis. */
+/** How many bytes one process may store, in memory or in Redis. */
 export const ttlStoreBytes = 32 * 1024 * 1024
 
 export function memoryTtlStore(clock: Clock, maxBytes = ttlStoreBytes): TtlStore {
@@ -20,9 +20,12 @@ export function memoryTtlStore(clock: Clock, maxBytes = ttlStoreBytes): TtlStore
   }
 }
 
-/** Tracks size and expiry of entries, and evicts the least recently used ones if their total exceeds `maxBytes`. */
+/**
+ * Tracks the size and expiry of entries, and evicts the least recently used ones if their total size exceeds
+ * `maxBytes`.
+ */
 export function createRoom(maxBytes: number, clock: Clock, evict: (key: string) => void) {
-  /** In order of last use. */
+  /** The entries in order of last use. */
   const taken = new Map<string, { readonly size: number; readonly until: number }>()
   let total = 0
 

@@ -7,15 +7,15 @@ import { createSeal, type Seal } from '../lib/seal.ts'
 import { keptSecret } from './secret-file.ts'
 
 /**
- * A vault in a folder, one sealed file per key. File names reveal nothing, and each file is bound to its key, so a file
- * copied over another does not open. The sealing key is stored beside the folder, readable only by its owner.
+ * A vault in a folder, with one sealed file per key. File names reveal nothing, and each file is bound to its key, so a
+ * file copied over another cannot be opened. The sealing key is stored next to the folder, readable only by its owner.
  */
 export function fileVault(stateFolder: string): Vault {
   const folder = join(stateFolder, 'vault')
   let opened: Promise<Seal> | undefined
   const seal = () => {
     opened ??= keptSecret(stateFolder, 'vault-key').then(createSeal)
-    // Try again next time: the folder may be writable by then.
+    // Forget a failed attempt, because the folder may be writable the next time.
     opened.catch(() => {
       opened = undefined
     })
@@ -50,20 +50,20 @@ function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** The name is a hash of the key, so the record contains the key. */
+/** The content of a record. It includes the key, because the record's name is only a hash of the key. */
 interface VaultRecord {
   readonly key: string
   readonly text: string
 }
 
-/** Far above any token: a larger record is not ours. */
+/** The maximum size of a record, far larger than any token. A larger record was not written by Toolway. */
 const maxRecord = 256 * 1024
 
-/** Bound to its name: a record copied over another does not open. */
+/** Seals a record and binds it to its name, so that a record copied over another cannot be opened. */
 export const closeRecord = (seal: Seal, name: string, record: VaultRecord): string =>
   seal.close(JSON.stringify({ key: record.key, text: record.text }), name)
 
-/** Undefined if the record is damaged, has another name, or was sealed with another key. */
+/** Opens a record; undefined if it is damaged, has another name, or was sealed with another key. */
 export function openRecord(seal: Seal, name: string, sealed: string): VaultRecord | undefined {
   const content = sealed.length > maxRecord ? undefined : seal.open(sealed.trim(), name)
   return content === undefined ? undefined : (JSON.parse(content) as VaultRecord)

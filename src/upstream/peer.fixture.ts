@@ -11,20 +11,26 @@ interface Message {
 
 type Answer = (message: Message, peer: ScriptedPeer) => unknown
 
-/** A server in memory behind a real Transport: it answers by script and remembers what it was told. */
+/**
+ * A server in memory behind a real Transport. It answers according to a script and remembers the messages that it
+ * received.
+ */
 export interface ScriptedPeer {
   readonly transport: Transport
   readonly heard: Message[]
   readonly version: string | undefined
   readonly disposed: boolean
-  /** On the stream of a request, where it is named. */
+  /** Sends a message to the client; with `exchange`, on the stream of that request. */
   say(message: object, exchange?: number): void
   die(sentence?: string): void
-  /** Nothing can be sent any more, and nobody has been told. */
+  /** Makes the transport unusable without notifying the receiver. */
   failSilently(): void
 }
 
-/** Answers a request with what `answers[method]` returns; a missing one is never answered; `{ error }` is an error. */
+/**
+ * Creates a server that responds to a request with the result of `answers[method]`. `{ error }` becomes an error
+ * response; a method without an answer gets no response.
+ */
 export function scriptedPeer(
   answers: Record<string, Answer>,
   { openFails, kind = 'stdio' }: { openFails?: Error; kind?: Transport['kind'] } = {},

@@ -5,19 +5,22 @@ import { unsentError } from './transports/transport-errors.ts'
 
 /** Operator actions on a running server, and details that only operators may see. */
 export interface ServerControl {
-  /** While paused, the server offers nothing and rejects calls until it is resumed or restarted. */
+  /** Whether the server is paused: it offers nothing and rejects calls until it is resumed or restarted. */
   readonly paused: boolean
   /** Pauses the server and closes its processes and connections; resolves when they have ended. */
   pause(): Promise<void>
   resume(): void
-  /** Closes its processes and connections and reconnects, even if paused. The status shows the outcome. */
+  /**
+   * Closes the server's processes and connections and reconnects, even if the server is paused. The status shows the
+   * outcome.
+   */
   restart(): Promise<void>
-  /** Its process; of several, the one started last. */
+  /** The server's process; if there are several, the one started last. */
   readonly process: ServerProcess | undefined
-  /** How often a connection broke, was abandoned, or was closed by an operator. */
+  /** How many times a connection broke, was abandoned, or was closed by an operator. */
   readonly restarts: number
   readonly connections: number
-  /** The last redacted lines that its processes wrote to stderr, including processes that have ended. */
+  /** The last lines that the server's processes, including those that have ended, wrote to stderr; redacted. */
   stderr(): readonly string[]
 }
 
@@ -26,9 +29,9 @@ export interface ServerControlOptions {
   readonly paused: boolean
   readonly connect: Connector
   pool(): ConnectionPool
-  /** The listing or the health changed. */
+  /** Called when the listing or the health changed. */
   changed(): void
-  /** Connects if the configuration asks for an eager connection. */
+  /** Connects if the server is configured to connect eagerly. */
   begin(): void
   /** Connects and fetches the listing. Never rejects. */
   open(): Promise<unknown>
@@ -75,7 +78,10 @@ export function createServerControl(options: ServerControlOptions): PausableCont
   }
 }
 
-/** Not the server's fault: must not open the breaker, and retrying does not help. */
+/**
+ * The error for calls to a paused server. It must not open the breaker, because the server is not at fault, and a retry
+ * does not help.
+ */
 function turnedOff(server: string): ToolwayError {
   const sentence = `An operator has paused ${server}: ask them to enable it, or use another server.`
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
@@ -84,7 +90,7 @@ function turnedOff(server: string): ToolwayError {
 interface ServerProcess {
   readonly pid: number
   readonly startedAt: number
-  /** How often a predecessor crashed, was abandoned, or was closed by an operator. */
+  /** How many times an earlier process or connection crashed, was abandoned, or was closed by an operator. */
   readonly restarts: number
 }
 

@@ -27,13 +27,13 @@ interface Setup {
   readonly version?: string
   readonly description?: () => string
   readonly decide?: Decide
-  /** Whether it hears and never answers. */
+  /** Whether the server reads messages but never answers. */
   readonly hangs?: () => boolean
 }
 
 const health = { interval: 30_000, timeout: 5_000 }
 
-/** A whole server source over peers in memory. */
+/** A complete server source, with servers in memory. */
 export function serverWith({ tools = () => ['read'], store = memoryStore(), changes = {}, ...setup }: Setup = {}) {
   const clock = createManualClock()
   const peers: ScriptedPeer[] = []

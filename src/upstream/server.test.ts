@@ -146,7 +146,7 @@ test('F4: a server that has changed again and again is heard at once when it cha
   await clock.pass(90_000)
   await change('later')
   expect(names()).toContain('later')
-  // It is asked every minute all the while, which is no change.
+  // The listing is refreshed every minute meanwhile, which does not count as a change.
   await clock.pass(400_000)
   for (const name of ['first', 'second', 'third']) {
     await change(name)
@@ -194,7 +194,7 @@ describe('B5: a server that comes back with another definition', () => {
     end(peers[1])
     await expect(entry.run(callOf({ entry }))).rejects.toMatchObject({ code: 'QUARANTINED' })
     expect(methods(peers[2])).toEqual(['tools/list'])
-    // What was listed is not listed again for the next call.
+    // The lists have been fetched, so the next call does not fetch them again.
     description = 'Reads.'
     await entry.run(callOf({ entry }))
     expect(methods(peers[2])).toEqual(['tools/list', 'tools/call'])

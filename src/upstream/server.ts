@@ -27,31 +27,33 @@ export interface UpstreamServerOptions {
   readonly name: string
   readonly config: ServerConfig
   readonly timeoutMs: number
-  /** Upper bound for a call whose server reports progress; 10 minutes by default. */
+  /** Upper bound for the time of a call whose server reports progress; 10 minutes by default. */
   readonly maxTimeoutMs?: number
   readonly refreshMs: number
   readonly discovery: 'startup' | 'runtime' | 'hybrid'
   readonly store: DescriptorStore
   readonly connect: Connector
-  /** The policy decision for an entry; evaluated again when a new connection lists another definition. */
+  /**
+   * Decides whether the policy allows an entry. Called again if a new connection lists another definition of the entry.
+   */
   readonly decide?: Decide
-  /** Whether a changed definition can make policy deny a call; false by default. */
+  /** Whether a changed definition can make the policy deny a call; false by default. */
   readonly judgesDefinitions?: () => boolean
   readonly breaker?: () => BreakerCondition
-  /** The URI under which callers know a URI of this server. */
+  /** Converts this server's URI for a resource to the URI that callers use. */
   servedUri(uri: string): string
   readonly seal: Seal
-  /** Interval and timeout of health checks; none without it. */
+  /** Interval and timeout of health checks. If absent, there are no health checks. */
   readonly health?: { readonly interval: number; readonly timeout: number }
-  /** The previous generation of this server was paused: a new configuration does not resume it. */
+  /** Whether the server was paused under the previous configuration: a new configuration does not resume it. */
   readonly paused?: boolean
   readonly clock: Clock
   readonly log: Log
 }
 
-/** An MCP server as a source of entries: its listing is cached, its connections open on demand. */
+/** An MCP server as a source of entries. Its listing is cached, and its connections open on demand. */
 export interface UpstreamServer extends Source, ServerOffers {
-  /** Loads the cached listing, and connects if the configuration says so. Never waits for the server. */
+  /** Loads the cached listing, and starts connecting if the configuration asks for it. Never waits for the server. */
   start(): Promise<void>
   seenBy(capabilities: Capabilities): Source
   /** One source for each client profile whose listing was fetched in this run. */
@@ -62,7 +64,7 @@ export interface UpstreamServer extends Source, ServerOffers {
   readonly control: ServerControl
 }
 
-/** Client profiles with a listing of their own. */
+/** The maximum number of client profiles that have their own listing. */
 const maxListings = 32
 
 export function createServer(options: UpstreamServerOptions): UpstreamServer {
@@ -71,7 +73,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const listings = new Map<string, ServerListing>()
   const listeners = new Set<() => void>()
   const changeStreams = new Map<ManagedConnection, ChangeStream>()
-  /** Connections whose lists are still being fetched: calls on them wait. */
+  /** Connections whose lists are still being fetched. Calls on these connections wait until that is done. */
   const unlisted = new WeakMap<InitializedConnection, Promise<unknown>>()
   /** The transport's `gaps` when the lists of a connection were last fetched. */
   const gapsListed = new WeakMap<InitializedConnection, number>()
@@ -122,7 +124,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     server: name,
     connectionOf: (caller) =>
       config.session === 'call' ? pool.forListing(caller.capabilities) : pool.forCaller(caller),
-    // A change in any process of a stateless server is a change of the server.
+    // A stateless server may run as several processes, so listen on the change streams of all connections.
     changed: () => {
       for (const stream of changeStreams.values()) stream.listen(subscriptions.uris())
     },
@@ -157,7 +159,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     },
   }
 
-  /** The last handshake result, from this run or the cached listing. */
+  /** The last handshake result, from this run or from the cached listing. */
   function handshake() {
     return pool.latest?.handshake ?? plain.descriptors
   }
@@ -171,7 +173,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const profile = profileOf(capabilities)
     const known = listings.get(profile)
     if (known) return known
-    // Beyond the limit, new client profiles see the listing of the plain profile.
+    // Beyond the limit, new client profiles get the plain profile's listing.
     if (listings.size >= maxListings) return plain
     const { timeoutMs, maxTimeoutMs = 600_000, servedUri, seal } = options
     const forwarding = { use, subscriptions, servedUri, seal, clock }
@@ -245,18 +247,21 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       }),
     )
     const ms = performance.now() - start
-    // An exponential moving average, so that health reflects recent calls.
+    // Use an exponential moving average, so that the latency reflects recent calls.
     latencyMs = latencyMs === undefined ? ms : latencyMs * 0.8 + ms * 0.2
     return answer
   }
 
-  /** Whether another program than the one whose definitions policy evaluated may answer over HTTP. */
+  /**
+   * Whether, over HTTP, the server may have been replaced by another program since the policy evaluated its
+   * definitions.
+   */
   function mayBeReplaced(open: InitializedConnection): boolean {
     const { gaps } = open.connection.transport
     return gaps !== undefined && gaps !== gapsListed.get(open) && (options.judgesDefinitions?.() ?? false)
   }
 
-  /** Fetches the lists again, once for all calls that arrive meanwhile. */
+  /** Fetches the lists again. All calls that arrive in the meantime share one fetch. */
   function list(open: InitializedConnection, capabilities: Capabilities): Promise<unknown> | undefined {
     const listings = seenThrough(open, capabilities)
     if (listings.length === 0) return undefined
@@ -268,7 +273,10 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return listed
   }
 
-  /** Notices a changed definition before the first call on a new connection (B5), unless the lists take too long. */
+  /**
+   * Waits until a new connection's lists have been fetched before its first call, so that a changed definition is
+   * noticed (B5). Gives up if fetching takes too long.
+   */
   async function sinceListed(listed: Promise<unknown>, call: Call): Promise<void> {
     using patience = deadline(clock, listedWithinMs, () => new Error('listing timed out'), call.signal)
     await waitFor(listed, patience.signal).catch((error) => {
@@ -281,7 +289,10 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (decision && !decision.allowed) throw refusalOf(decision, name)
   }
 
-  /** The entries for a client profile; those of the plain profile until its own listing was fetched. */
+  /**
+   * The entries for a client profile. Until that profile's listing has been fetched, these are the entries of the plain
+   * profile.
+   */
   function seen(listing: ServerListing): readonly Entry[] {
     return (listing.descriptors ? listing : plain).entries
   }
@@ -294,7 +305,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const notified = (method: string, params: Buffer | undefined) => {
       if (method.endsWith('/list_changed')) return listChanged()
       const { uri } = method === 'notifications/resources/updated' ? JSON.parse(params?.toString() ?? '{}') : {}
-      // In the session-based protocol each connection reports only its own subscriptions.
+      // In the session-based protocol, a connection reports only the changes that were subscribed to on that
+      // connection.
       if (typeof uri === 'string') subscriptions.updated(uri, modern ? undefined : managed)
     }
     open.connection.onNotification = notified
@@ -314,9 +326,12 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     void list(open, capabilities)
   }
 
-  /** A stateless connection lists for every profile, one with a handshake only for the profile it was opened for. */
+  /**
+   * The listings that a connection can fetch: those for all profiles if it is stateless, otherwise only the one for the
+   * profile in its handshake.
+   */
   function seenThrough({ handshake, principal }: InitializedConnection, capabilities: Capabilities): ServerListing[] {
-    // What one principal's credential shows must not reach others.
+    // Other principals must not see a listing that was fetched with one principal's credential.
     if (principal !== undefined) return []
     return handshake.era === 'modern' ? [...listings.values()] : [listingOf(capabilities)]
   }
@@ -333,13 +348,16 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     healthMayHaveChanged()
   }
 
-  /** Reconnect a process only while it would not have been closed as idle; remote servers cost nothing to probe. */
+  /**
+   * Whether to reconnect in the background: to a process only while it would not have been closed as idle, to a remote
+   * server always, because that costs nothing.
+   */
   function isWanted(): boolean {
     if (config.transport !== 'stdio' || config.connect === 'eager' || config.idle === 0) return true
     return clock.monotonic() - wantedAt < config.idle
   }
 
-  /** Connections open and close with calls: notify only if health changed. */
+  /** Notifies listeners only if the health changed, because connections open and close with every call. */
   function healthMayHaveChanged(): void {
     if (status(plain).health !== health) changed()
   }
@@ -364,14 +382,15 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 }
 
-/** How long a call waits for the lists of a new connection. */
+/** How long a call waits until a new connection's lists have been fetched. */
 const listedWithinMs = 10_000
 
 const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'
 
-/** Identifies the configured server, so that a cached listing of another one is not used. */
+/** A fingerprint of the configured server, so that another server's cached listing is not used. */
 function fingerprintOf(config: ServerConfig): string {
-  // Environment values are often secrets; the names are enough to tell servers apart.
+  // Use only the names of environment variables: their values are often secrets, and the names are enough to tell
+  // servers apart.
   const identity =
     config.transport === 'stdio'
       ? [config.command, config.args, config.cwd, Object.keys(config.env).sort()]

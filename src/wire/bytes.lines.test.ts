@@ -13,7 +13,7 @@ const reading = (maxLength = 1_000, skipsEmpty = false) => {
   return { told, ...reader }
 }
 
-/** The same bytes, cut at random places. */
+/** Arbitrary bytes, cut into chunks at random places. */
 const chunks = (unit: fc.Arbitrary<string>) =>
   fc.array(
     fc.array(unit, { maxLength: 12 }).map((parts) => Buffer.from(parts.join(''), 'latin1')),
@@ -82,7 +82,7 @@ test('security: a line of 100 MB costs no more memory than the cap, and the next
   }
   reader.push(Buffer.from('\nnext\n'))
   expect(reader.told).toEqual(['TOO LONG', 'next'])
-  // Grown by doubling, so what was outgrown may still wait for the collector.
+  // The buffer grows by doubling, so its smaller predecessors may still await garbage collection.
   expect(most).toBeLessThan(8 * 1024 * 1024)
 })
 

@@ -1,6 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Collects bytes that arrive in chunks. Large chunks are kept and copied once; the buffer for small ones doubles. */
+/**
+ * Collects bytes that arrive in chunks. Large chunks are kept as they are and copied once at the end. Small chunks are
+ * copied into a buffer that doubles when it is full.
+ */
 export interface ByteCollector {
   readonly length: number
   append(piece: Buffer): void
@@ -8,7 +11,10 @@ export interface ByteCollector {
   take(): Buffer
 }
 
-/** Kept without copying; a sender of single bytes must not cost a hundred times what it sends. */
+/**
+ * Chunks of this size or more are kept without copying. Smaller ones are copied: if a sender sends single bytes, one
+ * object for each would take a hundred times the memory of the bytes.
+ */
 const large = 16 * 1024
 
 const nothing = Buffer.alloc(0)
@@ -55,7 +61,9 @@ export function createByteCollector(): ByteCollector {
   }
 }
 
-/** Bytes of one message, not concatenated: large parts are only copied by the kernel. */
+/**
+ * The bytes of one message in several buffers. They are not concatenated, so that only the kernel copies large parts.
+ */
 export type Pieces = readonly Buffer[]
 
 export const joined = (pieces: Pieces): Buffer => (pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces))
@@ -69,8 +77,8 @@ export function lengthOf(pieces: Pieces): number {
 const SPACE = 0x20
 
 /**
- * JSON on one line, as stdio and event streams frame it. Line breaks occur only between JSON tokens, so replacing them
- * by spaces changes nothing; copies only if there are any.
+ * Puts JSON on one line, as stdio and event streams require. Line breaks occur only between JSON tokens, so replacing
+ * them with spaces does not change the value. Bytes without line breaks are returned without copying.
  */
 export function toOneLine(bytes: Buffer): Buffer {
   if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes
@@ -80,7 +88,9 @@ export function toOneLine(bytes: Buffer): Buffer {
   return copy
 }
 
-/** Received bytes without byte order mark and line breaks, with U+FFFD for invalid UTF-8. */
+/**
+ * Removes the byte order mark from received bytes, and replaces line breaks with spaces and invalid UTF-8 with U+FFFD.
+ */
 export function toCleanLine(received: Buffer): Buffer {
   const marked = received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
   const bytes = marked ? received.subarray(3) : received
@@ -91,7 +101,8 @@ export function toCleanLine(received: Buffer): Buffer {
 export type Replacement = readonly [slice: Buffer, by: Buffer]
 
 /**
- * Replaces slices of `bytes`, in order; their positions follow from the buffer offsets. All other bytes stay the same.
+ * Replaces slices of `bytes`, which must be in order. Their positions are computed from their buffer offsets. All other
+ * bytes stay the same.
  */
 export function splice(bytes: Buffer, replacements: readonly Replacement[]): Buffer {
   if (replacements.length === 0) return bytes
@@ -114,7 +125,7 @@ export const bytesOf = (text: string): Buffer => Buffer.from(JSON.stringify(text
 
 interface LineReader {
   push(chunk: Buffer): void
-  /** Delivers the last line if it had no line end. */
+  /** Delivers the last line if it did not end with a line break. */
   end(): void
 }
 
@@ -122,8 +133,8 @@ const LF = 0x0a
 const CR = 0x0d
 
 /**
- * Splits a stream into lines without their LF or CRLF, including empty ones. A line within one chunk is a slice of it.
- * A line longer than `maxLength` is dropped and reported once, as soon as that is clear.
+ * Splits a stream into lines without their LF or CRLF, including empty lines. A line that lies within one chunk is a
+ * slice of that chunk. A line longer than `maxLength` is dropped and reported once, as soon as it exceeds the limit.
  */
 export function createLineReader(options: {
   readonly maxLength: number

@@ -134,7 +134,7 @@ describe('V1: the bytes of an object', () => {
   )
 })
 
-/** Every level of every message, with the names that are known there. */
+/** The rules of all objects in all messages, including nested objects. */
 const levels: readonly MemberRules[] = [fromClients, fromServers, toldByServers, answers].flatMap((table) =>
   Object.values(table).flatMap(withInner),
 )
@@ -143,7 +143,7 @@ function withInner(level: MemberRules): MemberRules[] {
   return [level, ...Object.values(level.members).flatMap(({ within }) => (within ? withInner(within) : []))]
 }
 
-/** Letters that some parser reads as the one that they stand for here. */
+/** Other spellings of a letter that some parser may read as this letter. */
 const variants = (letter: string): string[] => {
   const code = letter.codePointAt(0) as number
   const wide = code > 0x20 && code < 0x7f ? [String.fromCodePoint(code + 0xfee0)] : []

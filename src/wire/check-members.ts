@@ -3,16 +3,19 @@ import { countMembers, elements, extentOf, members, walk } from '../lib/json-tex
 import { foldName } from '../lib/lookalikes.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
 
-/** The revision of a message, and the extensions that both sides declared. */
+/** What a message may contain: its protocol revision, and the extensions that both sides declared. */
 export interface Scope {
   readonly revision: string
   extension?(name: string): boolean
 }
 
-/** A member that some parser would take for another one: a different spelling of a known name, or a duplicate. */
+/**
+ * Thrown for a member that some parser would take for another one: a different spelling of a known name, or a
+ * duplicate.
+ */
 export class AmbiguousMember extends Error {
   override readonly name = 'AmbiguousMember'
-  /** With the path to it. */
+  /** The name of the member, with the path to it. */
   member: string
   readonly #problem: string
 
@@ -30,8 +33,8 @@ export class AmbiguousMember extends Error {
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * The object with only the defined members; removed ones are added to `leftOut`. Throws `AmbiguousMember` for a name
- * that differs from a known one in letter case, width, white space or the like.
+ * Returns the object with only its defined members, and adds the names of the removed ones to `leftOut`. Throws
+ * `AmbiguousMember` for a name that differs from a known name only in letter case, width, white space or the like.
  */
 export function definedMembers<T extends Fields>(value: T, level: MemberRules, scope: Scope, leftOut: string[]): T {
   let kept: Record<string, unknown> | undefined
@@ -50,7 +53,7 @@ export function definedMembers<T extends Fields>(value: T, level: MemberRules, s
     const clean = definedWithin(name, inner, within, scope, leftOut)
     if (clean === inner) continue
     kept ??= { ...value }
-    // Not an assignment: the name may be `__proto__`.
+    // Defined instead of assigned, because the name may be `__proto__`.
     Object.defineProperty(kept, name, { value: clean, enumerable: true, configurable: true, writable: true })
   }
   return (kept as T | undefined) ?? value
@@ -72,7 +75,10 @@ function definedWithin(name: string, inner: object, within: MemberRules, scope: 
   }
 }
 
-/** The same for the bytes of a JSON object; what stays keeps its bytes. Rejects duplicates at any depth. */
+/**
+ * Like `definedMembers`, but for the bytes of a JSON object. The remaining members keep their original bytes. Throws
+ * `AmbiguousMember` for duplicates at any depth.
+ */
 export function definedBytes(bytes: Buffer, level: MemberRules, scope: Scope, leftOut: string[]): Buffer {
   const value = JSON.parse(bytes.toString('utf8')) as Fields
   if (extentOf(bytes).members !== countMembers(value)) throw duplicateIn(bytes)
@@ -103,7 +109,7 @@ const joined = (start: string, pieces: readonly Buffer[], end: string): Buffer =
 
 const comma = Buffer.from(',')
 
-/** Names the first duplicate member. The bytes must be JSON that has one. */
+/** An error that names the first duplicate member. The bytes must be JSON with a duplicate member. */
 export function duplicateIn(bytes: Buffer): AmbiguousMember {
   const name = findDuplicate(bytes) ?? ''
   return new AmbiguousMember(name, 'occurs twice in one object: send it only once.')
@@ -129,7 +135,7 @@ function findDuplicate(bytes: Buffer): string | undefined {
   return undefined
 }
 
-/** Wraps a nested list as a member of an object. */
+/** The bytes before and after a nested list that make it a member of an object. */
 const wrap = Buffer.from('{"":')
 const unwrap = Buffer.from('}')
 
@@ -149,7 +155,10 @@ function refuseMisspelt(name: string, level: MemberRules): void {
 const isMisspelt = (name: string, folded: string, prefix: string): boolean =>
   folded.startsWith(prefix) && !name.startsWith(prefix)
 
-/** The known name that this one may be read as; undefined if it is that name or resembles none. */
+/**
+ * The known name that a parser may read instead of this name; undefined if this is itself the known name, or if it is
+ * not similar to any.
+ */
 export function misspelling(name: string, level: MemberRules): string | undefined {
   return Object.hasOwn(level.members, name) ? undefined : foldedNames(level).get(foldName(name))
 }
@@ -165,7 +174,7 @@ function foldedNames({ members }: MemberRules): ReadonlyMap<string, string> {
   return table
 }
 
-/** Foreign names: bounded, with escapes for invisible characters. */
+/** Quotes a name from outside for a message: truncated, and with escapes for invisible characters. */
 const quoted = (name: string): string =>
   JSON.stringify(name.slice(0, 100)).replace(
     /[^ -~]/g,

@@ -54,7 +54,7 @@ describe('T2: the envelope of the stateless revision', () => {
   ])('B2: structured content %s is an object towards clients that know nothing else', (given, expected) => {
     const result = (value: string) => `{"a":{"structuredContent":1}, "structuredContent" : ${value} ,"b":2}`
     expect(legacy(result(given).replace('{', '{"resultType":"complete",'))).toBe(result(expected))
-    // A server of the same era is not corrected.
+    // The result of a session-based server is not changed.
     expect(legacy(result(given))).toBe(result(given))
   })
 
@@ -74,7 +74,7 @@ describe('T2: the envelope of the stateless revision', () => {
         const there = modern(text, hinted ? hint : undefined)
         const parsed = JSON.parse(there)
         expect(parsed).toEqual({ ...JSON.parse(text), resultType: 'complete', ...(hinted && hint) })
-        // What separates the envelope from the first member goes with it.
+        // White space between the removed members and the first remaining one is removed too.
         const first = /^(\s*\{)\s*/
         expect(legacy(there).replace(first, '$1')).toBe(text.replace(first, '$1'))
         expect(there.endsWith(text.slice(text.indexOf('{') + 1))).toBe(true)

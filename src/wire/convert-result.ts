@@ -2,16 +2,16 @@ import { isRecord } from '../lib/is-record.ts'
 import { CLOSE_OBJECT, members, OPEN_OBJECT, skipSpace, walk } from '../lib/json-text.ts'
 import { type Pieces, splice } from './bytes.ts'
 
-/** How long and by whom a list or resource may be cached. */
+/** How long a list or resource may be cached, and by whom. */
 export interface CacheHint {
   readonly ttlMs: number
   readonly cacheScope: 'public' | 'private'
 }
 
 /**
- * Adds the members that stateless clients expect: `resultType`, and a cache hint if given. Existing ones stay, and
- * only a complete result may be cached. The other bytes are unchanged. `plain` says that the result has none of these
- * members.
+ * Adds the members that stateless clients expect: `resultType`, and a cache hint if one is given. Members that exist
+ * already are not replaced, and only a complete result gets a cache hint. All other bytes stay the same. `plain` says
+ * that the result has none of these members.
  */
 export function toModern(result: Buffer, hint?: CacheHint, plain = false): Pieces {
   const { resultType, ttlMs, cacheScope } = plain ? none : envelopeOf(result)
@@ -29,13 +29,16 @@ export function toModern(result: Buffer, hint?: CacheHint, plain = false): Piece
 }
 
 /**
- * Removes these members for session-based clients, and makes structured content an object. A result without them is
- * returned unchanged.
+ * Converts a result for session-based clients: removes `resultType` and the cache hint, and makes structured content an
+ * object. A result without `resultType` is returned unchanged.
  */
 export const toLegacy = (result: Buffer): Buffer =>
   envelopeOf(result).resultType === undefined ? result : withStructuredObject(withoutEnvelope(result))
 
-/** Clients that expect an object would reject the whole result: other values are wrapped, as the SDK does. */
+/**
+ * Wraps structured content that is not an object, as the SDK does: session-based clients expect an object and would
+ * reject the whole result.
+ */
 function withStructuredObject(result: Buffer): Buffer {
   if (!result.includes('"structuredContent"')) return result
   const value = members(result)?.get('structuredContent')
@@ -45,14 +48,14 @@ function withStructuredObject(result: Buffer): Buffer {
 
 function withoutEnvelope(result: Buffer): Buffer {
   const pieces: Buffer[] = []
-  /** End of the processed bytes, and of the last member that stays. */
+  /** `from` is the end of the bytes processed so far, `kept` the end of the last member that stays. */
   let from = 0
   let kept: number | undefined
   let removing = false
   walk(result, (key, _start, end, keyStart) => {
     const goes = envelopeKeys.has(key)
     if (goes && !removing) {
-      // Without a member before it that stays, the separator behind it goes too.
+      // If no member before this one stays, the separator after it is removed too.
       pieces.push(result.subarray(from, kept ?? keyStart))
     }
     if (!goes && removing && kept === undefined) from = keyStart
@@ -71,10 +74,14 @@ const none: Envelope = {}
 
 type Envelope = { -readonly [Key in 'resultType' | 'ttlMs' | 'cacheScope']?: string }
 
-/** The raw values of these members. The last duplicate counts, as for a parser. */
+/**
+ * The raw values of `resultType`, `ttlMs` and `cacheScope`. If a name is repeated, the last value counts, as in a
+ * parser.
+ */
 function envelopeOf(result: Buffer): Envelope {
   const found: Envelope = {}
-  // Names could only be hidden by \u escapes: most results need not be parsed.
+  // Fast path for most results: without these names, and without \u escapes that could hide them, there is nothing to
+  // find.
   const absent = !result.includes('"resultType"') && !result.includes('"ttlMs"') && !result.includes('"cacheScope"')
   if (absent && !result.includes('\\u')) return found
   walk(result, (key, start, end) => {

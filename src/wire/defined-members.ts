@@ -2,29 +2,29 @@ import { latestLegacy, modernRevision } from './revisions.ts'
 
 /*
  * Which members the protocol defines for each message, by revision and extension. Only these are interpreted and
- * forwarded (V1): servers that read JSON without regard to case must not find a second, unchecked value.
+ * forwarded (V1): otherwise, a server that ignores the case of names could find a second value that was not checked.
  */
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
-/** When a member is defined; always by default. */
+/** In which messages a member is defined; by default, in all. */
 export interface MemberRule {
-  /** The first revision that has it, and the first that no longer has it. */
+  /** `since` is the first revision that has the member, `before` the first that no longer has it. */
   readonly since?: string
   readonly before?: string
-  /** Also defined where both sides declared this extension, in any revision. */
+  /** The member is also defined, in any revision, if both sides declared this extension. */
   readonly extension?: string
-  /** Rules for the value, if it is an object or a list of objects that is interpreted. */
+  /** Rules for the value; set if Toolway interprets it and it is an object or a list of objects. */
   readonly within?: MemberRules
 }
 
-/** Rules for one JSON object. Unknown members of an open object are kept; elsewhere they are removed. */
+/** Rules for one JSON object. Unknown members are kept if the object is `open`; otherwise they are removed. */
 export interface MemberRules {
   readonly members: Readonly<Record<string, MemberRule>>
   readonly open?: true
-  /** Prefixes that no unknown member may misspell. */
+  /** Known prefixes. An unknown member that misspells one of them is rejected. */
   readonly prefixes?: readonly string[]
-  /** Rules for each value, if the names are arbitrary. */
+  /** Rules for each value of an object whose names are arbitrary. */
   readonly each?: (value: object) => MemberRules
 }
 
@@ -36,7 +36,7 @@ const level = (...names: readonly string[]): MemberRules => ({
 const open = (members: Readonly<Record<string, MemberRule>>): MemberRules => ({ members, open: true })
 const names = (...all: readonly string[]): MemberRules => open(level(...all).members)
 
-/** `task` of a request: part of one revision, an extension since then. */
+/** The member `task` of a request: part of the protocol in one revision, and of an extension since then. */
 const task: MemberRule = {
   since: latestLegacy,
   before: modernRevision,
@@ -95,7 +95,7 @@ const contentBlock = names(
 
 const taskState = ['taskId', 'status', 'statusMessage', 'createdAt', 'lastUpdatedAt', 'ttl', 'pollInterval']
 
-/** A client's response with a task, to a server that asked for one. */
+/** The member `task` of a client's response, if the server asked the client to start a task. */
 const startedTask: MemberRule = { since: latestLegacy, before: modernRevision, within: level(...taskState) }
 const resultType: MemberRule = { since: modernRevision }
 
@@ -124,15 +124,20 @@ export const answers: Readonly<Record<string, MemberRules>> = {
 
 const anything: MemberRules = { members: {}, open: true }
 
-/** Rules for a result whose method is only known from its members. */
+/**
+ * Rules for a client's result in a follow-up request. There, only the result's members show which method it belongs to.
+ */
 function answerLevel(answer: object): MemberRules {
-  // A whole message in the place of its result is not a response: the request is repeated.
+  // A whole message in place of a result does not count as a response: the server will send its request again.
   if ('method' in answer && 'result' in answer) return anything
   if ('action' in answer) return { members: elicited }
   return { members: 'roots' in answer ? listedRoots : unmarked }
 }
 
-/** A result without `action` and `roots` is one of sampling, unless it has one of these in another spelling. */
+/**
+ * The members of a result that has neither `action` nor `roots`. It is a sampling result, unless it misspells one of
+ * those two names.
+ */
 const unmarked: MemberRules['members'] = { ...elicited, ...listedRoots, ...sampled }
 
 /** The error object of a response. */
@@ -199,7 +204,7 @@ export const fromClients: Readonly<Record<string, MemberRules>> = {
   'notifications/tasks/status': { members: { ...level(...taskState).members, _meta } },
 }
 
-/** Params of requests from servers. Every other method is rejected. */
+/** Params of requests from servers. Requests with any other method are rejected. */
 export const fromServers: Readonly<Record<string, MemberRules>> = {
   'sampling/createMessage': {
     members: {
@@ -219,7 +224,7 @@ export const fromServers: Readonly<Record<string, MemberRules>> = {
   'tasks/list': page,
 }
 
-/** Params of notifications from servers. Every other method is dropped. */
+/** Params of notifications from servers. Notifications with any other method are dropped. */
 export const toldByServers: Readonly<Record<string, MemberRules>> = {
   'notifications/progress': { members: { progressToken: any, progress: any, total: any, message: any, _meta } },
   'notifications/message': { members: { level: any, logger: any, data: any, _meta } },
@@ -236,7 +241,7 @@ export const toldByServers: Readonly<Record<string, MemberRules>> = {
 /** The members of a JSON-RPC message. */
 export const envelopeMembers: MemberRules = level('jsonrpc', 'id', 'method', 'params', 'result', 'error')
 
-/** The capability that a client must declare for a request. */
+/** The capability that a client must declare to receive a request, by method. */
 export const capabilityFor: ReadonlyMap<string, string> = new Map([
   ['sampling/createMessage', 'sampling'],
   ['elicitation/create', 'elicitation'],
@@ -251,7 +256,7 @@ export const capabilityFor: ReadonlyMap<string, string> = new Map([
 export const isInputRequest = (method: unknown): method is string =>
   method === 'sampling/createMessage' || method === 'elicitation/create' || method === 'roots/list'
 
-/** A result that requires input; all other members are kept. */
+/** Rules for a result that requires input. Unknown members are kept. */
 export const inputRequired: MemberRules = open({
   resultType: any,
   requestState: any,

@@ -39,7 +39,7 @@ export interface ResultMessage {
   readonly notes: ResultNotes
 }
 
-/** `parse` means that it is not JSON; the id is set if it could be read. */
+/** A message that could not be read. `parse` means that it is not JSON. The id is set if it could be read. */
 export interface MalformedMessage {
   readonly kind: 'invalid'
   readonly reason: string
@@ -48,8 +48,8 @@ export interface MalformedMessage {
 }
 
 /**
- * Reads the envelope of a message. `params`, `result` and `error` are slices of the input, or of a copy if line breaks
- * or invalid UTF-8 had to be replaced. Never throws. They are well-formed JSON, but may have duplicate keys below the
+ * Reads the envelope of a message. Never throws. `params`, `result` and `error` are slices of the input, or of a copy
+ * if line breaks or invalid UTF-8 had to be replaced. They are well-formed JSON, but may have duplicate keys below the
  * top level.
  */
 export function readMessage(received: Buffer): Message {
@@ -64,7 +64,7 @@ export function readMessage(received: Buffer): Message {
   if (found.misspelt !== undefined) {
     const { name, known } = found.misspelt
     const refused = invalid(`the member ${JSON.stringify(name.slice(0, 100))} may be read as "${known}"`)
-    // With two spellings of the id, the sender of the request is unknown.
+    // If the name of the id member is misspelt, the message has no reliable id.
     return known === 'id' ? { ...refused, id: null } : refused
   }
   if (jsonrpc === undefined || readString(jsonrpc) !== '2.0') return invalid('"jsonrpc" must be "2.0"')
@@ -111,7 +111,7 @@ function readString(bytes: Buffer): string | undefined {
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }
 
-/** Undefined if it is not an id, or a number too large to be repeated exactly. */
+/** Reads an id; undefined if the bytes are not a valid id, or are a number too large to be repeated exactly. */
 function readId(bytes: Buffer): Id | null | undefined {
   const number = readDigits(bytes)
   if (number >= 0) return number
@@ -123,7 +123,7 @@ function readId(bytes: Buffer): Id | null | undefined {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : value
 }
 
-/** Most ids are small integers, which need not be parsed; -1 for anything else. */
+/** Reads an id that is a small integer, as most are, without parsing JSON; -1 for anything else. */
 function readDigits(bytes: Buffer): number {
   if (bytes.length > 9 || (bytes[0] === 0x30 && bytes.length > 1)) return -1
   let value = 0
@@ -142,18 +142,18 @@ interface Envelope {
   params?: Buffer
   result?: Buffer
   error?: Buffer
-  /** A member that another parser may take for a known one. */
+  /** A member that some parsers may take for a known one. */
   misspelt?: { readonly name: string; readonly known: string }
   readonly notes: ResultNotes
 }
 
-/** Facts about a result, noted while scanning so that it need not be read again. */
+/** Details of a result, noted while the message is scanned, so that the result need not be scanned again. */
 interface ResultNotes {
   /** The value of `isError`, as `JSON.parse` would give it. */
   isError: boolean
   /**
-   * It has a member that differs between protocol versions, requires input or starts a task, or an escaped member
-   * name.
+   * Whether the result has a member that differs between protocol versions, requires input or starts a task, or a
+   * member name with escapes.
    */
   special: boolean
 }
@@ -166,15 +166,15 @@ const decoded = (bytes: Buffer, from: number, to: number): string => JSON.parse(
 
 const names: readonly Name[] = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
 
-/** Members of results that need further processing. */
+/** Members that require further processing of a result. */
 const special: readonly string[] = ['resultType', 'ttlMs', 'cacheScope', 'task', 'requestState', 'inputRequests']
 
 const BACKSLASH = 0x5c
 const TRUE = 0x74
 
 /**
- * Finds the members of a message without allocating; undefined for what `members` would reject. On the hot path twice
- * per call, so names are compared in place.
+ * Finds the members of a message; undefined for anything that `members` would reject. Names are compared in place
+ * without allocating, because this runs twice in every call.
  */
 export function readEnvelope(bytes: Buffer): Envelope | undefined {
   const words = wordsOf(bytes)
@@ -211,11 +211,11 @@ function hasEscape(bytes: Buffer, from: number, to: number): boolean {
   return false
 }
 
-/** A request with its params as they are. */
+/** A request whose params are copied unchanged. */
 export const requestBytes = (id: Id, method: string, params?: Json | Buffer): Buffer =>
   wrapped(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}`, ',"params":', params)
 
-/** A notification with its params as they are. */
+/** A notification whose params are copied unchanged. */
 export const notificationBytes = (method: string, params?: Json | Buffer): Buffer =>
   wrapped(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}`, ',"params":', params)
 
@@ -223,7 +223,7 @@ export const notificationBytes = (method: string, params?: Json | Buffer): Buffe
 export const resultBytes = (id: Id, result: Json | Buffer): Buffer =>
   wrapped(`{"jsonrpc":"2.0","id":${JSON.stringify(id)}`, ',"result":', result)
 
-/** The same for a result in pieces, which are not copied. */
+/** A response with a result in pieces, which are not copied. */
 export const resultPieces = (id: Id, result: Pieces): Pieces => [
   Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`),
   ...result,
@@ -232,7 +232,7 @@ export const resultPieces = (id: Id, result: Pieces): Pieces => [
 
 const closing = Buffer.from('}')
 
-/** An error response, from an error's bytes or its parts. */
+/** An error response, built from the bytes of an error or from its parts. */
 export const errorBytes = (
   id: Id | null,
   error: Json | Buffer | { readonly code: number; readonly message: string; readonly data?: unknown },
@@ -243,7 +243,7 @@ export const errorBytes = (
     Buffer.isBuffer(error) || error instanceof Json ? error : Json.of(error),
   )
 
-/** The only copy of the payload. */
+/** Writes a message with one copy of its payload. */
 function wrapped(head: string, key: string, body: Json | Buffer | undefined): Buffer {
   if (body === undefined) return Buffer.from(`${head}}`)
   const bytes = Buffer.isBuffer(body) ? body : body.bytes

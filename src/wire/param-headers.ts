@@ -1,6 +1,6 @@
 import { asRecord, isRecord } from '../lib/is-record.ts'
 
-/** An argument that the tool's schema wants to be repeated in a header. */
+/** An argument that must be repeated in a header, because the tool's schema demands it. */
 export interface ParamHeader {
   /** The full header name in lower case. */
   readonly header: string
@@ -14,7 +14,7 @@ const annotation = 'x-mcp-header'
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const allowedTypes = new Set<unknown>(['string', 'integer', 'boolean'])
 
-/** Subschemas that no fixed path leads to, so that annotations are not allowed there. */
+/** Keywords whose subschemas no fixed path leads to, so annotations for headers are not allowed in them. */
 const single = [
   ...['items', 'contains', 'additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'propertyNames'],
   ...['not', 'if', 'then', 'else'],
@@ -22,7 +22,7 @@ const single = [
 const several = ['prefixItems', 'items', 'oneOf', 'anyOf', 'allOf']
 const named = ['patternProperties', 'dependentSchemas', '$defs', 'definitions']
 
-/** The headers for these arguments; none for null or missing arguments. */
+/** The headers for these arguments. Null and missing arguments have no header. */
 export function paramHeaders(inputSchema: unknown, args: unknown): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const { header, path } of declaredParamHeaders(inputSchema)) {
@@ -32,10 +32,13 @@ export function paramHeaders(inputSchema: unknown, args: unknown): Record<string
   return headers
 }
 
-/** Why this schema's annotations are invalid, if they are: such a tool must not be called over HTTP. */
+/**
+ * Why the header annotations of this schema are invalid; undefined if they are valid. A tool with invalid ones must not
+ * be called over HTTP.
+ */
 export const invalidParamHeaders = (inputSchema: unknown): string | undefined => survey(inputSchema).fault
 
-/** The annotations of a schema; none if they are invalid. */
+/** The header annotations of a schema; empty if they are invalid. */
 export const declaredParamHeaders = (inputSchema: unknown): readonly ParamHeader[] => survey(inputSchema).declared
 
 /** The text of an argument for a header; undefined if a header cannot express it. */
@@ -57,7 +60,7 @@ interface Survey {
   readonly fault?: string
 }
 
-/** Cached per schema object, because each call needs it. */
+/** The annotations found in each schema object, cached because each call needs them. */
 const surveys = new WeakMap<object, Survey>()
 
 function survey(inputSchema: unknown): Survey {
@@ -72,7 +75,7 @@ function survey(inputSchema: unknown): Survey {
   return known
 }
 
-/** Collects the annotations of a schema; returns the first error. */
+/** Collects the header annotations of a schema; returns the first error. */
 function visit(
   schema: unknown,
   path: readonly string[],
@@ -119,15 +122,18 @@ function* unreachable(schema: Schema): Generator<readonly [key: string, inner: u
 const prefix = '=?base64?'
 const suffix = '?='
 
-/** What a header may carry unencoded: printable ASCII and tabs, not empty, without surrounding white space. */
+/**
+ * Matches text that a header may contain unencoded: printable ASCII and tabs, not empty, without surrounding white
+ * space.
+ */
 const plain = /^(?![\t ])[\t\x20-\x7e]+(?<![\t ])$/
 const canonical = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** Encodes a text for a header: plain where safe, else the base64 form that the protocol defines. */
+/** Encodes text for a header: unchanged if that is safe, otherwise in the base64 form that the protocol defines. */
 export const encodeHeaderValue = (text: string): string =>
   plain.test(text) && !isWrapped(text) ? text : `${prefix}${Buffer.from(text).toString('base64')}${suffix}`
 
-/** The decoded text, or undefined if it is malformed. */
+/** Decodes the value of a header; undefined if the value is malformed. */
 export function decodeHeaderValue(value: string): string | undefined {
   const given = value.replace(/^[\t ]+/, '').trimEnd()
   if (!isWrapped(given)) return /^[\t\x20-\x7e]*$/.test(given) ? given : undefined
@@ -135,7 +141,7 @@ export function decodeHeaderValue(value: string): string | undefined {
   if (!canonical.test(base64)) return undefined
   const bytes = Buffer.from(base64, 'base64')
   const text = bytes.toString('utf8')
-  // Ignored padding bits or invalid UTF-8 would allow two encodings of one text.
+  // Reject nonzero padding bits and invalid UTF-8, which would allow two encodings of the same text.
   return bytes.toString('base64') === base64 && Buffer.from(text).equals(bytes) ? text : undefined
 }
 

@@ -8,7 +8,7 @@ export const metaKeys = {
   serverInfo: 'io.modelcontextprotocol/serverInfo',
 } as const
 
-/** Sent by clients with each request: valid for one hop, never forwarded. */
+/** Keys that clients send with each request. They are valid for one hop and never forwarded. */
 const envelope = new Set<string>([
   metaKeys.protocolVersion,
   metaKeys.clientCapabilities,
@@ -16,17 +16,17 @@ const envelope = new Set<string>([
   metaKeys.logLevel,
 ])
 
-/** A request's `_meta` without these keys; the same object if it has none. */
+/** A request's `_meta` without the keys that are valid for one hop; the same object if it has none of them. */
 export function withoutEnvelope(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const keys = Object.keys(meta)
   const kept = keys.filter((key) => !envelope.has(key))
   return kept.length === keys.length ? meta : Object.fromEntries(kept.map((key) => [key, meta[key]]))
 }
 
-/** The headers that repeat parts of the body, in lower case. */
+/** The headers that repeat parts of a request's body, in lower case. */
 export const headerNames = { version: 'mcp-protocol-version', method: 'mcp-method', name: 'mcp-name' } as const
 
-/** The error codes that this revision added. */
+/** The error codes that the stateless revision added. */
 export const modernErrors = { headerMismatch: -32020, missingCapability: -32021, unsupportedVersion: -32022 } as const
 
 const nameFields: ReadonlyMap<string, string> = new Map([
@@ -41,7 +41,7 @@ const nameFields: ReadonlyMap<string, string> = new Map([
 /** Which member of the params the Mcp-Name header repeats; undefined if the method has no such header. */
 export const nameField = (method: string): string | undefined => nameFields.get(method)
 
-/** Revisions are dates and compare as text. */
+/** Whether a revision is stateless. Revisions are dates, so they can be compared as text. */
 export const isModernVersion = (version: string): boolean => version >= modernRevision
 
 /** Session-based revisions that Toolway supports, newest first. */
@@ -55,6 +55,6 @@ export const latestLegacy: LegacyRevision = legacyRevisions[0]
 /** The stateless revision. */
 export const modernRevision = '2026-07-28'
 
-/** Whether Toolway supports this revision. */
+/** Whether Toolway supports this revision, as a session-based (legacy) or stateless (modern) one. */
 export const isKnownRevision = (version: string, era: 'legacy' | 'modern'): boolean =>
   era === 'modern' ? version === modernRevision : (legacyRevisions as readonly string[]).includes(version)

@@ -1,7 +1,7 @@
 import { createByteCollector, createLineReader, toOneLine } from './bytes.ts'
 
 export interface ServerSentEvent {
-  /** The last id of the stream so far. */
+  /** The last id that the stream has sent so far. */
   readonly id?: string
   /** `message` unless the stream names another type. */
   readonly event: string
@@ -99,7 +99,7 @@ export function createEventReader(options: {
         skipLineFeed = false
         if (chunk[0] === LINE_FEED) chunk = chunk.subarray(1)
       }
-      // CR alone ends a line too; the line reader handles LF and CRLF.
+      // A single CR also ends a line; the line reader handles only LF and CRLF.
       for (let at = chunk.indexOf(RETURN); at >= 0; at = chunk.indexOf(RETURN, at)) {
         if (chunk[at + 1] === LINE_FEED) {
           at += 2
@@ -116,7 +116,7 @@ export function createEventReader(options: {
   }
 }
 
-/** One event whose data is one JSON value. */
+/** Encodes one event whose data is one JSON value. */
 export function eventBytes(event: { readonly data: Buffer; readonly id?: string; readonly event?: string }): Buffer {
   const id = event.id === undefined ? '' : `id: ${event.id}\n`
   const type = event.event === undefined ? '' : `event: ${event.event}\n`

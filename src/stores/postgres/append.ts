@@ -4,7 +4,7 @@ import type { Postgres, Transaction } from './connection.ts'
 const nameColumns = archiveNames.join(', ')
 const nameTypes = archiveNames.map((name) => `${name} text`).join(', ')
 
-/** One JSON parameter for all records, which is fast to write and to parse. */
+/** Inserts records. All of them are in one JSON parameter, which is fast to write and to parse. */
 const insertRecords = `
   INSERT INTO toolway.records
     (chain, seq, time, phase, shown, begin_seq, begin_time, ${nameColumns}, is_error, words, line)
@@ -22,8 +22,9 @@ const insertCheckpoints = `
   ON CONFLICT DO NOTHING`
 
 /**
- * Appends only if the chain ends at `end`. Otherwise changes nothing and returns false: another process has appended,
- * or a response was lost. So records are neither duplicated nor skipped.
+ * Appends records if the chain in the database ends at `end`. Otherwise changes nothing and returns false: another
+ * process has appended records, or the response to an earlier append was lost. So records are neither duplicated nor
+ * skipped.
  */
 export function append(
   postgres: Postgres,
@@ -53,7 +54,7 @@ interface Begin {
   readonly time: string
 }
 
-/** Most operations begin and end in one batch; only the other beginnings are queried. */
+/** The rows to insert. Most operations begin and end in one batch; only beginnings from earlier batches are queried. */
 async function rowsOf(client: Transaction, chain: number, records: readonly ArchiveRecord[]) {
   const begun = new Map<string, Begin>()
   const ended = new Set<string>()
@@ -82,7 +83,7 @@ async function rowsOf(client: Transaction, chain: number, records: readonly Arch
   })
 }
 
-/** Marks stored beginnings as ended and returns them. */
+/** Marks the stored beginnings of these calls as ended, and returns them. */
 async function endEarlier(client: Transaction, chain: number, calls: readonly string[]): Promise<Map<string, Begin>> {
   const begun = await client.query<{ call: string; seq: string; time: Date }>(
     `UPDATE toolway.records SET shown = false
@@ -94,15 +95,18 @@ async function endEarlier(client: Transaction, chain: number, calls: readonly st
 
 const columnOf = (name: string, value: string): string => (name === 'tool' ? storable(value) : indexable(value))
 
-/** The last time that both sides can represent. */
+/** The latest time that both JavaScript's ISO format and PostgreSQL can represent. */
 const latest = Date.UTC(9999, 11, 31)
 
 export const isoOf = (time: number): string => new Date(Math.min(Math.max(time, 0), latest)).toISOString()
 
-/** PostgreSQL accepts neither NUL nor lone surrogates. Search texts are converted in the same way. */
+/** Replaces NUL and lone surrogates, which PostgreSQL does not accept. Search text is converted in the same way. */
 export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
 
-/** The log already truncates names to this length; forged records must still fit into an index. */
+/**
+ * The maximum length of an indexed value. The log already truncates names to this length, but forged records must fit
+ * into an index as well.
+ */
 const maxIndexed = 512
 
 const indexable = (text: string): string => storable(text.slice(0, maxIndexed))

@@ -15,7 +15,10 @@ import { ToolwayError } from '../../core/errors.ts'
 import { isoOf, storable } from './append.ts'
 import type { Postgres } from './connection.ts'
 
-/** Search limit. The server cancels before the client gives up, which shows that it is reachable. */
+/**
+ * Time limit for a search. The server cancels the query before the client gives up, which shows that the server is
+ * reachable.
+ */
 const patienceMs = 4_000
 const travelMs = 1_000
 const readingMs = 60_000
@@ -103,7 +106,7 @@ async function arrivals(postgres: Postgres, query: ArrivalQuery): Promise<readon
   return which === 'first' ? hits : hits.reverse()
 }
 
-/** A record and, for an end, its beginning. */
+/** The columns of a record and, if it ends an operation, of the record that began it. */
 const found = 'c.replica, p.host, c.lane, r.line, b.line AS begin'
 const among = `FROM toolway.records r
   JOIN toolway.chains c ON c.id = r.chain JOIN toolway.replicas p ON p.id = c.replica
@@ -136,7 +139,7 @@ const tooSlow = (searchMs: number, cause: unknown) =>
     { cause },
   )
 
-/** The driver returns bigint as text. */
+/** A chain as the query returns it: the driver returns bigint columns as text. */
 type ChainRow = Omit<ArchiveChain, 'seq' | 'removedTo'> & { readonly seq: string; readonly removed_to: string }
 
 const chainOf = ({ seq, removed_to, ...chain }: ChainRow): ArchiveChain => {
@@ -162,5 +165,5 @@ function whereOf(options: FilterConditionOptions): { sql: string; values: unknow
   return { sql: conditions.length === 0 ? 'true' : conditions.join(' AND '), values }
 }
 
-/** `*` matches any text; all other characters are literal. */
+/** Converts a pattern, in which `*` stands for any text, to a LIKE pattern; all other characters are literal. */
 const likeOf = (pattern: string): string => pattern.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')

@@ -145,7 +145,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     await one.audit.flushed()
     const page = await one.postgres.ask(({ search }) => search({ call: 'a', limit: 1 }))
     expect(archiveRows(page?.hits ?? [])).toMatchObject([{ call: 'a', ended: true, arguments: { of: 'a' } }])
-    // A cursor that nobody gave is no failure of PostgreSQL.
+    // A made-up cursor does not count as a failure of PostgreSQL.
     const { MAX_SAFE_INTEGER: most } = Number
     const after = (before: string) => one.postgres.ask(({ search }) => search({ before, limit: 5 }))
     expect(await after(`pg.${most}.${most}.${most}`)).toMatchObject({ hits: [{}] })

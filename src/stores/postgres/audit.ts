@@ -12,27 +12,27 @@ import { createShipper } from './shipper.ts'
 export interface PostgresAuditStatus {
   readonly up: boolean
   readonly error?: string
-  /** Records of this process not copied yet; undefined until PostgreSQL was reached. */
+  /** How many of this process's records have not been copied yet; undefined until PostgreSQL has been reached once. */
   readonly behindRecords: number | undefined
-  /** Age of the backlog; 0 without one. */
+  /** How long there have been records to copy; 0 if there are none. */
   readonly behindSeconds: number
 }
 
-/** A copy of the audit records of all replicas (B10). The local log remains authoritative. */
+/** A copy of all replicas' audit records (B10). The local log remains authoritative. */
 export interface PostgresAudit extends AsyncDisposable {
   status(): PostgresAuditStatus
-  /** Last copied record of a lane; 0 if unknown. */
+  /** The number of the last record copied from a lane; 0 if unknown. */
   shipped(lane: string): number
-  /** Queries the records of all replicas, including the latest; undefined if PostgreSQL is unavailable. */
+  /** Queries all replicas' records, including the latest; undefined if PostgreSQL is unavailable. */
   ask<T>(question: (archive: Archive) => Promise<T>): Promise<T | undefined>
 }
 
 export interface PostgresAuditOptions {
   readonly url: string
-  /** `manual` leaves the tables to `toolway migrate`. */
+  /** Whether to create the tables automatically; `manual` leaves them to `toolway migrate`. */
   readonly migrate: 'auto' | 'manual'
   readonly spool: Spool
-  /** The lane that this process writes; without one all lanes are copied. */
+  /** The lane that this process writes to. If undefined, all lanes are copied. */
   lane?(): string | undefined
   readonly retainMs: number
   readonly clock: Clock
@@ -43,10 +43,12 @@ export interface PostgresAuditOptions {
 /** How long a query waits for the latest records to be copied. */
 const freshMs = 500
 const retentionMs = 60 * 60_000
-/** Detects an outage while there is nothing to copy. */
+/** How often to query PostgreSQL while there is nothing to copy, to detect an outage. */
 const probeMs = 5_000
 
-/** Connects and copies in the background: calls never wait for PostgreSQL, and a start at most two seconds. */
+/**
+ * Starts copying in the background. Calls never wait for PostgreSQL; when Toolway starts, it waits two seconds at most.
+ */
 export async function openPostgresAudit(options: PostgresAuditOptions): Promise<PostgresAudit> {
   const { spool, clock, log, everyMs = 500 } = options
   const postgres = await connectPostgres(options.url)
@@ -114,7 +116,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     }
   }
 
-  /** One round at a time; requests during a round share the next one. */
+  /** Starts a copying round. Only one round runs at a time; all requests made during a round share the next one. */
   const rounds = (): Promise<void> => {
     if (!running) {
       running = run().finally(() => {
@@ -155,7 +157,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
       try {
         return await question(archive)
       } catch (thrown) {
-        // The query was invalid; PostgreSQL is fine.
+        // A ToolwayError means that the query was invalid, not that PostgreSQL failed.
         if (thrown instanceof ToolwayError) throw thrown
         settle(false, postgresErrorReason(thrown))
         return undefined
@@ -164,7 +166,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     async [Symbol.asyncDispose]() {
       ended = true
       timer?.[Symbol.dispose]()
-      // Copy the final records of the local log; otherwise the next start does.
+      // Copy the last records from the local log. If that takes too long, the next start copies them.
       await settles(rounds(), connectMs, clock)
       await settles(postgres[Symbol.asyncDispose](), connectMs, clock)
     },

@@ -1,10 +1,10 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 
-/** A small pool with short timeouts; connects on demand. */
+/** A small pool of connections with short timeouts, which connects on demand. */
 export interface Postgres extends Transaction, AsyncDisposable {
-  /** Address without credentials, for display. */
+  /** The database address without credentials, for display. */
   readonly where: string
-  /** Commits all or nothing; throws if the connection fails meanwhile. */
+  /** Runs statements that are committed as a whole or not at all. Throws if the connection fails before the commit. */
   transaction<T>(run: (client: Transaction) => Promise<T>): Promise<T>
 }
 
@@ -13,7 +13,7 @@ export interface Transaction {
 }
 
 export const connectMs = 2_000
-/** Allowance for the network, beyond the statement timeout. */
+/** How much longer than the server's statement timeout the client waits, to allow for the network. */
 const travelMs = 1_000
 const maxConnections = 4
 
@@ -32,7 +32,7 @@ export async function connectPostgres(url: string, statementMs = 10_000): Promis
     statement_timeout: statementMs,
     query_timeout: statementMs + travelMs,
   })
-  // The pool replaces broken idle connections; without a listener the error would end the process.
+  // The pool replaces broken idle connections itself; without a listener, the error event would end the process.
   pool.on('error', () => {})
 
   const ask = async <Row extends QueryResultRow>(
@@ -56,11 +56,12 @@ export async function connectPostgres(url: string, statementMs = 10_000): Promis
       const client = await pool.connect().catch((error) => {
         throw withLimit(error, connectMs)
       })
-      // The connection may fail between queries.
+      // Without a listener, a connection that fails between two queries would end the process.
       const broken = () => {}
       client.on('error', broken)
       try {
-        // BEGIN responds at once, so this detects a dead connection before longer statements.
+        // The response to BEGIN is immediate, so a short timeout detects a dead connection before longer statements
+        // run.
         await ask(client, 'BEGIN', [], connectMs)
         const result = await run({ query: (...asked) => ask(client, ...asked) })
         await ask(client, 'COMMIT')
@@ -68,7 +69,7 @@ export async function connectPostgres(url: string, statementMs = 10_000): Promis
         client.release()
         return result
       } catch (error) {
-        // Close the connection instead of reusing it: that ends the transaction in any state.
+        // Close the connection instead of reusing it: that ends the transaction, whatever its state.
         client.release(true)
         throw error
       }
@@ -77,7 +78,7 @@ export async function connectPostgres(url: string, statementMs = 10_000): Promis
   }
 }
 
-/** Timeout messages of the driver; these errors have no code. */
+/** The messages in the driver's timeout errors, which have no code. */
 const noConnection = /^(?:timeout exceeded when trying to connect|Connection terminated due to connection timeout)$/
 const noReply = 'Query read timeout'
 
@@ -89,7 +90,7 @@ function withLimit(error: unknown, queryMs: number): unknown {
   return new Error(`no response within ${ms / 1000} s (a fixed limit)`, { cause: error })
 }
 
-/** Encrypted connections also verify the certificate; only `no-verify` disables that. */
+/** Changes the URL so that encrypted connections also verify the certificate; only `no-verify` turns that off. */
 function verifying(url: string): string {
   const place = new URL(url)
   const mode = place.searchParams.get('sslmode')
@@ -99,13 +100,15 @@ function verifying(url: string): string {
   return place.href
 }
 
-/** `host:port/database` */
+/** The address as `host:port/database`, without credentials. */
 export function displayAddress(url: string): string {
   const { host, pathname, searchParams } = new URL(url)
   return `${host || (searchParams.get('host') ?? 'localhost')}${pathname}`
 }
 
-/** If all addresses of a host name fail, the error has no message of its own. */
+/**
+ * The reason for an error in words. If connecting fails for all of a host's addresses, the error itself has no message.
+ */
 export function postgresErrorReason(thrown: unknown): string {
   const { message, code, errors } = thrown as Error & { code?: string; errors?: readonly Error[] }
   if (code === undefinedTable || code === undefinedSchema) return 'its tables do not exist yet; run `toolway migrate`'

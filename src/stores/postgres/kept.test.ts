@@ -17,7 +17,7 @@ import { removeExpired } from './retention.ts'
 
 const script = join(import.meta.dirname, '../../../tests/fixtures/audit-shipper.ts')
 
-/** The calls that a replica acknowledged before it was killed, at some moment while it copied. */
+/** Kills a replica while it copies its records; returns the calls that it had acknowledged. */
 async function killOne(folder: string, url: string, run: number): Promise<string[]> {
   const child = spawn(process.execPath, [script, folder, url, String(run)], { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
@@ -39,7 +39,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
   }, 60_000)
   afterAll(() => server[Symbol.asyncDispose]())
 
-  /** A database with the records of a replica that ran for a while and ended. */
+  /** Creates a database with the records of a replica that has ended. */
   async function filled(calls = 20): Promise<string> {
     const url = await server.database()
     await using at = await temporaryFolder()
@@ -84,7 +84,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     const again = await filled()
     await ask(again, 'DELETE FROM toolway.records WHERE seq <= 3')
     expect(await kinds(again)).toContain('missing 4')
-    // Also where somebody says that it was because of their age: the copies of what was signed tell.
+    // Claiming that retention removed them does not hide it: the copied checkpoints show which records existed.
     await ask(again, 'UPDATE toolway.chains SET removed_to = 3')
     expect(await kinds(again)).toEqual(['missing 1', 'missing 2'])
   })
@@ -117,7 +117,8 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     })
     for (let month = 0; month < 4; month++) {
       for (let n = 0; n < 5; n++) replica.call(`${month}-${n}`)
-      // A clock that is wrong for a while must not keep the rest of the chain there until it is right.
+      // One record from a clock that is two years ahead must not protect the rest of its chain from retention until
+      // then.
       aheadMs = 730 * 86_400_000
       if (month === 0) replica.call('of the future')
       aheadMs = 0
@@ -140,7 +141,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     expect(removed.records).toBeGreaterThan(0)
     expect(await tables()).toEqual(['toolway.records_2026_03', 'toolway.records_2026_04'])
     expect(await verified(url)).toMatchObject({ ok: true, problems: [] })
-    // Nor does the clock of another replica, which is behind, remove what it takes for the future.
+    // A replica whose clock is behind must not remove records that seem to be in the future.
     const behind = { nowMs: Date.parse('2025-01-01T00:00:00Z'), retainMs: 86_400_000 }
     expect(await removeExpired(postgres, behind.nowMs, behind.retainMs)).toEqual({ partitions: [], records: 0 })
     const [{ oldest } = { oldest: new Date(0) }] = await ask<{ oldest: Date }>(

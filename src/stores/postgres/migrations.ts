@@ -1,6 +1,6 @@
 import { advisoryLocks, type Postgres, type Transaction } from './connection.ts'
 
-/** Never change a published migration. */
+/** One change to the database schema. Never edit a migration that has been published. */
 export interface Migration {
   readonly number: number
   readonly name: string
@@ -12,7 +12,7 @@ export interface Migration {
  * operation: its end, or its beginning while there is no end. `begin_seq` and `begin_time` refer from an end to its
  * beginning. `position` is the order of arrival across all replicas.
  * A unique key of a partitioned table must include the partition key. `append` ensures that (chain, seq) is unique by
- * locking the row in `chains`. No index includes `tool`: it may be a URI too long for one.
+ * locking the row in `chains`. No index includes `tool`, because a URI may be too long for an index.
  */
 const auditTables = `
   CREATE TABLE toolway.replicas (
@@ -67,10 +67,10 @@ const auditTables = `
 const migrations: readonly Migration[] = [{ number: 1, name: 'audit', sql: auditTables }]
 
 export interface MigrationResult {
-  /** Version of the database before; 0 for none. */
+  /** The schema version before the migration; 0 if there was no schema. */
   readonly from: number
   readonly to: number
-  /** In order; with `dryRun`, those that would be applied. */
+  /** The applied migrations in order; with `dryRun`, those that would be applied. */
   readonly applied: readonly Pick<Migration, 'number' | 'name'>[]
 }
 
@@ -81,11 +81,11 @@ interface MigrateOptions {
 
 const patienceMs = 10 * 60_000
 
-/** Migrates the schema in one transaction; concurrent migrations wait. */
+/** Migrates the schema in one transaction. Concurrent migrations wait for each other. */
 export function migrate(postgres: Postgres, { dryRun = false, migrations: wanted = migrations }: MigrateOptions = {}) {
   return postgres.transaction(async (client): Promise<MigrationResult> => {
     if (!dryRun) {
-      // Another replica may be migrating, and large tables take time.
+      // Allow more time, because another replica may be migrating and large tables take a long time.
       await client.query(`SET LOCAL statement_timeout = ${patienceMs}`)
       await client.query('SELECT pg_advisory_xact_lock($1, $2)', advisoryLocks.migrate, patienceMs)
       await client.query('CREATE SCHEMA IF NOT EXISTS toolway')

@@ -19,7 +19,7 @@ export interface ReplicaOptions {
   readonly audit?: Partial<AuditLogOptions>
 }
 
-/** A replica as far as its audit log goes: the local log, and its copy in PostgreSQL. */
+/** The audit part of a replica: the local log, and its copy in PostgreSQL. */
 export async function openReplica({ url, folder, ...changes }: ReplicaOptions) {
   await using stack = new AsyncDisposableStack()
   const log = createKeptLog()
@@ -42,13 +42,13 @@ export async function openReplica({ url, folder, ...changes }: ReplicaOptions) {
     audit,
     postgres,
     log,
-    /** Two records: a call begins and ends. */
+    /** Writes the two records of a call: its beginning and its end. */
     call(id: string, given: object = {}) {
       const subject = { call: id, agent: 'dev', principal: 'test', operation: 'call_tool', write: false, ...given }
       audit.begin({ ...subject, arguments: { of: id } })
       return audit.end({ ...subject, decision: 'ALLOW', is_error: false, latency_ms: 1 })
     },
-    /** Settles when all that was recorded is in PostgreSQL. */
+    /** Resolves when all records have been copied to PostgreSQL. */
     async shipped() {
       await audit.flushed()
       await until(() => postgres.status().up && postgres.status().behindRecords === 0, { what: 'the copy' })

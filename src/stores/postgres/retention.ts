@@ -8,9 +8,10 @@ export interface Removed {
 const patienceMs = 10 * 60_000
 
 /**
- * Removes old records: drops whole months, deletes the rest. Removes only the beginning of a chain, whatever the times
- * of its records, because a hole would look like tampering. Records dated in the future come from a wrong clock and are
- * removed with their neighbours.
+ * Removes old records: drops the tables of months that have expired completely, and deletes other old records
+ * individually. A chain is only shortened from its beginning, whatever the times of its records, because a hole would
+ * look like tampering. Records dated in the future come from a wrong clock and are removed together with their
+ * neighbours.
  */
 export function removeExpired(postgres: Postgres, nowMs: number, retainMs: number): Promise<Removed> {
   const beforeMs = nowMs - retainMs
@@ -19,7 +20,7 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
       'SELECT pg_try_advisory_xact_lock($1, $2) AS mine',
       advisoryLocks.retention,
     )
-    // Another replica is running retention.
+    // Another replica is already removing records.
     if (!lock?.mine) return { partitions: [], records: 0 }
     await client.query(`SET LOCAL statement_timeout = ${patienceMs}`)
     await client.query(
@@ -41,13 +42,13 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
       'UPDATE toolway.chains c SET removed_to = k.seq - 1 FROM kept k WHERE k.chain = c.id AND k.seq - 1 > c.removed_to',
     )
     await client.query('DELETE FROM toolway.checkpoints p USING kept k WHERE p.chain = k.chain AND p.seq < k.seq')
-    // Last, because DROP blocks all other users of the table until the transaction ends.
+    // Drop tables last, because DROP blocks all other users of the table until the transaction ends.
     for (const table of partitions) await client.query(`DROP TABLE toolway.${table}`)
     return { partitions, records }
   })
 }
 
-/** Expired months without a record that a chain still needs. */
+/** The tables of expired months in which no chain still needs a record. */
 async function droppable(client: Transaction, beforeMs: number): Promise<string[]> {
   const tables: string[] = []
   for (const table of await partitionsOf(client)) {
@@ -74,7 +75,7 @@ async function removeFrom(client: Transaction, table: string): Promise<number> {
   return gone?.records ?? 0
 }
 
-/** Bounds in milliseconds, UTC. */
+/** A month in UTC: its table, and its bounds in milliseconds since the epoch. */
 interface Month {
   readonly table: string
   readonly from: number
@@ -88,7 +89,7 @@ export function monthOf(time: number): Month {
   return { table, from: Date.UTC(year, month), to: Date.UTC(year, month + 1) }
 }
 
-/** Undefined for the default partition. */
+/** The month of a table; undefined for the default partition. */
 function monthOfTable(table: string): Month | undefined {
   const [, year, month] = /^records_(\d{4})_(\d{2})$/.exec(table) ?? []
   return year === undefined ? undefined : monthOf(Date.UTC(Number(year), Number(month) - 1))
@@ -105,7 +106,7 @@ async function partitionsOf(postgres: Transaction): Promise<string[]> {
 export async function makePartition(postgres: Postgres, { table, from, to }: Month): Promise<void> {
   if ((await partitionsOf(postgres)).includes(table)) return
   await postgres.transaction(async (client) => {
-    // Another replica may create it at the same time.
+    // Take a lock, because another replica may create the same table at the same time.
     await client.query('SELECT pg_advisory_xact_lock($1, $2)', advisoryLocks.partitions)
     const bounds = [from, to].map((time) => `'${new Date(time).toISOString()}'`)
     await client.query(

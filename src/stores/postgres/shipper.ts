@@ -4,35 +4,38 @@ import { append } from './append.ts'
 import type { Postgres } from './connection.ts'
 import { makePartition, monthOf } from './retention.ts'
 
-/** Copies the local log into the database, which alone keeps the progress. */
+/** Copies the local log into the database. Only the database stores how far the copy has progressed. */
 export interface Shipper {
-  /** Throws errors of PostgreSQL and the file system. */
+  /** Copies all new records. Throws if PostgreSQL or the file system reports an error. */
   ship(): Promise<void>
-  /** Queries the progress again: after an outage the database may have been restored to an earlier state. */
+  /**
+   * Forgets the progress, so that it is read from the database again. After an outage, the database may have been
+   * restored to an earlier state.
+   */
   forget(): void
-  /** Last record of a lane in the database; undefined until the database was reached. */
+  /** The last record that the database has from a lane; undefined until the database has been reached once. */
   shipped(lane: string): number | undefined
-  /** Number of records to copy; undefined until the database was reached. */
+  /** How many records are still to be copied; undefined until the database has been reached once. */
   waiting(): number | undefined
 }
 
 export interface ShipperOptions {
   readonly postgres: Postgres
   readonly spool: Spool
-  /** The lane of this process; without one all lanes are copied. */
+  /** The lane that this process writes to. If undefined, all lanes are copied. */
   lane?(): string | undefined
   now(): number
-  /** The local log does not continue the chain in the database. */
+  /** Called if the local log does not continue the chain in the database. */
   diverged(facts: { readonly lane: string; readonly seq: number }): void
-  /** Records were removed from the local log before they were copied. */
+  /** Called if records were removed from the local log before they were copied. */
   missing(facts: { readonly lane: string; readonly from: number; readonly to: number }): void
-  /** A monthly partition cannot be created; its records go to the default partition. */
+  /** Called if a monthly partition cannot be created. Its records go to the default partition. */
   unpartitioned(facts: { readonly table: string; readonly why: string }): void
 }
 
 /** Records per transaction: small enough not to slow down concurrent calls. */
 const batchSize = 250
-/** Lanes of other processes are copied only if those have not done so for this long. */
+/** Lanes of other processes are copied only if those processes have not copied them for this long. */
 const patienceMs = 5_000
 
 export function createShipper({ postgres, spool, lane: own, now, ...report }: ShipperOptions): Shipper {
@@ -51,7 +54,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
     return chains
   }
 
-  /** The log has created its key before there is anything to copy. */
+  /** Registers this replica with its public keys. The log creates its key before there is anything to copy. */
   const introduced = async () => {
     const now = spool.publicKeys()
     if (sure && keys === now) return
@@ -67,7 +70,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
 
   const chainOf = async (lane: string): Promise<OwnChain> => (await known()).get(lane) ?? (await begin(lane, 1))
 
-  /** Records that do not continue a chain start a new one, so that they are not lost. */
+  /** Starts a new chain for records that do not continue the existing one, so that they are not lost. */
   const newChain = (lane: string, chain: OwnChain) => {
     report.diverged({ lane, seq: chain.seq })
     return begin(lane, chain.epoch + 1)
@@ -104,7 +107,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
     }
   }
 
-  /** Another process was faster, or a response was lost: read the progress from the database. */
+  /** Reads the progress from the database, because another process was faster or a response was lost. */
   const moved = async (lane: string): Promise<OwnChain> => {
     chains = await ownChains(postgres, spool.replica)
     return chainOf(lane)
@@ -113,7 +116,8 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
   const makeMonths = async (records: readonly ArchiveRecord[]) => {
     for (const { time } of records) {
       const month = monthOf(time)
-      // Records with implausible times go to the default partition: a wrong clock must not create tables.
+      // Skip records with implausible times: they go to the default partition, so that a wrong clock does not create
+      // tables.
       if (months.has(month.table) || Math.abs(time - now()) > maxAge) continue
       await makePartition(postgres, month).catch((error) => {
         if (!permanentErrors.includes((error as { code?: string }).code ?? '')) throw error
@@ -149,7 +153,9 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
   }
 }
 
-/** Permission denied, or the default partition already has records of that month: retrying does not help. */
+/**
+ * Errors that a retry does not fix: permission denied, or the default partition already has records from that month.
+ */
 const permanentErrors = ['42501', '23514']
 
 const maxAge = 3 * 366 * 24 * 60 * 60_000
@@ -182,7 +188,7 @@ async function ownChains(postgres: Postgres, replica: string): Promise<Map<strin
   return new Map(rows.map(({ lane, seq, ...chain }) => [lane, { ...chain, seq: Number(seq) }]))
 }
 
-/** If another process of this replica was faster, returns its chain. */
+/** Starts a chain. If another process of this replica was faster, returns that process's chain. */
 async function beginChain(postgres: Postgres, replica: string, lane: string, epoch: number): Promise<OwnChain> {
   await postgres.query('INSERT INTO toolway.chains (replica, lane, epoch) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
     replica,

@@ -3,18 +3,19 @@ import type { Buckets, Taken } from '../../core/stores.ts'
 import { groupMs, maxExact, windowMs } from '../buckets.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
-/** Keys expire by the wall clock of Redis: if it steps forward by less than this, no bucket is lost. */
+/**
+ * How long Redis keeps a bucket. Keys expire by the Redis wall clock; if that clock steps forward by less than this, no
+ * bucket is lost.
+ */
 const keptMs = 2 * 3_600_000
 
 /**
- * The sliding window of `stores/buckets.ts`, for several buckets atomically and for all replicas. The wall clock of
- * Redis can jump, so the script keeps a shared time that replicas advance: each adds what its monotonic clock counted
- * since it last read the shared time, and the largest value wins. The clock of Redis only bridges the time while no
- * replica knows the shared time, after all of them restarted.
- *
- * KEYS: the time, the buckets. ARGV: the shared time as this replica knows it, or '', then the limits. A bucket is a
- * hash: the number of calls (`n`), its first and last group (`h`, `t`), when the last group began (`b`), and `time
- * count` of each group.
+ * The sliding window from `stores/buckets.ts`, shared by all replicas, for several buckets in one atomic step. The
+ * Redis wall clock can jump, so the script keeps a shared time that the replicas advance: each replica adds the time
+ * that its monotonic clock has counted since it last read the shared time, and the largest value wins. The Redis clock
+ * is used only after all replicas have restarted, when none of them knows the shared time. KEYS: the shared time, the
+ * buckets. ARGV: the shared time as this replica knows it, or '', then the limits. A bucket is a hash: the number of
+ * calls (`n`), its first and last group (`h`, `t`), when the last group began (`b`), and `time count` for each group.
  */
 const take = createScript(`
   local clock = redis.call('TIME')
@@ -84,20 +85,23 @@ const take = createScript(`
 
 export interface RedisBucketsOptions {
   readonly redis: SharedRedis
-  /** Counts while Redis is down: each replica then allows the whole limit. */
+  /** The buckets to use while Redis is down. Each replica then allows the whole limit. */
   readonly local: Buckets
-  /** `ours`: the `now` of each call is already the shared time. */
+  /** `ours` means that the `now` of each call is already the shared time. */
   readonly time?: 'shared' | 'ours'
   monotonic(): number
 }
 
-/** Buckets shared by all replicas (F8, B10). One script, so that checking and taking are atomic. */
+/** Buckets shared by all replicas (F8, B10). One script checks and counts a call, so that this is one atomic step. */
 export function redisBuckets({ redis, local, time = 'shared', monotonic }: RedisBucketsOptions): Buckets {
-  /** Shared time minus local time. A lower bound, because the shared time was read before the response arrived. */
+  /**
+   * The shared time minus the local time. This is a lower bound, because the shared time was read before the response
+   * arrived.
+   */
   let ahead = time === 'ours' ? 0 : Number.NEGATIVE_INFINITY
   return {
     async take(buckets, now) {
-      // One hash slot, so that Redis Cluster can run the script.
+      // The braces put all keys into one hash slot, so that Redis Cluster can run the script.
       const keys = ['time', ...buckets.map(({ key }) => `limit:${key}`)].map((key) => `${redis.prefix}{limits}:${key}`)
       const shared = Number.isFinite(ahead) ? String(now + ahead) : ''
       const limits = buckets.map(({ perMinute }) => String(perMinute))

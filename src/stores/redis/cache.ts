@@ -3,17 +3,20 @@ import type { Redis } from 'ioredis'
 import type { CacheLimits, CacheLookup, CacheStore, CacheUsage } from '../../core/stores.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
-/** Estimated size besides the bytes: key, position in the LRU order, size. */
+/** Estimated size of a result besides its bytes: key, position in the LRU order, size. */
 const overhead = 256
 /** Tolerated clock difference between replicas. */
 const skewMs = 5_000
-/** Redis keeps results beyond their expiry, so that only the reader's clock decides. */
+/**
+ * How long Redis keeps results beyond their expiry, so that only the reader's clock decides whether a result has
+ * expired.
+ */
 const graceMs = 60_000
-/** Bounds the evictions per stored result; later results evict more. */
+/** The maximum number of results that one put evicts. If that is not enough, later puts evict more. */
 const maxEvicted = 64
 
 /**
- * Stores a result unless its group was dropped since the call began; evicts the least recently used ones. KEYS: all,
+ * Stores a result unless its group was dropped since the call began; evicts the least recently used results. KEYS: all,
  * group, order, sizes, kept; ARGV: mark, field, bytes, size, now, expires, most entries, most bytes.
  */
 const put = createScript(`
@@ -48,23 +51,23 @@ const put = createScript(`
 `)
 
 /**
- * Results shared by replicas (F13, B10). Dropping a group only changes its mark: results under the old mark are no
- * longer found, and expire or are evicted later. While Redis is down, nothing is cached. Replicas share only the wall
- * clock: a result from outside its time is dropped, never kept longer.
+ * Results shared by replicas (F13, B10). Dropping a group only changes its mark: results stored under the old mark are
+ * no longer found, and expire or are evicted later. While Redis is down, nothing is cached. The wall clock is the only
+ * clock that replicas share; if it shows that a result has expired or was stored in the future, the result is not used.
  */
 export function redisCache(
   redis: SharedRedis,
   limits: CacheLimits,
   wallTime: (now: number) => number = () => Date.now(),
 ): CacheStore {
-  // One hash slot, so that Redis Cluster can run the script.
+  // The braces put all keys into one hash slot, so that Redis Cluster can run the script.
   const at = (name: string) => `${redis.prefix}{cache}:${name}`
   const [all, order, sizes, kept] = [at('mark'), at('order'), at('sizes'), at('kept:')]
   const groupKey = (group: string) => at(`mark:${group}`)
   let usage: CacheUsage = { entries: 0, bytes: 0, evicted: 0 }
-  /** A mark that never matches. */
+  /** The lookup result while Redis is down. Its mark never matches, so nothing is stored under it. */
   const away: CacheLookup = { mark: '' }
-  /** Marks that could not be changed while Redis was down; no results are returned before they are. */
+  /** Marks that could not be changed because Redis was down. No results are returned until they have been changed. */
   const owed = new Set<string>()
   const change = async (mark: string) => {
     owed.add(mark)
@@ -116,5 +119,8 @@ export function redisCache(
   }
 }
 
-/** Hashed, because keys contain arguments, which must not show in a list of keys. */
+/**
+ * The name of the hash field for a result. It is a digest, because keys contain arguments, which must not be visible in
+ * Redis.
+ */
 const fieldOf = (group: string, key: string): string => hash('sha256', `${group.length} ${group} ${key}`, 'base64url')

@@ -6,7 +6,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 
-/** Redis or Valkey, possibly unavailable. Callers need a fallback. */
+/** A connection to Redis or Valkey, which may be unavailable, so callers need a fallback. */
 export interface SharedRedis extends AsyncDisposable {
   readonly up: boolean
   /** Key prefix, so that several clusters can share one Redis. */
@@ -14,7 +14,7 @@ export interface SharedRedis extends AsyncDisposable {
   /** Runs a command; undefined if Redis is unavailable or too slow. Never rejects. */
   ask<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined>
   onChange(listener: (up: boolean) => void): Disposable
-  /** Receives messages of these channels over a separate connection, which reconnects automatically. */
+  /** Receives messages from these channels over a separate connection, which reconnects automatically. */
   subscribe(channels: readonly string[], hear: (channel: string, message: string) => void): AsyncDisposable
 }
 
@@ -25,7 +25,7 @@ export interface RedisOptions {
   readonly log: Log
 }
 
-/** A slower response is of no use to a call. */
+/** The timeout for a command. A slower response is of no use to a call. */
 const patienceMs = 500
 /** After this many timeouts in a row, Redis counts as down even if the connection is open. */
 const maxUnanswered = 3
@@ -33,9 +33,9 @@ const probeMs = 1_000
 const startMs = 2_000
 const maxPauseMs = 2_000
 
-/** Connects and reconnects in the background: neither start nor calls wait for Redis. */
+/** Connects and reconnects in the background: neither this function nor calls wait for a connection. */
 export async function connectRedis({ url, prefix = 'toolway:', clock, log }: RedisOptions): Promise<SharedRedis> {
-  // Loaded only if configured: most gateways run without Redis.
+  // Loaded only if Redis is configured; most gateways run without it.
   const { Redis: Client } = await import('ioredis')
   const listeners = new Set<(up: boolean) => void>()
   const where = new URL(url).host
@@ -55,7 +55,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 
   const open = (): Redis => {
     const client = new Client(url, {
-      // Calls must not queue until Redis is back.
+      // Fail at once while Redis is down, instead of queueing commands until it is back.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
@@ -64,7 +64,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       retryStrategy: (times) => backoffMs(times, { firstMs: 50, maxMs: maxPauseMs }),
       reconnectOnError: null,
     })
-    // `close` reports it; without a listener it would crash the process.
+    // The `close` event reports failures; but without an `error` listener, a failure would crash the process.
     client.on('error', () => {})
     return client
   }
@@ -102,7 +102,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         unanswered = 0
         return answer
       } catch (thrown) {
-        // An error reply is a response, and a bug of ours.
+        // An error reply shows that Redis is responding, and that our command has a bug.
         if (isReply(thrown)) log.error({ err: thrown }, 'Redis rejected a command')
         else if (++unanswered >= maxUnanswered && up) {
           settle(false, `no answer within ${patienceMs / 1000} s (a fixed limit)`)
@@ -119,7 +119,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     subscribe(channels, hear) {
       const subscriber = open()
       subscriber.on('message', hear)
-      // ioredis subscribes again only if the first attempt succeeded.
+      // Subscribe on each connection, because ioredis subscribes again only if its first attempt succeeded.
       subscriber.on('ready', () => subscriber.subscribe(...channels).catch(() => {}))
       return {
         async [Symbol.asyncDispose]() {
@@ -137,7 +137,10 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 
 const isReply = (thrown: unknown): boolean => thrown instanceof Error && thrown.name === 'ReplyError'
 
-/** For operations without a fallback. It says nothing about the caller, so retrying is the only advice. */
+/**
+ * The error for an operation that has no fallback while Redis is down. The caller did nothing wrong, so the only advice
+ * is to retry.
+ */
 export function redisAway(what: string): ToolwayError {
   const sentence = `Redis does not answer (stores.redis), and ${what} is stored there; try again in a moment.`
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000, unsent: true })
@@ -151,7 +154,7 @@ export async function isUp(redis: SharedRedis, clock: Clock): Promise<void> {
   await settles(promise, startMs, clock)
 }
 
-/** Runs a script by its hash; sends the text if Redis does not have it (any more). */
+/** Returns a function that runs a script by its hash, and sends its text if Redis does not know that hash. */
 export function createScript(text: string) {
   const sha = hash('sha1', text)
   return async (client: Redis, keys: readonly string[], values: readonly (string | Buffer | number)[]) => {

@@ -7,14 +7,14 @@ import type { Locks } from '../../core/stores.ts'
 import { memoryLocks } from '../locks.ts'
 import { createScript, redisAway, type SharedRedis } from './connection.ts'
 
-/** How long the lock of a dead holder blocks the others. */
+/** How long a lock remains taken after its holder has died. */
 const usualLeaseMs = 10_000
-/** Longer than any work under a lock: a token refresh times out before. */
+/** How long to wait for a lock. This is longer than any work under a lock takes: a token refresh times out earlier. */
 const usualPatienceMs = 30_000
 /** Poll intervals: short at first, because most locks are held for one request. */
 const [firstPauseMs, maxPauseMs] = [10, 250]
 
-/** KEYS: lock; ARGV: token, lease. Takes a free lock, or renews the holder's own. */
+/** Takes a free lock, or renews the lock that this token holds. KEYS: lock; ARGV: token, lease. */
 const take = createScript(`
   local holder = redis.call('GET', KEYS[1])
   if holder and holder ~= ARGV[1] then return 0 end
@@ -22,7 +22,10 @@ const take = createScript(`
   return 1
 `)
 
-/** KEYS: lock; ARGV: token. After the lease expired, another replica may hold the lock. */
+/**
+ * Releases a lock if this token still holds it: after the lease expired, another replica may hold the lock. KEYS: lock;
+ * ARGV: token.
+ */
 const release = createScript(`
   if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
   return 0
@@ -37,8 +40,8 @@ export interface RedisLocksOptions {
 }
 
 /**
- * Locks across replicas (B10): leases that are renewed while held. They expire with their holder, and one lease after
- * Redis becomes unavailable. Waiters within one process do not poll Redis.
+ * Locks across replicas (B10). A lock is a lease that is renewed while it is held. It expires if its holder dies, or if
+ * Redis is unavailable for as long as the lease. Within one process, only one waiter at a time polls Redis.
  */
 export function redisLocks(options: RedisLocksOptions): Locks {
   const { redis, clock, log, leaseMs = usualLeaseMs, patienceMs = usualPatienceMs } = options
@@ -67,7 +70,7 @@ export function redisLocks(options: RedisLocksOptions): Locks {
       try {
         await taken(key, token)
       } catch (error) {
-        // The lock may have been taken even if the response did not arrive in time.
+        // Release the lock: it may have been taken even if the response did not arrive in time.
         await letGo()
         throw error
       }
@@ -82,7 +85,7 @@ export function redisLocks(options: RedisLocksOptions): Locks {
       }
 
       function prolong(): Disposable {
-        // A third of the lease: two renewals can fail before it expires.
+        // Renewed after a third of the lease, so that two renewals can fail before the lease expires.
         const renew = async () => {
           const reply = await redis.ask((client) => take(client, [key], [token, leaseMs]))
           if (over) return void redis.ask((client) => release(client, [key], [token]))

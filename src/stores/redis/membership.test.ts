@@ -16,13 +16,13 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
   })
   afterAll(() => open.disposeAsync())
 
-  /** Replicas under one prefix, each with a clock of its own, that have heard of one another. */
+  /** Starts replicas under one prefix that know each other; each has its own clock. */
   const replicas = async (...addresses: string[]) => {
     const redis = open.use(await connected(server.url))
     const all = addresses.map((address) => {
       const clock = createManualClock()
       const membership = open.use(redisMembership({ redis, clock, secret }))
-      /** Says that it is there, and looks who else is. */
+      /** Sends a heartbeat and reads which other replicas exist. */
       const beat = () => membership.join(address)
       return { clock, membership, self: membership.self, beat }
     })
@@ -92,7 +92,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     await own.start()
     await until(() => returns === 1, { what: 'the return' })
     expect(one.addressOf(other.self)).toBe('http://b')
-    // The clock of the other one stands still: it does not come back.
+    // The clock of the other replica stands still, so that replica sends no further heartbeat.
     await redis.ask((client) => client.del(`${redis.prefix}{fleet}:replica:${other.self}`))
     await clock.pass(3_500)
     await one.join('http://a')

@@ -6,12 +6,15 @@ import { createSeal, type Seal } from '../../lib/seal.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
 const beatMs = 1_000
-/** Without a heartbeat for this long, a replica is gone. */
+/** A replica that has sent no heartbeat for this long is gone. */
 const goneMs = 4_000
-/** Longer than any session may be idle. */
+/** How long Redis keeps a session; longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 
-/** KEYS: session, prefix of replicas; ARGV: self, record. Returns 0 if another live replica took the session over. */
+/**
+ * Stores a session. Returns 0 if another live replica took it over. KEYS: session, prefix of replicas; ARGV: self,
+ * record.
+ */
 const keep = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
   if holder and holder ~= ARGV[1] and redis.call('EXISTS', KEYS[2] .. holder) == 1 then return 0 end
@@ -21,8 +24,9 @@ const keep = createScript(`
 `)
 
 /**
- * KEYS: session, prefix of replicas; ARGV: self, an unreachable replica, our address. Returns the holder and its
- * address, or the record if the session is now ours. A holder with our own address is our former self, and gone.
+ * Takes over a session. Returns the holder and its address, or the record if the session is now ours. A holder with our
+ * own address is this replica as it was before a restart, so it is gone. KEYS: session, prefix of replicas; ARGV: self,
+ * an unreachable replica, our address.
  */
 const takeOver = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
@@ -37,11 +41,14 @@ const takeOver = createScript(`
 export interface RedisMembershipOptions {
   readonly redis: SharedRedis
   readonly clock: Clock
-  /** Shared by all replicas, and secret. */
+  /** A secret that all replicas share, for signatures. */
   readonly secret: string
 }
 
-/** Joins the replicas that use the same Redis. While Redis is down, the last known replicas stay in use. */
+/**
+ * Joins the replicas that use the same Redis. While Redis is down, the replicas that were last known are assumed to be
+ * running.
+ */
 export function redisMembership({ redis, clock, secret }: RedisMembershipOptions): RedisMembership {
   const self = randomBytes(6).toString('base64url').replaceAll('.', '_')
   const seal: Seal = createSeal(secret)
@@ -50,7 +57,10 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   let address: string | undefined
   let timer: Timer | undefined
   let ended = false
-  /** Since when Redis has responded. Shortly after an outage, a replica missing there may only be late. */
+  /**
+   * Since when Redis has been responding without interruption. Shortly after an outage, a replica that is missing from
+   * Redis may just be late with its heartbeat.
+   */
   let steadySince: number | undefined
   let heldUp = false
   const listeners = new Set<() => void>()
@@ -82,7 +92,10 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     if (!ended) timer = clock.after(beatMs, next, { promptly: true })
   }
 
-  /** After a pause, others may consider us gone, and replicas paused with us have sent no heartbeat yet. */
+  /**
+   * Sends the next heartbeat. A pause of this process counts like a Redis outage: other replicas may consider this one
+   * gone, and replicas that were also paused have not sent a heartbeat yet.
+   */
   const next = () => {
     if ((timer?.lateMs ?? 0) >= pausedMs) lost()
     void beat()
@@ -96,7 +109,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     const sure = now - steadySince >= goneMs
     const found = new Map<string, string>()
     const missing: string[] = []
-    /** Names of this replica before a restart: they have our address. */
+    /** Names that this replica had before a restart; they have our address. */
     const former: string[] = []
     names.forEach((name, index) => {
       const place = addresses[index]
@@ -127,7 +140,8 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     },
     addressOf: (replica) => (replica === self ? undefined : known.get(replica)),
     unreachable(replica) {
-      // While Redis is down, its address could not be learned again, and nobody could take over its sessions.
+      // Keep the replica while Redis is down: its address could not be read again, and nobody could take over its
+      // sessions.
       if (redis.up) known.delete(replica)
     },
     async keep(session, record) {
@@ -142,7 +156,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
       const keys = [at(`session:${session}`), at('replica:')]
       const reply = await redis.ask((client) => takeOver(client, keys, [self, unreachable, address ?? '']))
       const taken = readTakenOver(reply as readonly string[] | null | undefined)
-      // A replica that has just joined may not be known yet.
+      // Remember the holder, which may have only just joined.
       if (taken && 'heldBy' in taken) known.set(taken.heldBy, taken.address)
       return taken
     },
@@ -153,7 +167,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
       ended = true
       changes[Symbol.dispose]()
       timer?.[Symbol.dispose]()
-      // So that others need not wait for the heartbeat to expire.
+      // Remove this replica, so that others need not wait for its heartbeat to expire.
       await redis.ask((client) => removing(client, [self]))
     },
   }
@@ -166,6 +180,6 @@ function readTakenOver(reply: readonly string[] | null | undefined): TakenOver {
 }
 
 export interface RedisMembership extends Membership, AsyncDisposable {
-  /** Announces where this replica accepts requests. */
+  /** Announces the address at which this replica accepts requests. */
   join(address: string): Promise<void>
 }

@@ -39,7 +39,7 @@ withPart('redis-server', 'B10: a bulletin in Redis', () => {
     const channel = `${redis.prefix}bulletin`
     const message = JSON.stringify(['friend', 'reload', 'forged'])
     await redis.ask((client) => client.publish(channel, message))
-    // What the fleet signs for other purposes is not taken for this either.
+    // A message that replicas sealed for another purpose is ignored as well.
     await redis.ask((client) => client.publish(channel, createSeal(secret).close(message, 'fleet')))
     friend?.publish('reload', 'true')
     await until(() => heard.length > 0, { what: 'the friend' })

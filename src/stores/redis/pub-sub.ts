@@ -6,19 +6,22 @@ import type { SharedRedis } from './connection.ts'
 export interface RedisPubSubOptions {
   readonly redis: SharedRedis
   readonly self: string
-  /** Shared by all replicas, and secret. */
+  /** A secret that all replicas share, for sealing messages. */
   readonly secret: string
   readonly log: Log
 }
 
-/** Messages are sealed: writing to the channel without the secret has no effect. */
+/**
+ * Broadcast through a Redis channel. Messages are sealed, so writing to the channel without the secret has no effect.
+ */
 export function redisPubSub({ redis, self, secret, log }: RedisPubSubOptions): PubSub & AsyncDisposable {
   const channel = `${redis.prefix}bulletin`
   const seal = createSeal(secret)
   const listeners = createTopicListeners(log)
   const subscription = redis.subscribe([channel], (_, sealed) => {
     const opened = seal.open(sealed, 'bulletin')
-    // Not an error: channels span all databases, and another cluster may use another database of the same Redis.
+    // Not an error: a Redis channel is common to all databases, and another cluster may use another database of the
+    // same Redis.
     if (opened === undefined) return log.debug({ channel }, 'ignored a message in Redis that is not from this cluster')
     const [from, topic, text] = JSON.parse(opened) as [string, string, string]
     if (from !== self) listeners.deliver(topic, text)

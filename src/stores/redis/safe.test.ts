@@ -52,7 +52,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     }
   })
 
-  /** Whether something goes within a second. */
+  /** Whether any key expires within a second. */
   const leaves = async (redis: SharedRedis): Promise<boolean | undefined> =>
     redis.ask(async (client) => {
       const left = await Promise.all((await client.keys(`${redis.prefix}*`)).map((name) => client.pttl(name)))
@@ -86,7 +86,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     const holding = await one?.hold('grant')
     await expect(other?.hold('grant')).rejects.toMatchObject({ code: 'OVERLOADED', details: { unsent: true } })
     await holding?.[Symbol.asyncDispose]()
-    // Whoever died with it leaves a lease behind, and no more than that.
+    // A holder that died leaves only its lease, which then expires.
     await redis.ask((client) => client.set(lockKey(redis, 'grant'), 'somebody', 'PX', 60))
     await using _ = await other?.hold('grant')
   })

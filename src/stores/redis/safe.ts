@@ -5,7 +5,10 @@ import { connectRedis, isUp, type SharedRedis } from './connection.ts'
 import { redisLocks } from './locks.ts'
 import { redisVault } from './vault.ts'
 
-/** Grants and their locks belong together: replicas with separate locks would renew one token twice. */
+/**
+ * The vault for OAuth grants, and the locks for them. They belong together: replicas with separate locks would refresh
+ * one token twice.
+ */
 export interface RedisSafe {
   readonly vault: Vault
   readonly locks: Locks
@@ -23,7 +26,7 @@ export const redisSafe = (options: RedisSafeOptions): RedisSafe => ({
   locks: redisLocks(options),
 })
 
-/** The same with its own connection, for commands that need nothing else of Redis. */
+/** Opens a safe with its own connection, for commands such as sign-in that need nothing else from Redis. */
 export async function openRedisSafe({
   url,
   ...around

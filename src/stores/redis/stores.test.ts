@@ -29,7 +29,7 @@ withPart('redis-server', 'B10: stores in Redis', () => {
     opened.push(redis)
     return redis
   }
-  /** Fails where it is asked: what the contract sees is what Redis counted. */
+  /** A fallback that throws, so that the tests see only what Redis counted. */
   const nobody: Buckets = {
     take() {
       throw new Error('Redis did not answer')
@@ -62,7 +62,7 @@ withPart('redis-server', 'B10: stores in Redis', () => {
     const from = [{ key: 'a', perMinute: 2 }]
     const count = async () => [(await one.take(from, now)).allowed, (await other.take(from, now)).allowed]
     expect(await count()).toEqual([true, true])
-    // As after a step of the wall clock by an hour: what was written down of it is not what it says now.
+    // Change the stored wall time, as if the wall clock had stepped by an hour.
     const clockKey = `${redis.prefix}{limits}:time`
     for (const stepMs of [-3_600_000, 3_600_000]) {
       const step = (client: Redis) => client.hincrby(clockKey, 'wall', stepMs)
@@ -73,7 +73,7 @@ withPart('redis-server', 'B10: stores in Redis', () => {
     expect(await count()).toEqual([false, false])
     now += 5_000
     expect(await count()).toEqual([true, true])
-    // A replica that has just started goes on from there.
+    // A replica that has just started continues with the shared time.
     expect(await replica().take(from, now)).toMatchObject({ allowed: false })
   })
 
@@ -140,7 +140,7 @@ withPart('redis-server', 'B10: a Redis that goes and comes back', () => {
     const { mark } = await store.get('files', 'a', start)
     await store.put('files', 'a', { bytes: Buffer.from('old'), mark, ttlMs: 60_000 }, start)
     server.freeze()
-    // Nobody asks in time: not even the commands that were sent arrive.
+    // Redis is frozen: after these three timeouts it counts as down, so the drop below cannot be sent.
     await Promise.all([1, 2, 3].map(() => redis.ask((client) => client.get('a'))))
     await store.drop('files')
     server.thaw()
@@ -160,7 +160,7 @@ withPart('redis-server', 'B10: a Redis that goes and comes back', () => {
       expect(await redis.ask((client) => client.get('a'))).toBeUndefined()
       waits.push(performance.now() - start)
     }
-    // The shortest, because a busy machine delays single attempts.
+    // Check the shortest wait, because a busy machine delays single attempts.
     expect(Math.min(...waits)).toBeLessThan(100)
     server.thaw()
     await until(() => redis.up, { what: 'the return' })

@@ -12,7 +12,7 @@ import { redisPubSub } from './pub-sub.ts'
 import { type RedisSafe, redisSafe } from './safe.ts'
 import { redisTtlStore } from './ttl-store.ts'
 
-/** Shared by all replicas (B10). */
+/** The stores that all replicas share (B10). */
 export interface RedisStores extends AsyncDisposable {
   readonly redis: SharedRedis
   readonly buckets: Buckets
@@ -20,19 +20,21 @@ export interface RedisStores extends AsyncDisposable {
   readonly membership: RedisMembership
   readonly pubSub: PubSub
   readonly ttlStore: TtlStore
-  /** OAuth grants; undefined without a key to seal them. */
+  /** The safe for OAuth grants; undefined if no key is configured to seal them. */
   readonly safe: RedisSafe | undefined
-  /** Seals what callers hold. */
+  /** The secret that seals the values that callers keep for us. */
   readonly secret: string
 }
 
 export interface RedisStoresOptions {
   readonly url: string
-  /** The key in the configuration of all replicas: protects sealed data from readers of Redis. */
+  /**
+   * A key from the configuration, the same for all replicas. It protects sealed data from anyone who can read Redis.
+   */
   readonly key?: string | undefined
   readonly limits: CacheLimits
   readonly local: Buckets
-  /** The secret of this replica alone, for a start while Redis is down. */
+  /** This replica's own secret, used if Redis is down when Toolway starts. */
   ownSecret(): Promise<string>
   readonly clock: Clock
   readonly log: Log
@@ -63,7 +65,7 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
   }
 }
 
-/** The first replica creates it. Undefined while Redis is down. */
+/** The secret that replicas share in Redis; the first replica creates it. Undefined while Redis is down. */
 function sharedSecret(redis: SharedRedis, name: string): Promise<string | undefined> {
   const key = `${redis.prefix}secret:${name}`
   return redis.ask(async (client) => {

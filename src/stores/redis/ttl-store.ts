@@ -3,12 +3,12 @@ import type { TtlStore } from '../../core/stores.ts'
 import { createRoom, ttlStoreBytes } from '../ttl-store.ts'
 import type { SharedRedis } from './connection.ts'
 
-/** A larger value would delay all other commands on the connection. */
+/** The maximum length of a stored value. A larger value would delay all other commands on the connection. */
 const maxLength = 4 * 1024 * 1024
 
 /**
- * A TTL store shared by all replicas (B10); empty while Redis is down. `maxBytes` bounds what this replica stores or
- * reads; Redis holds no more than this per replica.
+ * A TTL store shared by all replicas (B10); empty while Redis is down. `maxBytes` limits the entries that this replica
+ * has stored or read, so Redis holds at most this many bytes per replica.
  */
 export function redisTtlStore(redis: SharedRedis, clock: Clock, maxBytes = ttlStoreBytes): TtlStore {
   const at = (key: string) => `${redis.prefix}keepsake:${key}`

@@ -13,15 +13,16 @@ const [firstPauseMs, maxPauseMs] = [50, 500]
 
 export interface RedisVaultOptions {
   readonly redis: SharedRedis
-  /** Shared by all replicas in their configuration; never sent to Redis. */
+  /** The sealing key, the same in the configuration of all replicas; never sent to Redis. */
   readonly key: string
   readonly clock: Clock
   readonly patienceMs?: number
 }
 
 /**
- * A vault shared by all replicas, in one hash (B10, B6). Field names reveal nothing without the key, and a value copied
- * to another field does not open. Rejects while Redis is down, because unreadable does not mean absent.
+ * A vault shared by all replicas, in one Redis hash (B10, B6). Field names reveal nothing without the key, and a value
+ * copied to another field cannot be opened. Rejects while Redis is down, because a record that cannot be read is not
+ * the same as an absent one.
  */
 export function redisVault({ redis, key: secret, clock, patienceMs = usualPatienceMs }: RedisVaultOptions): Vault {
   const seal = createSeal(derivedSecret(secret, 'vault'))
@@ -45,7 +46,7 @@ export function redisVault({ redis, key: secret, clock, patienceMs = usualPatien
       const name = nameOf(key)
       const sealed = closeRecord(seal, name, { key, text })
       const end = clock.monotonic() + patienceMs
-      // Retry: a refresh token can be used only once, so a new one that is not stored means a lost grant.
+      // Retry, because a refresh token can be used only once: if the new token is not stored, the grant is lost.
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
         if ((await redis.ask((client) => client.hset(at, name, sealed))) !== undefined) return
         if (clock.monotonic() >= end) throw redisAway('the OAuth grant')

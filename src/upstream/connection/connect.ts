@@ -19,17 +19,17 @@ export interface ConnectorOptions {
   readonly config: ServerConfig
   readonly identity: ClientIdentity
   readonly orphanReaper?: OrphanReaper
-  /** Removes secrets from a process's output before it reaches errors, the status or the log. */
+  /** Removes secrets from a process's output before it reaches error messages, the status or the log. */
   readonly redact?: RedactLine
   readonly oauth?: Pick<OAuth, 'authorize'> | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Whom a connection is for: the capabilities of its client, and whether only that client uses it. */
+/** Describes who uses a connection: the client's capabilities, and whether the connection is for that client alone. */
 export interface ConnectionScope extends Omit<RpcConnectionOptions, 'server' | 'log'> {
   readonly capabilities: Capabilities
-  /** The principal whose credential it uses, where each has its own. */
+  /** The principal whose credential the connection uses, if each principal has its own. */
   readonly principal?: string | undefined
 }
 
@@ -38,13 +38,19 @@ export interface Connector {
   stderr?(): readonly string[]
 }
 
-/** A first start may download a package; a remote server is already running. */
+/**
+ * How long connecting may take. The first start of a process may download a package; a remote server is already
+ * running.
+ */
 export const connectWithinMs = (transport: ServerConfig['transport']): number =>
   transport === 'stdio' ? 120_000 : 30_000
 
 type HandshakeMethod = 'probe' | 'initialize'
 
-/** Opens connections to one server. The handshake it understands is found once, and remembered while it works. */
+/**
+ * Opens connections to one server. It is determined once which handshake the server understands, and remembered while
+ * that handshake works.
+ */
 export function createConnector(options: ConnectorOptions): Connector {
   const { name, config, log } = options
   const unknown: HandshakeMethod = config.transport === 'sse' ? 'initialize' : 'probe'
@@ -61,7 +67,7 @@ export function createConnector(options: ConnectorOptions): Connector {
       return open
     } catch (error) {
       if (method === 'initialize' || signal.aborted) {
-        // The server may have been replaced by another one.
+        // On the next attempt, detect the transport and the handshake again, because the server may have been replaced.
         method = unknown
         transport = config.transport
         throw error
@@ -72,7 +78,7 @@ export function createConnector(options: ConnectorOptions): Connector {
         log.info({ server: name }, 'the server rejected Streamable HTTP; trying HTTP+SSE')
         transport = 'sse'
       } else throw error
-      // Report the first error: it is about the configured transport.
+      // If this attempt fails as well, report the first error, because it is about the configured transport.
       const open = await attempt('initialize').catch((later) => {
         transport = config.transport
         throw error instanceof EndedByProbe ? later : error
@@ -102,7 +108,7 @@ async function openAndInitialize(
     return { connection, handshake, identity, principal }
   } catch (error) {
     await transport[Symbol.asyncDispose]()
-    // Some processes exit on an unknown request: retry with a plain `initialize`.
+    // Some processes exit on an unknown request, so the caller retries with a plain `initialize`.
     const started = connection !== undefined && transport.kind === 'stdio' && error instanceof ToolwayError
     throw started && method === 'probe' && !signal.aborted ? new EndedByProbe() : error
   }

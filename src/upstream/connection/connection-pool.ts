@@ -14,27 +14,30 @@ import { createReconnectBackoff } from './reconnect.ts'
 import { createRootsOf, pingOnce, rootsApplied, rootsKey, waitForRoots } from './roots.ts'
 import { createWarmPool } from './warm-pool.ts'
 
-/** All connections to one server, and which caller uses which (G3). */
+/** All connections to one server. Chooses which connection each caller uses (G3). */
 export interface ConnectionPool extends AsyncDisposable {
   readonly connected: boolean
   readonly opening: boolean
-  /** Why no connection could be opened, or the last one was lost, until one opens again. */
+  /**
+   * `failure` says why no connection could be opened, `lost` why the last one broke. Both are cleared when a connection
+   * opens.
+   */
   readonly failure: ToolwayError | undefined
   readonly lost: ToolwayError | undefined
   /** Milliseconds until the next attempt to reach a server that is down. */
   readonly pauseMs: number
   readonly all: readonly ManagedConnection[]
   readonly latest: InitializedConnection | undefined
-  /** How often a connection broke, was abandoned, or was closed by `interrupt`. */
+  /** How many times a connection broke, was abandoned, or was closed by `interrupt`. */
   readonly breaks: number
   /** Closes all connections; the next use reconnects, regardless of earlier failures. */
   interrupt(error: ToolwayError): Promise<void>
   use<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T>
-  /** The connection for this caller's calls; not for servers with `session: call`. */
+  /** The connection for this caller's calls. Must not be used for servers with `session: call`. */
   forCaller(caller: Caller): ManagedConnection
   /** A connection for fetching the listing that clients with these capabilities see. */
   forListing(capabilities: Capabilities): ManagedConnection
-  /** An open connection that serves clients with these capabilities, if any. */
+  /** An open connection that serves clients with these capabilities, if there is one. */
   current(capabilities: Capabilities): InitializedConnection | undefined
   /** Sends a notification on the connections that only this session uses. */
   notifyServer(session: string, method: string): void
@@ -52,15 +55,17 @@ export interface ConnectionPoolOptions {
   opening?(): void
   opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void
   closed(managed: ManagedConnection, error?: ToolwayError): void
-  /** A connection could not be opened, or stopped responding. */
+  /** Called when a connection could not be opened, or stopped responding. */
   failed(): void
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Connections of single callers: beyond this, the least recently used one is closed. */
+/**
+ * The maximum number of connections that serve a single caller each. Beyond it, the least recently used one is closed.
+ */
 const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
-/** Shared connections, one for each client profile. */
+/** The maximum number of shared connections; there is one for each client profile. */
 const maxShared = 32
 
 interface PoolState {
@@ -70,7 +75,7 @@ interface PoolState {
 }
 
 interface Owner {
-  /** Its key in `owned`, for an owner without a session. */
+  /** The key of the connection in `owned`; set for an owner without a session. */
   key?: string | undefined
   roots?: Json
   readonly rooted: PromiseWithResolvers<Json>
@@ -78,16 +83,18 @@ interface Owner {
   greeting?: Promise<void> | undefined
   /** Resolves when a server that asked for roots has applied them. */
   rooting?: Promise<void> | undefined
-  /** Its calls on this connection, including those that wait for it to open. */
+  /** The owner's calls on this connection, including those that are waiting for it to open. */
   readonly users: Set<ConnectionUser>
-  /** The route to its client outside any call, if there is one. */
+  /** The route to the owner's client outside any call, if there is one. */
   peer?: Peer | undefined
 }
 
 export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
   const { server, config, clock, log } = options
   const stdio = config.transport === 'stdio'
-  /** Whether one stream carries all messages of the server, whichever call they belong to. */
+  /**
+   * Whether one stream carries all messages from the server, so that it does not show which call a message belongs to.
+   */
   const isOneStream = () => (pool.latest?.connection.transport.kind ?? config.transport) !== 'http'
   const backoff = createReconnectBackoff(clock, { restarts: stdio ? config.restarts : undefined })
   const shared = new Map<string, ManagedConnection>()
@@ -95,20 +102,22 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const owned = new Map<string, ManagedConnection>()
   const shortLived = new Set<ManagedConnection>()
   const owners = new WeakMap<ManagedConnection, Owner>()
-  /** Whether calls of a tool ask or log before they respond, as far as known. */
+  /** For each tool for which this is known: whether calls to it send requests or log messages before they respond. */
   const habits = new Map<string, ToolHabit>()
   const rootsOf = createRootsOf()
-  /** Connections whose owners receive all their log messages. */
+  /** Connections whose owners receive all log messages that arrive on them. */
   const logging = new WeakSet<ManagedConnection>()
-  /** Each principal has its own credential, so connections are never shared. */
+  /** Whether each principal has its own credential, so that connections are never shared. */
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
   const spares = config.session === 'shared' || personal ? 0 : config.spares
   const warmPool = createWarmPool(spares, (capabilities) => createOwned(capabilities))
-  /** A stateless server is told the client with each request: one connection serves all. */
+  /**
+   * The connection to a stateless server. One connection serves all callers, because each request describes its client.
+   */
   let stateless: ManagedConnection | undefined
-  /** The server has sent messages for a caller outside the streams of its calls. */
+  /** Whether the server has sent messages for a caller outside the streams of that caller's calls. */
   let speaksOutOfStream = false
-  /** The server has asked a caller without a session for its roots. */
+  /** Whether the server has asked a caller without a session for its roots. */
   let wantsRoots = false
   let open = 0
   let closed = false
@@ -210,7 +219,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
-  /** Uses the connection that was given the same roots as this call. */
+  /** Uses the connection whose server was given the same roots as this call's. */
   async function useRooted<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const { caller, peer, signal } = user
     const roots = await rootsOf(peer, signal)
@@ -218,7 +227,10 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return useConnection(managed, user, work, true)
   }
 
-  /** A caller without a session may be several programs with different roots. */
+  /**
+   * Whether the choice of connection for a call depends on its roots. A caller without a session may be several
+   * programs with different roots.
+   */
   function needsRoots({ caller, peer }: ConnectionUser): boolean {
     return wantsRoots && !stateless && !caller.peer && peer.rounds && caller.capabilities.roots !== undefined
   }
@@ -245,7 +257,10 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
-  /** All calls of one caller use one connection, so that it sees one state of the server (V3). */
+  /**
+   * Chooses the connection for a caller. All of a caller's calls use the same one, so that the caller sees one server
+   * state (V3).
+   */
   function connectionOf(caller: Caller, peer: Peer | undefined): ManagedConnection {
     const managed = chosenFor(caller, peer)
     if (caller.peer) managed.sessions.add(caller.session)
@@ -258,26 +273,34 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const logs = wantsLogs(peer)
     if (own && owners.get(own)?.roots) return own
     if (own || (!stateless && needsOwn(capabilities))) return ownConnection(caller, logs)
-    // A session that has used the shared connection stays there, because its state at the server is there.
+    // A session that has used the shared connection stays there, because the server keeps the session's state on that
+    // connection.
     if (logs && !(stateless ?? shared.get(profileOf(capabilities)))?.sessions.has(session))
       return ownConnection(caller, logs)
     return stateless ?? sharedConnection(capabilities)
   }
 
-  /** For requests without roots of their own, such as a subscription. */
+  /**
+   * The caller's most recently used connection with roots, for requests that have no roots of their own, such as a
+   * subscription.
+   */
   function lastRooted(caller: Caller): ManagedConnection | undefined {
     if (!wantsRoots || caller.capabilities.roots === undefined) return undefined
     const prefix = `${ownKey(caller)} `
     return [...owned].findLast(([key]) => key.startsWith(prefix))?.[1]
   }
 
-  /** Whether this caller receives log messages that only a separate connection can attribute to it. */
+  /** Whether this caller wants log messages that only a separate connection can attribute to it. */
   function wantsLogs(peer: Peer | undefined): boolean {
     if (peer?.logLevel === undefined || !options.mayLog()) return false
     return isOneStream() || pool.latest?.handshake.era !== 'modern'
   }
 
-  /** Only a separate connection identifies whom the server asks, whatever other callers do or have cancelled. */
+  /**
+   * Whether a client needs its own connection. If the server can send requests to the client, only a separate
+   * connection shows which client a request is for, because other clients' calls, even cancelled ones, can also cause
+   * requests.
+   */
   function needsOwn(capabilities: Capabilities): boolean {
     return config.session === 'caller' || personal || canBeAsked(capabilities)
   }
@@ -324,7 +347,10 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /** Provides the roots of an owner without a session: those of the call for which the server asks first. */
+  /**
+   * Answers roots requests for an owner without a session, with the roots of the first call through which the server
+   * asks.
+   */
   function rootsProvider(managed: ManagedConnection, owner: Owner, first: Peer): Peer {
     wantsRoots = true
     return {
@@ -333,7 +359,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         if (owner.roots) return owner.roots
         const own = rootsOf(first, signal).catch((error) => {
           if (signal.aborted) throw error
-          // The call was cancelled: use the roots of the next one.
+          // If the call was cancelled, use the roots of the next call.
           return owner.rooted.promise
         })
         const roots = await Promise.race([own, owner.rooted.promise])
@@ -370,7 +396,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     end(managed)
   }
 
-  /** Closing takes a while; disposal of the pool waits for it. */
+  /** Closes a connection. Closing takes a while, so the pool waits for it on disposal. */
   function end(managed: ManagedConnection): void {
     shortLived.add(managed)
     managed[Symbol.asyncDispose]().then(() => shortLived.delete(managed))
@@ -413,23 +439,32 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /** The first calls must not overtake the roots request that a server sends right after the handshake. */
+  /**
+   * Makes the first calls wait until the server has had time to request roots, which some servers do right after the
+   * handshake.
+   */
   function awaitRoots(open: InitializedConnection, capabilities: Capabilities, owner: Owner | undefined): void {
     if (!owner || capabilities.roots === undefined || open.handshake.era === 'modern') return
-    // Over HTTP we cannot tell when the server could have asked.
+    // Do not wait over HTTP, where we cannot tell when the server has had time to ask.
     if (open.connection.transport.kind === 'http') return
     owner.greeting = pingOnce(open.connection, clock).then(() => {
       owner.greeting = undefined
     })
   }
 
-  /** A server that went back to the session-based protocol needs a connection per client profile again. */
+  /**
+   * Stops sharing one connection among all callers: a server that went back to the session-based protocol needs one
+   * connection per client profile again.
+   */
   function disown(managed: ManagedConnection): void {
     stateless = undefined
     drop(shared, 'stateless', managed)
   }
 
-  /** Shared by everybody from now on: it must not be closed with its caller or taken from the warm pool. */
+  /**
+   * Shares this connection among all callers from now on, so that it is neither closed with its first caller nor taken
+   * from the warm pool.
+   */
   function adopt(managed: ManagedConnection): void {
     stateless = managed
     shared.set('stateless', managed)
@@ -439,6 +474,9 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 }
 
-/** Capabilities are declared in the handshake: each client profile needs its own connection. */
+/**
+ * The key of a caller's own connection. It includes the client profile, because capabilities are declared in the
+ * handshake.
+ */
 const ownKey = ({ session, capabilities }: Caller): string => `${session} ${profileOf(capabilities)}`
 const belongsTo = (key: string, session: string): boolean => key.startsWith(`${session} `)

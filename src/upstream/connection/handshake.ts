@@ -17,12 +17,15 @@ import {
 import { statusOf } from '../transports/transport-errors.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
-/** How long to wait for a response to `server/discover`; a process may only be slow to start. */
+/**
+ * How long to wait for a response to `server/discover`. A process that does not respond in time may just be slow to
+ * start.
+ */
 const silenceMs = { stdio: 2_000, http: 5_000, sse: 5_000 } as const
 
 /**
- * Finds out which protocol a server speaks, on the connection that will be used: tries the stateless one first, and
- * falls back to `initialize` unless the server clearly supports it.
+ * Finds out which protocol a server speaks, on the connection that will be used for calls. Tries the stateless protocol
+ * first, and falls back to `initialize` unless the server clearly supports the stateless one.
  */
 export async function negotiate(
   connection: RpcConnection,
@@ -42,11 +45,11 @@ export async function negotiate(
   try {
     return await initialize(connection, options)
   } catch (error) {
-    // A slow stateless server: the response to `server/discover` has arrived or is on its way.
+    // The server is stateless but slow: its response to `server/discover` has arrived or is on its way.
     if (connection.transport.kind === 'stdio' && error instanceof ServerError) {
       return await modern.catch(() => Promise.reject(error))
     }
-    // A server that fails every request gave the better reason first.
+    // If every request to the server is failing, the first error explains more.
     throw (statusOf(first) ?? 0) >= 500 ? first : error
   }
 }
@@ -55,21 +58,24 @@ class Silence extends Error {
   override readonly name = 'Silence'
 }
 
-/** Rejected credentials would be rejected again; any other unclear response may come from a session-based server. */
+/**
+ * Whether `initialize` may succeed after this error. Rejected credentials would be rejected again; any other unclear
+ * response may come from a session-based server.
+ */
 function mayBeLegacy(error: unknown): boolean {
   if (error instanceof NotModern || error instanceof Silence || error instanceof ServerError) return true
   const status = error instanceof ToolwayError ? statusOf(error) : undefined
   return status !== undefined && status >= 400 && status !== 401 && status !== 403 && status !== 429
 }
 
-/** The server does not speak the stateless protocol, which is not a failure. */
+/** Thrown if the server does not speak the stateless protocol, which is not a failure. */
 class NotModern extends Error {
   override readonly name = 'NotModern'
 }
 
 /**
- * Sends `server/discover`. Only a list of versions proves that the server is stateless: session-based servers respond
- * with any error, and some answer unknown methods with an empty result.
+ * Sends `server/discover`. Only a list of versions proves that the server is stateless: session-based servers may
+ * respond with any error, and some answer unknown methods with an empty result.
  */
 async function discoverServer(connection: RpcConnection, options: HandshakeOptions): Promise<HandshakeResult> {
   const { identity, capabilities, signal } = options
@@ -97,7 +103,7 @@ function resultOf(
   return { era, protocolVersion, ...described }
 }
 
-/** Ask once more if a server rejects our version but lists it as supported. */
+/** Asks once more if the server rejected our version although it lists that version as supported. */
 function again<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
   if (!(error instanceof ServerError)) throw error
   const { code, data } = error.error.value
@@ -152,15 +158,15 @@ export interface InitializedConnection {
   readonly connection: RpcConnection
   readonly handshake: HandshakeResult
   readonly identity: ClientIdentity
-  /** The principal whose credential it uses, where each has its own. */
+  /** The principal whose credential the connection uses, if each principal has its own. */
   readonly principal?: string
 }
 
 const requestedLevels = new WeakMap<InitializedConnection, LogLevel>()
 
 /**
- * Sets the log level of a session-based server. It applies to the whole connection, so it is only ever lowered; less
- * verbose callers are filtered on our side.
+ * Sets a session-based server's log level. The level applies to the whole connection, so it is only ever made more
+ * verbose; Toolway filters the messages for callers that want fewer.
  */
 export async function requestLogLevel(open: InitializedConnection, level: LogLevel, signal: AbortSignal) {
   const { handshake, connection } = open
@@ -181,7 +187,7 @@ export const modernMeta = (identity: ClientIdentity, capabilities: Capabilities,
   [metaKeys.logLevel]: logLevel,
 })
 
-/** The headers that repeat what a stateless request is about. */
+/** The headers that repeat the method of a stateless request and the name of its target. */
 export const standardHeaders = (method: string, name?: string): Record<string, string> => ({
   [headerNames.method]: method,
   ...(name !== undefined && { [headerNames.name]: encodeHeaderValue(name) }),

@@ -7,7 +7,8 @@ import type { InitializedConnection } from './handshake.ts'
 import type { ReconnectBackoff } from './reconnect.ts'
 
 /**
- * A connection to one server that opens on first use (one attempt for all waiters), closes when idle, and reconnects.
+ * A connection to one server that opens on first use, closes when idle, and reconnects. All callers that are waiting
+ * for it share one attempt to open it.
  */
 export interface ManagedConnection extends AsyncDisposable {
   /** The open connection, if any. Reading it neither connects nor counts as use. */
@@ -16,16 +17,22 @@ export interface ManagedConnection extends AsyncDisposable {
   readonly opening: boolean
   readonly ended: boolean
   open(signal: AbortSignal): Promise<InitializedConnection>
-  /** Reconnects in the background: a failure does not delay the next call's attempt. */
+  /** Reconnects in the background. If that fails, the next call may still try at once. */
   reopen(): Promise<InitializedConnection>
-  /** Replaces a connection that no longer responds; calls on it may have run. */
+  /** Replaces a connection that no longer responds. The server may have executed the calls that are pending on it. */
   replace(error: ToolwayError): void
-  /** Closes the connection or stops the attempt to open one; the next use reconnects. Resolves when it has ended. */
+  /**
+   * Closes the connection or stops the attempt to open it; the next use reconnects. Resolves when the connection is
+   * closed.
+   */
   interrupt(error: ToolwayError): Promise<void>
   use<T>(work: (open: InitializedConnection) => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Prevents closing as idle. */
+  /** Keeps the connection from being closed as idle, until the returned object is disposed of. */
   hold(): Disposable
-  /** Open sessions that used it: the server may keep state for them, so it is not closed as idle. */
+  /**
+   * Open sessions that used this connection. The server may keep state for them, so the connection is not closed as
+   * idle.
+   */
   readonly sessions: Set<string>
   readonly inUse: boolean
   readonly busy: boolean
@@ -36,11 +43,11 @@ export interface ManagedConnectionOptions {
   connect(signal: AbortSignal): Promise<InitializedConnection>
   readonly backoff: ReconnectBackoff
   readonly connectWithinMs: number
-  /** Undefined: never closed as idle. */
+  /** How long the connection may be idle before it is closed; undefined if it is never closed as idle. */
   readonly idleMs: number | undefined
   opening?(): void
   opened(open: InitializedConnection): void
-  /** The connection is closed; without an error if we closed it. */
+  /** Called when the connection is closed; without an error if Toolway closed it. */
   closed(error?: ToolwayError): void
   failed(error: ToolwayError): void
   broke?(): void
@@ -48,17 +55,20 @@ export interface ManagedConnectionOptions {
   readonly log: Log
 }
 
-/** How long a call waits for a server that could not be reached the last time. */
+/** How long a call waits for a server that could not be reached at the last attempt. */
 const patienceMs = 5_000
-/** Retry hint while an attempt of unknown duration is under way. */
+/**
+ * How long callers are told to wait before a retry while an attempt to connect, whose duration is unknown, is under
+ * way.
+ */
 const firstHintMs = 1_000
 
 export function createManagedConnection(options: ManagedConnectionOptions): ManagedConnection {
   const { server, backoff, connectWithinMs, clock, log } = options
   const disposal = new AbortController()
-  /** Broken connections with requests still pending. */
+  /** Broken connections that still have pending requests. */
   const retired = new Set<InitializedConnection>()
-  /** When each was opened, by the wall clock and the monotonic clock. */
+  /** When each connection was opened, by the wall clock (`at`) and by the monotonic clock (`since`). */
   const openings = new WeakMap<InitializedConnection, { readonly at: number; readonly since: number }>()
   let current: InitializedConnection | undefined
   let opening: Promise<InitializedConnection> | undefined
@@ -117,7 +127,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       try {
         return await work(open)
       } catch (error) {
-        // One reconnect and one resend at most; all other retries belong to the pipeline.
+        // Reconnect and resend at most once here; all other retries belong to the pipeline.
         if (open.connection.transport.usable || !mayBeResent(error) || signal.aborted) throw error
         return await work(usable() ?? (await reached(signal)))
       }
@@ -145,10 +155,10 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     }
   }
 
-  /** The current connection; one that is already broken is retired first. */
+  /** The current connection, if it is usable. If it is broken, it is retired first. */
   function usable(): InitializedConnection | undefined {
     if (current && !current.connection.transport.usable) {
-      // Pending requests may still be answered: it closes and reports later.
+      // The pending requests may still be answered, so this connection is closed, and its end reported, later.
       retired.add(current)
       current = undefined
       idleTimer?.[Symbol.dispose]()
@@ -157,7 +167,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     return current
   }
 
-  /** Fail fast while the server is known to be down. */
+  /** Waits for an open connection, but fails fast while the server is known to be down. */
   async function reached(signal: AbortSignal): Promise<InitializedConnection> {
     const opening = opened()
     const { failure } = backoff
@@ -169,7 +179,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
   /** One attempt to connect, shared by all waiters. */
   function opened(whenFailed = failed): Promise<InitializedConnection> {
     const { failure, pauseMs, probing } = backoff
-    // A missing grant may have been obtained meanwhile: checking costs no request.
+    // Always try after AUTH_REQUIRED: somebody may have signed in since, and checking that does not cost a request.
     if (failure && failure.code !== 'AUTH_REQUIRED' && !opening && (pauseMs > 0 || probing)) {
       return Promise.reject(refused(failure, Math.max(pauseMs, probing ? firstHintMs : 0)))
     }
@@ -186,7 +196,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     using limit = deadline(clock, connectWithinMs, tooSlow, wanted)
     using _ = backoff.attempt()
     try {
-      // The previous process may hold a lock or profile until it has ended.
+      // Wait until the previous process has ended, because it may still hold a lock or a profile.
       await waitFor(closing, limit.signal)
       const open = await options.connect(limit.signal)
       open.connection.onClosed = (error) => lost(open, error)
@@ -199,7 +209,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       return open
     } catch (thrown) {
       const error = unavailable(thrown)
-      // We stopped the attempt ourselves: that says nothing about the server.
+      // If Toolway itself stopped the attempt, the error says nothing about the server.
       if (wanted.aborted) throw error
       whenFailed(error)
       throw error
@@ -221,7 +231,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       void close()
       options.closed(error)
     }
-    // The restart limit was reached.
+    // This failure exceeded the restart limit.
     if (backoff.failure === error) options.failed(error)
   }
 
@@ -237,7 +247,10 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     })
   }
 
-  /** Closes are queued, so that disposal waits for a process that is still ending. */
+  /**
+   * Closes the connection. Connections are closed one after another, so that disposal can wait for a process that is
+   * still ending.
+   */
   function close(): Promise<void> {
     const open = current
     current = undefined
@@ -252,7 +265,9 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     return new ToolwayError('SERVER_UNHEALTHY', sentence, { server, retryAfterMs, cause: error })
   }
 
-  /** Nothing was sent before the connection was open. */
+  /**
+   * The error for a failed connection attempt. It is `unsent`, because nothing is sent until the connection is open.
+   */
   function unavailable(thrown: unknown): ToolwayError {
     const ours = thrown instanceof ToolwayError
     if (ours && thrown.code === 'AUTH_REQUIRED') return thrown
@@ -269,6 +284,8 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
   }
 }
 
-/** The request was not sent, or the session was lost and the request is safe to repeat (F12). */
+/**
+ * Whether a failed request may be sent again: it was not sent, or its session was lost and it is safe to repeat (F12).
+ */
 const mayBeResent = (error: unknown): boolean =>
   error instanceof ToolwayError && (error.details.unsent === true || error.details.resendable === true)

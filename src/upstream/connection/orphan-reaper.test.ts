@@ -26,7 +26,10 @@ const reaperIn = (path: string) => {
   return orphanReaper
 }
 
-/** A gateway in small that has a stubborn server with a stubborn grandchild out of its group; killed when told. */
+/**
+ * Starts a small gateway whose server ignores SIGTERM and has a grandchild outside its process group. The test kills
+ * the gateway.
+ */
 async function killedGateway(path: string, marked = true) {
   const code = `
     import { createOrphanReaper } from ${at('./orphan-reaper.ts')}
@@ -70,7 +73,7 @@ async function kill(child: ChildProcess): Promise<void> {
 linux('security: what a killed Toolway left behind is ended by the next one before it starts anything', async () => {
   const path = await folder()
   const { gateway, server, stray, inGroup } = await killedGateway(path)
-  // As long as its owner lives it is nobody's leftover.
+  // While the gateway is running, its processes are not orphans.
   await reaperIn(path).reaped
   expect([server, stray, inGroup].map(isRunning)).toEqual([true, true, true])
   await kill(gateway)
@@ -86,7 +89,7 @@ linux('security: a process that hides its environment is found by its number, wi
   await kill(gateway)
   await reaperIn(path).reaped
   await Promise.all([gone(server), gone(inGroup)])
-  // What its operator has set free is left alone.
+  // A process without the mark, outside the group, is not ended.
   expect(isRunning(stray)).toBe(true)
 })
 

@@ -10,30 +10,36 @@ import { asRecord } from '../../lib/is-record.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 
 /**
- * Ends orphaned server processes: those of an earlier Toolway that was killed, at the next start, and those that left
- * the process group of their server, soon after the server ended.
+ * Ends orphaned server processes. Processes left by an earlier Toolway that was killed are ended at the next start.
+ * Processes that left their server's process group are ended soon after the server has ended.
  */
 export interface OrphanReaper extends AsyncDisposable {
-  /** Resolves when orphans of earlier runs are gone; nothing is started before. Never rejects. */
+  /** Resolves when the orphans from earlier runs are gone; no server is started before that. Never rejects. */
   readonly reaped: Promise<void>
   register(): RegisteredProcess
 }
 
 export interface RegisteredProcess {
-  /** Marks the process and all its descendants. */
+  /** Environment variables that mark the process and all its descendants. */
   readonly environment: Readonly<Record<string, string>>
   started(pid: number): void
   ended(): void
 }
 
-/** A server whose configuration overrides it keeps its descendants. */
+/**
+ * The environment variable that holds the mark. If a server's configuration sets it to another value, that server's
+ * descendants are not ended.
+ */
 const variable = 'TOOLWAY_OWNER'
 const gentlyMs = 2_000
 const lookMs = 50
-/** Scanning all processes takes milliseconds: processes that end together are handled in one scan. */
+/**
+ * How long to wait before scanning all processes. A scan takes milliseconds, so one scan handles several servers that
+ * end at about the same time.
+ */
 const sweepAfterMs = 1_000
 
-/** Only with /proc; elsewhere process groups have to do. */
+/** Creates the reaper. It needs /proc; on other systems, it does nothing, and only process groups are ended. */
 export function createOrphanReaper(folder: string, log: Log, clock: Clock = systemClock): OrphanReaper {
   const space = processSpace()
   const start = startOf(process.pid)
@@ -78,7 +84,10 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
     },
   }
 
-  /** Most orphans are found by their mark; one that cleared its environment is found by its process id. */
+  /**
+   * Writes the process ids to a file. Most orphans are found by their mark, but one that cleared its environment is
+   * found by its id.
+   */
   function record(): void {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -109,7 +118,7 @@ interface ReaperRecord {
   readonly children?: readonly ProcessId[]
 }
 
-/** Ends the orphans of gateways that have a record here but no longer run. */
+/** Ends the orphans of gateways that have a record in this folder but are no longer running. */
 async function reap(folder: string, space: string, clock: Clock, log: Log): Promise<void> {
   const names = await readdir(folder).catch(() => [])
   await Promise.all(
@@ -117,9 +126,9 @@ async function reap(folder: string, space: string, clock: Clock, log: Log): Prom
       const [, pid, start, owner] = /^(\d+)-(\d+)-([\w-]{36})\.json$/.exec(name) ?? []
       if (pid === undefined || start === undefined || owner === undefined) return
       const file = join(folder, name)
-      // The name is enough if the record is truncated.
+      // If the record is truncated, the file name alone is enough to find the processes by their mark.
       const record = asRecord(parseJson(await readFile(file, 'utf8').catch(() => ''))) as ReaperRecord
-      // Process ids of another machine or container mean nothing here.
+      // Ignore records from another machine or container, whose process ids mean nothing here.
       const here = record.space === undefined || record.space === space
       if (here && isAlive({ pid: Number(pid), start })) return
       if (here) await endThoseOf(owner, record.children ?? [], clock, log)
@@ -137,7 +146,7 @@ async function endThoseOf(owner: string, children: readonly ProcessId[], clock: 
   log.warn({ processes }, 'ended orphaned server processes of a Toolway process that was killed')
 }
 
-/** SIGTERM, then SIGKILL; to the whole group where a process leads one. */
+/** Ends processes with SIGTERM, then with SIGKILL. If a process leads a group, the signal goes to the whole group. */
 async function end(processes: readonly ProcessId[], clock: Clock, leaders: readonly ProcessId[] = []): Promise<void> {
   const others = processes.filter(({ pid }) => pid !== process.pid)
   const signal = (name: 'SIGTERM' | 'SIGKILL'): void => {
@@ -146,7 +155,7 @@ async function end(processes: readonly ProcessId[], clock: Clock, leaders: reado
       try {
         process.kill(pid, name)
       } catch {
-        // It has just ended.
+        // The process has just ended.
       }
     }
   }
@@ -162,7 +171,7 @@ const isWindows = process.platform === 'win32'
 const living = new Set<number>()
 let watching = false
 
-/** Remembers a process group, so that it is killed when Toolway exits without disposing of it. */
+/** Remembers a process group, so that the group is killed if Toolway exits without closing it. */
 export function rememberGroup(leader: number): void {
   living.add(leader)
   if (watching) return
@@ -172,38 +181,38 @@ export function rememberGroup(leader: number): void {
   })
 }
 
-/** Kills what is left in the group of a process that has ended, and forgets the group. */
+/** Kills the remaining processes in the group of a process that has ended, and forgets the group. */
 export function sweepGroup(leader: number): void {
   if (!living.delete(leader)) return
   if (!isWindows) signalGroup(leader, 'SIGKILL')
 }
 
-/** Signals a process and its descendants in the same group; a group that is gone is fine. */
+/** Signals a process and its descendants in the same group. Does nothing if the group is gone. */
 export function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   if (isWindows) {
-    // Windows has no groups and no SIGTERM, but taskkill walks the tree.
+    // Windows does not have process groups or SIGTERM, but taskkill ends a whole process tree.
     spawnSync('taskkill', ['/pid', String(leader), '/T', '/F'], { windowsHide: true, stdio: 'ignore' })
     return
   }
   try {
     process.kill(-leader, signal)
   } catch {
-    // Already gone.
+    // The group is already gone.
   }
 }
 
-/** A process id with the start time, since ids are reused. */
+/** A process id and its start time, because ids are reused. */
 interface ProcessId {
   readonly pid: number
-  /** In kernel ticks since boot. */
+  /** The start time, in kernel ticks since boot. */
   readonly start: string
 }
 
-/** When a running process started; undefined for ended processes and zombies. */
+/** When a running process started; undefined for zombies and for processes that have ended. */
 export function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // A program name may contain anything, so fields are counted after it.
+    // The program name, in parentheses, may contain any characters, so count the fields after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return /[ZXx]/.test(fields[0] as string) ? undefined : fields[19]
   } catch {
@@ -213,7 +222,7 @@ export function startOf(pid: number): string | undefined {
 
 const isAlive = ({ pid, start }: ProcessId): boolean => startOf(pid) === start
 
-/** Identifies where process ids are valid: one boot of this machine, and the pid namespace. */
+/** Identifies the scope in which process ids are valid: one boot of this machine, and the pid namespace. */
 function processSpace(): string | undefined {
   try {
     return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()} ${readlinkSync('/proc/self/ns/pid')}`
@@ -222,12 +231,12 @@ function processSpace(): string | undefined {
   }
 }
 
-/** Running processes of this user whose environment variable has a matching value. */
+/** Finds this user's running processes in which this environment variable has a matching value. */
 async function processesWith(variable: string, fits: (value: string) => boolean): Promise<ProcessId[]> {
   const found: ProcessId[] = []
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue
-    // Processes of other users cannot be read, and some have just ended.
+    // Skip processes that cannot be read: those of other users, and those that have just ended.
     const environment = await readFile(`/proc/${name}/environ`, 'latin1').catch(() => '')
     const setting = environment.split('\0').find((one) => one.startsWith(`${variable}=`))
     const start = setting && fits(setting.slice(variable.length + 1)) ? startOf(Number(name)) : undefined

@@ -2,20 +2,26 @@ import type { Clock } from '../../core/clock.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { jitteredBackoffMs } from '../../lib/backoff.ts'
 
-/** When to try again to reach a server that is down or keeps crashing; shared by all connections to it. */
+/**
+ * Decides when to try to reach a server again that is down or keeps crashing. All connections to the server share one
+ * instance.
+ */
 export interface ReconnectBackoff {
-  /** Why it could not be reached, until it can be. */
+  /** Why the server could not be reached; undefined as soon as it is reached again. */
   readonly failure: ToolwayError | undefined
-  /** Milliseconds until the next attempt; 0 for now. */
+  /** Milliseconds until the next attempt is allowed; 0 if it is allowed now. */
   readonly pauseMs: number
-  /** The restart limit was reached: one start per window until a process survives a whole window. */
+  /**
+   * Whether the restart limit was reached. If so, the server is started only once per window, until a process survives
+   * a whole window.
+   */
   readonly exhausted: boolean
   /** Whether an attempt is under way while the server is known to be down. */
   readonly probing: boolean
-  /** Begins an attempt, which lasts until disposed of. */
+  /** Marks the beginning of an attempt, which lasts until the returned object is disposed of. */
   attempt(): Disposable
   failed(error: ToolwayError): void
-  /** Its process ended unexpectedly after it had been reached. */
+  /** Called when the server's process ended unexpectedly after a successful connection. */
   crashed(error: ToolwayError, livedMs: number): void
   succeeded(): void
   /** Forgets all failures, for a restart by an operator. */
@@ -28,7 +34,7 @@ export interface RestartLimit {
 }
 
 export interface ReconnectBackoffOptions {
-  /** For processes only: Toolway does not start remote servers. */
+  /** The restart limit, for stdio servers only, because Toolway does not start remote servers. */
   readonly restarts?: RestartLimit | undefined
   readonly random?: () => number
 }
@@ -41,8 +47,8 @@ const signInPauseMs = 5_000
 const maxAskedMs = 300_000
 
 /**
- * Exponential backoff with jitter, so that many waiters do not return together. A single crash costs no pause: most
- * are accidents, and the restart limit stops the others.
+ * Exponential backoff with jitter, so that waiting callers do not all retry at the same time. A single crash causes no
+ * pause: most crashes are accidents, and the restart limit stops repeated ones.
  */
 export function createReconnectBackoff(
   clock: Clock,
@@ -83,7 +89,7 @@ export function createReconnectBackoff(
     },
     failed(error) {
       backoff.failure = error
-      // The server is up, and nobody knows when somebody will sign in.
+      // Use a fixed pause instead of backoff: the server is up, and somebody may sign in at any time.
       if (error.code === 'AUTH_REQUIRED') {
         retryAt = clock.monotonic() + signInPauseMs
         return
@@ -94,7 +100,7 @@ export function createReconnectBackoff(
       used(error)
     },
     crashed(error, livedMs) {
-      // A process that survived a whole window is not a failed start.
+      // A process that survived a whole window does not count towards the restart limit.
       if (restarts && livedMs >= restarts.window) backoff.exhausted = false
       else used(error)
     },
@@ -114,27 +120,27 @@ export function createReconnectBackoff(
 interface ReconnectorOptions {
   down(): boolean
   pauseMs(): number
-  /** Whether to reconnect at all: a process is not restarted repeatedly if nobody uses it. */
+  /** Whether to reconnect at all. A process that nobody is using is not restarted again and again. */
   wanted(): boolean
-  /** Tries once; `failed` reports failure. */
+  /** Tries once to connect; `failed` reports a failure. */
   attempt(): Promise<unknown>
   readonly clock: Clock
 }
 
-/** Jitter may leave no pause at all, which is too eager for a background attempt. */
+/** The minimum pause. Jitter may reduce the pause to zero, which is too short for attempts in the background. */
 const shortestPauseMs = 500
 
-/** Reconnects to a server that is down in the background (T5). */
+/** Keeps trying, in the background, to reconnect to a server that is down (T5). */
 export function createReconnector({ down, pauseMs, wanted, attempt, clock }: ReconnectorOptions) {
   let timer: Disposable | undefined
   let over = false
 
   const probe = (): void => {
     timer = undefined
-    // Reconnected meanwhile, or not wanted: the next call tries again.
+    // Stop if the server has been reached in the meantime, or if nobody is using it; the next call tries again.
     if (over || !down() || !wanted()) return
     if (pauseMs() > 0) schedule()
-    // Another attempt is under way: follow its outcome.
+    // If another attempt is under way, `attempt` waits for its outcome.
     else
       attempt().catch(() => {
         if (!timer && down()) schedule()

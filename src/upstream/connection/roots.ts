@@ -7,9 +7,10 @@ import { Json } from '../../core/json.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /**
- * Returns a function that requests the roots of a call once; undefined if its client does not provide them. For callers
- * without a session: each call may come from another program with other roots, while a server asks once and keeps them.
- * So every call is asked for its roots, and uses a connection that was given the same ones.
+ * Returns a function that requests the roots for a call once. It resolves with undefined if the client does not provide
+ * them. It is for callers without a session: each of their calls may come from another program with other roots, while
+ * a server asks for roots once and keeps them. So the client is asked for its roots in every call, and the call uses a
+ * connection whose server was given the same roots.
  */
 export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Json | undefined> {
   const requested = new WeakMap<Peer, Promise<Json | undefined>>()
@@ -17,7 +18,7 @@ export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Js
     const known = requested.get(peer)
     if (known) return known
     const roots = peer.ask('roots/list', Json.of({}), signal).catch((thrown) => {
-      // A finished call needs no connection.
+      // Rethrow if the call has ended, because it no longer needs a connection.
       if (signal.aborted || (thrown instanceof ToolwayError && thrown.code === 'CANCELLED')) throw thrown
       return undefined
     })
@@ -32,17 +33,26 @@ export const rootsKey = (roots: Json): string =>
 const pingWithinMs = 1_000
 /** How long calls wait for a client that declared roots but does not provide them. */
 const tellWithinMs = 5_000
-/** A server checks the folders before it uses them, without reporting when it is done. */
+/**
+ * How many times to ping a server after it was given roots. The server checks the folders before it uses them, and does
+ * not report when it is done.
+ */
 const applyPings = 5
 const applyPauseMs = 50
 
-/** Resolves when a server that asks for roots right after the handshake has asked: it reads messages in order. */
+/**
+ * Sends a ping and waits for the response. Servers send messages in order, so if the server requests roots right after
+ * the handshake, that request has arrived by then.
+ */
 export async function pingOnce({ request }: RpcConnection, clock: Clock): Promise<void> {
   using limit = deadline(clock, pingWithinMs, () => new Error('no answer'))
   await request({ method: 'ping', params: () => undefined, signal: limit.signal }).catch(() => {})
 }
 
-/** Resolves when a server has had time to apply its roots; a busy server gets more time. */
+/**
+ * Resolves when a server has had time to apply its roots. A busy server responds to pings more slowly, so it gets more
+ * time.
+ */
 export async function rootsApplied(connection: RpcConnection | undefined, clock: Clock): Promise<void> {
   for (let ping = 0; connection && ping < applyPings; ping++) {
     await pause(clock, applyPauseMs)
@@ -50,7 +60,7 @@ export async function rootsApplied(connection: RpcConnection | undefined, clock:
   }
 }
 
-/** Waits until the server has its roots, but not for a client that never provides them. */
+/** Waits until the server has its roots. Gives up after a while if the client does not provide them. */
 export async function waitForRoots(roots: Promise<void>, clock: Clock, signal: AbortSignal): Promise<void> {
   using limit = deadline(clock, tellWithinMs, () => new Error('not told'), signal)
   await waitFor(roots, limit.signal).catch((error) => {

@@ -216,7 +216,7 @@ test('G3, V3: calls of a stateless owner take turns, so that each question reach
   await nextTurn()
   expect(server.heard).toHaveLength(1)
   server.say({ id: 'q1', method: 'elicitation/create', params: {} })
-  // Ann's call waits for its answer, so it is Bob's that runs and speaks.
+  // Ann's call waits for a response to its question, so the next question comes from Bob's call.
   await nextTurn()
   expect(server.heard).toHaveLength(2)
   server.say({ id: 'q2', method: 'elicitation/create', params: {} })
@@ -224,7 +224,7 @@ test('G3, V3: calls of a stateless owner take turns, so that each question reach
   expect(log).toEqual(['ann asked', 'bob asked'])
   answer.resolve()
   await nextTurn()
-  // One at a time runs on: the second answer is sent when the first call has ended.
+  // Only one call continues at a time: the second response is sent when the first call has ended.
   expect(server.heard.slice(2)).toMatchObject([{ id: 'q1', result: { answer: 'ann' } }])
   server.say({ id: 1, result: {} })
   await nextTurn()

@@ -12,33 +12,39 @@ import { createTaskUpdates, type TaskUpdates } from '../requests/tasks.ts'
 import type { Transport, TransportReceiver } from '../transports/transport.ts'
 import { mayHaveRun, unsentError } from '../transports/transport-errors.ts'
 
-/** JSON-RPC over one transport: matches responses to requests, and routes messages to the request they belong to. */
+/**
+ * JSON-RPC over one transport: matches responses to requests, and routes every other message to the request that it
+ * belongs to.
+ */
 export interface RpcConnection extends AsyncDisposable {
   readonly transport: Transport
-  /** Rejects with the server's error or a ToolwayError. */
+  /** Sends a request. Rejects with the server's error or a ToolwayError. */
   request(request: RpcRequest): Promise<ResultMessage>
   notify(method: string, params?: Buffer): Promise<void>
-  /** Fails all pending requests; they may have run. */
+  /** Fails all pending requests. The server may have executed them. */
   abandon(why: ToolwayError): void
   readonly received: number
   readonly cancelledSinceReceived: number
   readonly taskUpdates: TaskUpdates
-  /** Only one caller uses this connection, so every message of the server is for that caller. */
+  /** Whether only one caller uses this connection, so that every message from the server is for that caller. */
   owned: boolean
-  /** Set where the transport does not tell which of the owner's calls a message belongs to. */
+  /**
+   * Attributes messages to calls; set if the transport does not show which of the owner's calls a message belongs to.
+   */
   turns: CallTurns | undefined
-  /** The server sent a request for which there was no caller. */
+  /** Whether the server sent a request when there was no caller to answer it. */
   hadUnroutableRequest: boolean
-  /** The server logs only for requests that ask for it. */
+  /** Whether the server sends log messages only for requests that ask for them. */
   logsByRequest: boolean
-  /** The handshake is done: pending requests are calls from now on. */
+  /** Whether the handshake is done, so that pending requests are calls. */
   serving: boolean
-  /** Whether to send a cancellation message; not needed where closing the stream cancels. */
+  /** Whether to cancel a request by sending a message. Not needed if closing the request's stream cancels it. */
   cancelsByMessage: boolean
-  /** Notifications that belong to no request, such as list_changed. */
+  /** Called for notifications that do not belong to a request, such as list_changed. */
   onNotification: (method: string, params: Buffer | undefined) => void
   /**
-   * The server sent a message for a caller outside the streams of its calls, although the transport has such streams.
+   * Called when the server sent a message for a caller outside the streams of that caller's calls, although the
+   * transport has such streams.
    */
   onOutOfStream: () => void
   onClosed: (error: ToolwayError) => void
@@ -47,14 +53,14 @@ export interface RpcConnection extends AsyncDisposable {
 export interface RpcRequest {
   readonly method: string
   readonly name?: string
-  /** Builds the params for this request id, which is also the progress token. */
+  /** Builds the params. The id of the request is also its progress token. */
   params(id: number): Buffer | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly signal: AbortSignal
   readonly repeatable?: boolean | undefined
   /** The route back to the caller, for messages that the server sends during the request. */
   readonly peer?: Peer
-  /** Only Toolway asked for progress: do not forward it to the caller. */
+  /** Whether only Toolway asked for progress, so that progress is not forwarded to the caller. */
   readonly ownProgress?: boolean
   readonly progressed?: (() => void) | undefined
   /** For a long-lived `subscriptions/listen` request: receives its notifications. */
@@ -71,11 +77,14 @@ interface Pending {
 export interface RpcConnectionOptions {
   readonly server: string
   readonly owned: boolean
-  /** The owner's calls that wait for the connection, and the route to its session, if it has one. */
+  /**
+   * The owner's calls that are using the connection or waiting for it, and the route to the owner's session, if it has
+   * one.
+   */
   readonly host?: (() => { readonly calls: readonly Peer[]; readonly session: readonly Peer[] }) | undefined
   /** Provides the roots of an owner without a session; undefined for other owners. */
   readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
-  /** The server asked for roots; the promise resolves when it has them. */
+  /** Called when the server asks for roots. The promise resolves when the server has them. */
   readonly onRoots?: ((told: Promise<void>) => void) | undefined
   readonly log: Log
 }
@@ -87,7 +96,7 @@ export async function openRpcConnection(
 ): Promise<RpcConnection> {
   const { server, log } = options
   const pending = new Map<number, Pending>()
-  /** Cancelled calls without a response, with the time of cancellation. */
+  /** Cancelled calls that the server has not responded to, with the time of cancellation. */
   const cancelledCalls = new Map<number, number>()
   const questions = createServerRequests(transport, log)
   let lastId = 0
@@ -138,7 +147,7 @@ export async function openRpcConnection(
 
   function transmit(request: RpcRequest): Promise<ResultMessage> {
     const { headers, signal, repeatable } = request
-    // This request was certainly not sent, whatever happened to pending ones.
+    // This request was certainly not sent, whatever happened to requests that were pending when the connection closed.
     if (closed) return Promise.reject(unsentError(server, `The connection to ${server} is closed; call again.`))
     if (signal.aborted) return Promise.reject(signal.reason)
     const id = ++lastId
@@ -202,14 +211,14 @@ export async function openRpcConnection(
         break
       case 'invalid':
         log.debug({ server, reason: message.reason }, 'ignored an invalid JSON-RPC message')
-        // On a stream of its own, the response can still follow a malformed message.
+        // If the request has its own stream, its response can still follow a malformed message.
         if (exchange === undefined || !body.includes('"method"'))
           settle(exchange ?? Number(message.id ?? 0))?.reject(garbled(message.reason))
     }
   }
 
   function answered(id: Id | null, exchange: number | undefined): Pending | undefined {
-    // A server that mixes up requests must not give one caller another caller's result.
+    // A caller must never get another caller's result, even if the server mixes up its responses.
     if (exchange !== undefined && id !== exchange) {
       settle(exchange)?.reject(garbled('response to another request'))
       return undefined
@@ -256,15 +265,15 @@ export async function openRpcConnection(
     const speaker = exchange === undefined ? turns?.speaker() : undefined
     void questions.answer(question, () => {
       if (!speaker) return addressees(method, exchange)
-      // The asking call is known: the request ends with that call.
+      // It is known which call sent the server's request, so that request ends when the call does.
       return turns?.runs(speaker) ? [speaker, ...host().session] : []
     })
   }
 
   /**
-   * The routes to the caller that a message is for, best first: the call on whose stream it came, or any call of the
-   * connection's owner. On a shared connection a message is delivered only if exactly one call can have caused it, so
-   * that it never reaches another caller.
+   * The routes to the caller that a message is for, best first: the call on whose stream the message arrived, or any
+   * call by the connection's owner. On a shared connection, a message is delivered only if exactly one call can have
+   * caused it, so that it never reaches another caller.
    */
   function addressees(method: string, exchange: number | undefined): readonly Peer[] {
     if (exchange !== undefined) {
@@ -277,16 +286,20 @@ export async function openRpcConnection(
     if (connection.owned) {
       const { turns } = connection
       const callers = turns && (turns.strict || !logs) ? turns.speakers() : peers.reverse()
-      // Stateless callers ask for log messages with each call; a session without a level receives all.
+      // Stateless callers (`rounds`) ask for log messages with each call; a session that set no level receives all of
+      // them.
       const { calls, session } = host()
       if (logs) return [...callers, ...session].filter(({ rounds, logLevel }) => !rounds || logLevel !== undefined)
       if (callers.length === 0) return [...calls, ...session]
-      // A request sent through the session survives whichever call ends first.
+      // Prefer the session if there are several calls: a request sent through it does not end with whichever call ends
+      // first.
       return callers.length === 1 ? [...callers, ...session] : [...session, ...callers]
     }
-    // Only a server that is told the level with each request stays silent towards the others.
+    // If the server gets the level with each request, it logs only for calls that asked for it. Other servers may log
+    // for any call.
     const wanting = logs && connection.logsByRequest ? peers.filter(({ logLevel }) => logLevel !== undefined) : peers
-    // A cancelled call of another caller may still run at the server and send messages.
+    // Deliver nothing if another caller's cancelled call may still be running on the server, because that call may send
+    // messages too.
     return wanting.length === 1 && !someGoOn() ? wanting : []
   }
 
@@ -300,7 +313,10 @@ export async function openRpcConnection(
     return cancelledCalls.size > 0
   }
 
-  /** Sent requests may have run, unless the error itself says that they did not. */
+  /**
+   * The error for requests that were pending when the connection closed. Its code is OUTCOME_UNKNOWN, because the
+   * server may have executed them.
+   */
   function interrupted(error?: ToolwayError): ToolwayError {
     if (error?.code === 'OUTCOME_UNKNOWN') return error
     const why = error?.message ?? `The connection to ${server} was closed.`
@@ -313,7 +329,10 @@ export async function openRpcConnection(
   }
 }
 
-/** The params reduced to the members that the protocol defines; undefined if the notification must be ignored (V1). */
+/**
+ * The params of a notification, reduced to the members that the protocol defines; undefined if the notification must be
+ * ignored (V1).
+ */
 function definedNotification(method: string, params: Buffer = empty): Buffer | undefined {
   const level = Object.hasOwn(toldByServers, method) ? toldByServers[method] : undefined
   if (level === undefined) return undefined
@@ -327,14 +346,17 @@ function definedNotification(method: string, params: Buffer = empty): Buffer | u
 
 const empty = Buffer.from('{}')
 
-/** How long a cancelled call is assumed to keep running at the server. */
+/** How long a cancelled call is assumed to keep running on the server. */
 const goesOnMs = 300_000
 
-/** Notifications about the server itself, on whichever stream they arrive. */
+/** Whether a notification is about the server itself and so concerns all callers, on whichever stream it arrives. */
 const isForEverybody = (method: string): boolean =>
   method.endsWith('/list_changed') || method === 'notifications/resources/updated'
 
-/** Without separate streams, notifications name the `subscriptions/listen` request they belong to. */
+/**
+ * The `subscriptions/listen` request that a notification belongs to. Notifications name it, because requests may not
+ * have separate streams.
+ */
 function subscriptionOf(params: Buffer | undefined): number | undefined {
   if (!params?.includes(metaKeys.subscriptionId)) return undefined
   const id = Json.raw<{ _meta?: Record<string, unknown> }>(params).value._meta?.[metaKeys.subscriptionId]

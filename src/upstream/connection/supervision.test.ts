@@ -3,7 +3,7 @@ import { callOf } from '../../core/call.fixture.ts'
 import { Json } from '../../core/json.ts'
 import { serverWith } from '../server.fixture.ts'
 
-/** Runs the first tool. */
+/** Calls the first tool of the server. */
 const call = (server: ReturnType<typeof serverWith>['server']) => {
   const [entry] = server.entries()
   if (!entry) throw new Error('no entry')

@@ -2,9 +2,12 @@ import { type Capabilities, profileOf } from '../../core/call.ts'
 import { never } from '../../core/deadline.ts'
 import type { ManagedConnection } from './managed-connection.ts'
 
-/** Open connections that wait for a caller, so that a connection of its own is not slow (`spares`). */
+/**
+ * Open connections in reserve (`spares`), so that a caller that needs its own connection does not have to wait until
+ * one is open.
+ */
 export interface WarmPool {
-  /** A connection for one caller only. */
+  /** Takes a connection out of the pool, for one caller only. */
   take(capabilities: Capabilities): ManagedConnection
   /** A connection for fetching the listing; it stays in the pool. */
   peek(capabilities: Capabilities): ManagedConnection
@@ -25,13 +28,13 @@ export function createWarmPool(count: number, create: (capabilities: Capabilitie
   return {
     take(capabilities) {
       const connections = of(capabilities)
-      // Skip connections that are in use, and those whose server asked for roots when there was no caller.
+      // Skip connections that are in use, and those whose server asked for roots before there was a caller.
       const free = connections.findIndex(({ busy, current }) => !busy && !current?.connection.hadUnroutableRequest)
       const taken = (free < 0 ? undefined : connections.splice(free, 1)[0]) ?? create(capabilities)
       while (connections.length < count) {
         const spare = create(capabilities)
         connections.push(spare)
-        // If it does not open now, the caller that takes it tries again.
+        // Ignore a failure: when a caller takes this connection, another attempt is made.
         spare.open(never).catch(() => {})
       }
       return taken

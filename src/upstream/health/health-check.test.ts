@@ -13,7 +13,7 @@ import { createHealthCheck } from './health-check.ts'
 
 const never = new AbortController().signal
 
-/** One line to a server that answers as told, checked every 30 s with 5 s to answer. */
+/** One connection to a server with these answers, checked every 30 s with a timeout of 5 s. */
 async function checked(
   answers: Parameters<typeof scriptedPeer>[0] = {},
   era: HandshakeResult['era'] = 'legacy',
@@ -106,7 +106,7 @@ test('T5: one that did not answer a check in time is not given up where this pro
   clock.pause(600_000)
   await clock.pass(0)
   expect(lost).toEqual([])
-  // It has its full time at the next check.
+  // At the next check, the server has the full time to answer.
   await clock.pass(35_000)
   expect(lost).toHaveLength(1)
 })
@@ -115,7 +115,7 @@ test('T5: an answer that was waiting to be read while this process was paused is
   const answered = Promise.withResolvers<object>()
   const { clock, checks, lost } = await checked({
     ping() {
-      // The timer of the check is late, too, and runs after what has arrived was read.
+      // The timer of the check is late as well, and runs only after the messages that have arrived were read.
       setImmediate(() => answered.resolve({}))
       return answered.promise
     },

@@ -7,16 +7,19 @@ import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from '../requests/encode-request.ts'
 import { statusOf } from '../transports/transport-errors.ts'
 
-/** Periodic health check of a server's open connections; an idle server is not woken. */
+/**
+ * Periodic health check for a server's open connections. If a server has no open connection, none is opened for the
+ * check.
+ */
 export interface HealthCheck extends Disposable {
-  /** A problem found in the last round with a server that responds. */
+  /** A problem that the last round found although the server is responding. */
   readonly degradation: string | undefined
   opened(): void
 }
 
 export interface HealthCheckOptions {
   readonly server: string
-  /** 0: no checks. */
+  /** The time between two checks; 0 disables them. */
   readonly intervalMs: number
   readonly timeoutMs: number
   connections(): readonly ManagedConnection[]
@@ -26,7 +29,7 @@ export interface HealthCheckOptions {
 }
 
 interface Watch {
-  /** Messages received when it was last checked. */
+  /** How many messages the connection had received when it was last checked. */
   received: number
   /** Consecutive checks without a response. */
   missed: number
@@ -39,7 +42,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
   let watched = new Map<InitializedConnection, Watch>()
   let timer: Disposable | undefined
   let over = false
-  /** Some servers never answer ping; unknown until one was answered. */
+  /** Whether the server answers ping; unknown until it has answered one. Some servers never do. */
   let knowsPing: boolean | undefined
 
   return {
@@ -74,12 +77,13 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     const watch = watched.get(open) as Watch
     if (watch.running) return
     const { connection } = open
-    // A message since the last round proves that it is alive.
+    // A message since the last round proves that the server is alive.
     if (connection.received !== watch.received) return record(open, undefined)
     watch.running = true
     try {
       const ms = await ask(open).catch((error) => askDifferently(open, error))
-      // A response after the timeout was waiting to be read while this process was suspended.
+      // If more time than the timeout has passed, the response was already waiting to be read while this process was
+      // suspended.
       const isSlow = ms > timeoutMs / 2 && ms <= timeoutMs
       record(open, isSlow ? `Slow: ${ms} ms for a health check.` : undefined)
     } catch (error) {
@@ -87,7 +91,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
       if (connection.received !== watch.received) record(open, undefined)
       // The server responds, but with an error status. That does not count as a missed check: calls may still succeed.
       else if (statusOf(error) !== undefined && connection.transport.usable) record(open, (error as Error).message)
-      // This process was suspended: the next round decides.
+      // If this process was suspended, do not count the check as missed; the next round decides.
       else if (!(error instanceof ToolwayError && error.details.late))
         missed(managed, open, watch, ToolwayError.from(error))
     } finally {
@@ -114,7 +118,10 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     return knowsPing === false ? (listOf(open) ?? 'ping') : 'ping'
   }
 
-  /** Before treating a server that never answered ping as hung, try a list that it has served. */
+  /**
+   * Requests a list that the server has returned before. A server that never answered a ping may not support ping, so
+   * it is not treated as hung yet.
+   */
   async function askDifferently(open: InitializedConnection, error: unknown): Promise<number> {
     const list = listOf(open)
     const unsure = open.handshake.era === 'legacy' && knowsPing === undefined && list !== undefined
@@ -130,8 +137,8 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
   }
 
   /**
-   * Many servers do one thing at a time: a busy one gets the time that its call has. It counts as hung only if calls
-   * were cancelled without a response as well.
+   * Handles a check that got no response. Many servers do one thing at a time, so a server that is busy with a call
+   * gets as much time as that call. It counts as hung only if calls were also cancelled without a response.
    */
   function missed(managed: ManagedConnection, open: InitializedConnection, watch: Watch, error: ToolwayError): void {
     watch.missed++

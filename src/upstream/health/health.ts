@@ -6,17 +6,17 @@ import type { HandshakeResult } from '../connection/handshake.ts'
 import { hidesEveryTool } from '../listing/definitions.ts'
 import type { ServerListing } from '../listing/server-listing.ts'
 
-/** The facts that determine a server's health. */
+/** The data from which a server's health is determined. */
 export interface ServerCondition {
   readonly config: ServerConfig
   readonly paused: boolean
   readonly pool: Pick<ConnectionPool, 'connected' | 'failure' | 'pauseMs' | 'lost'>
   readonly listing: Pick<ServerListing, 'fetched' | 'missing' | 'failure' | 'descriptors'>
-  /** The last handshake result, from this run or the cached listing. */
+  /** The last handshake result, from this run or from the cached listing. */
   readonly handshake: HandshakeResult | undefined
-  /** Its first connection or listing in this run is under way. */
+  /** Whether the first connection or the first listing in this run is under way. */
   readonly starting: boolean
-  /** A problem found by health checks although it responds. */
+  /** A problem that health checks found although the server is responding. */
   readonly degradation: string | undefined
   readonly breaker: BreakerCondition
 }
@@ -32,7 +32,7 @@ export interface BreakerCondition {
   readonly retryAfterMs?: number
 }
 
-/** The health of a server; an open breaker makes it unhealthy, since calls are rejected. */
+/** The health of a server. An open circuit breaker makes it unhealthy, because calls are rejected. */
 export function assessHealth(server: ServerCondition): Assessment {
   const { breaker } = server
   const assessment = withUnknownProtocol(assessServer(server), server)
@@ -44,7 +44,7 @@ export function assessHealth(server: ServerCondition): Assessment {
   return { health: 'unhealthy', reason: `Circuit breaker open: ${reason}.${next}`, heldBack: true }
 }
 
-/** A server with an unknown protocol may work, or misread every call (F5). */
+/** Marks a healthy server as degraded if its protocol revision is unknown: it may work, or misread every call (F5). */
 function withUnknownProtocol(assessment: Assessment, { handshake }: ServerCondition): Assessment {
   if (assessment.health !== 'healthy' || !handshake) return assessment
   const { protocolVersion, era } = handshake
@@ -55,10 +55,13 @@ function withUnknownProtocol(assessment: Assessment, { handshake }: ServerCondit
 
 const degraded = (reason: string): Assessment => ({ health: 'degraded', reason })
 
-/** States in which no call is sent anyway, for a reason of their own. */
+/** States that have their own reason for sending no calls, whatever the breaker does. */
 const refuses: ReadonlySet<Health> = new Set(['disabled', 'needs-auth', 'unhealthy'])
 
-/** Never "healthy" because of an empty or outdated listing. */
+/**
+ * A server's health, leaving its breaker aside. A listing that is empty or from an earlier run does not make a server
+ * "healthy".
+ */
 function assessServer(server: ServerCondition): Assessment {
   const { connected, failure, pauseMs, lost } = server.pool
   const { fetched, descriptors } = server.listing
@@ -81,7 +84,7 @@ function assessConnected({ pool, listing, degradation, starting }: ServerConditi
   const { failure, pauseMs } = pool
   const { failure: listFailure, missing } = listing
   if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
-  // One of several principals may lack a grant, which does not affect the others.
+  // Ignore AUTH_REQUIRED here: one of several principals may lack a grant, which does not affect the others.
   if (failure && failure.code !== 'AUTH_REQUIRED')
     return degraded(`No new connections: ${failure.message}${again(pauseMs)}`)
   if (listFailure) return degraded(`Listing failed: ${listFailure.message}`)
@@ -112,7 +115,7 @@ export function serverStatus(
   }
 }
 
-/** Chosen by the server and shown to people: bounded and quoted. */
+/** Shortens and quotes a version for messages, because the server can send any text as its version. */
 const excerpt = (version: string): string => JSON.stringify(version.slice(0, 40))
 
 const nothingToRead =

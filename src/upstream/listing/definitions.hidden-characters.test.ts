@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { visibleDefinition } from './definitions.ts'
 
-/** One of each kind that hides something: controls, escapes, bidirectional controls, zero-width and tag characters. */
+/**
+ * One character of each kind that hides something: controls, escapes, bidirectional controls, zero-width and tag
+ * characters.
+ */
 const hidden = [
   '\0',
   '\x07',

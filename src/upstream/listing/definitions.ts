@@ -21,7 +21,7 @@ const listOf =
   (check: Check): Check =>
   (value) =>
     Array.isArray(value) && value.every(check)
-/** An object whose members, where present, are valid. */
+/** Checks that a value is an object in which each of these members is either valid or absent. */
 const having =
   (members: Readonly<Record<string, Check>>): Check =>
   (value) =>
@@ -51,7 +51,7 @@ const ofResources = {
 const optional: Readonly<Record<ListedKind, Readonly<Record<string, Check>>>> = {
   tool: {
     ...common,
-    // Not checked further: some revisions allow outputs that are not objects.
+    // The rest of the schema is not checked, because some revisions allow outputs that are not objects.
     outputSchema: having({ $schema: isText }),
     annotations: having({
       title: isText,
@@ -68,8 +68,8 @@ const optional: Readonly<Record<ListedKind, Readonly<Record<string, Check>>>> = 
 }
 
 /**
- * A definition that every client can parse. Clients reject a whole list for one invalid definition, so invalid
- * optional members are removed and invalid required ones repaired; the rest is unchanged.
+ * Repairs a definition so that every client can parse it. Clients reject a whole list for one invalid definition, so
+ * invalid optional members are removed and invalid required members are repaired. All other members stay unchanged.
  */
 export function repairedDefinition(kind: ListedKind, definition: Definition): Definition {
   const wrong = Object.entries(optional[kind]).filter(([name, check]) => !isRight(definition[name], check))
@@ -96,12 +96,12 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
 }
 
 /**
- * A schema may be `true` or `false`, which not every client knows; anything else that is not an object becomes an
- * empty schema.
+ * Converts a schema to an object. A schema may also be `true` or `false`, which not every client supports; anything
+ * else that is not an object becomes an empty schema.
  */
 const schemaObject = (schema: unknown): unknown => (isObject(schema) ? schema : schema === false ? { not: {} } : {})
 
-/** The identifying members: calls need them exactly as the server spells them. */
+/** The members that identify an entry. Calls must repeat them exactly as the server spells them. */
 const identities: Readonly<Record<ListedKind, readonly string[]>> = {
   tool: ['name'],
   resource: ['uri'],
@@ -109,12 +109,12 @@ const identities: Readonly<Record<ListedKind, readonly string[]>> = {
   prompt: ['name'],
 }
 
-/** Schema members whose values must stay exact. */
+/** Schema keywords whose values must not be changed. */
 const verbatim = ['enum', 'const', 'pattern', 'required', '$ref', '$dynamicRef', '$anchor']
 
 /**
- * Removes invisible characters from all texts of a definition (B5). Names and values that callers must repeat exactly
- * cannot be changed: a definition with hidden characters there has a problem and is not offered.
+ * Removes invisible characters from all text in a definition (B5). Names and values that callers must repeat exactly
+ * cannot be changed: if they contain hidden characters, `problem` says so, and the entry is not offered.
  */
 export function visibleDefinition(kind: ListedKind, definition: Definition) {
   let problem: string | undefined
@@ -139,20 +139,20 @@ export function visibleDefinition(kind: ListedKind, definition: Definition) {
   const isArgumentName = (where: string, key: string) => kind === 'prompt' && where === 'arguments' && key === 'name'
 
   const shown = mapMembers(definition, (key, member) =>
-    // For programs, so it stays as it is.
+    // `_meta` is for programs, not for models, so it stays unchanged.
     key === '_meta' ? member : cleaned(member, key, identities[kind].includes(key)),
   )
   return { definition: shown, problem }
 }
 
-/** The same object if no member changes. */
+/** Maps the members of an object. Returns the same object if no member changes. */
 function mapMembers<T extends object>(value: T, map: (key: string, member: unknown) => unknown): T {
   const members = Object.entries(value)
   const mapped = members.map(([key, member]) => [key, map(key, member)])
   return mapped.some(([, member], index) => member !== members[index]?.[1]) ? (Object.fromEntries(mapped) as T) : value
 }
 
-/** Whether a read-only server has tools, none of which is known to be read-only: none can be used then. */
+/** Whether a read-only server has tools but none of them is known to be read-only, so that no tool can be used. */
 export function hidesEveryTool(config: ServerConfig, tools: readonly Definition[]): boolean {
   if (!config.readOnly || tools.length === 0) return false
   const options = { server: '', config, timeoutMs: 0, maxTimeoutMs: 0 }
@@ -162,12 +162,14 @@ export function hidesEveryTool(config: ServerConfig, tools: readonly Definition[
 interface TraitOptions {
   readonly server: string
   readonly config: ServerConfig
-  /** Timeout of a call, and the upper bound if its server reports progress. */
+  /** The timeout for a call, and its upper bound if the server reports progress. */
   readonly timeoutMs: number
   readonly maxTimeoutMs: number
 }
 
-/** The operator's settings decide; the server's annotations count only with `trustAnnotations`. */
+/**
+ * An entry's traits. The operator's settings decide; the server's annotations are used only with `trustAnnotations`.
+ */
 export function traitsOf(kind: Kind, name: string, definition: Definition, options: TraitOptions): Traits {
   const { config } = options
   const annotations = config.trustAnnotations && kind === 'tool' ? asRecord(definition.annotations) : {}
@@ -191,7 +193,8 @@ function timeLimitsOf(
     timeoutMs: ms,
     timeoutKey: own === undefined ? ofServer : `mcpServers.${server}.toolTimeouts.${name}`,
     maxTimeout: {
-      // The timeout without progress may exceed the maximum for calls with progress.
+      // The timeout for a call without progress may be longer than the configured maximum; in that case, it is used as
+      // the maximum too.
       ms: Math.max(ms, config.maxTimeout ?? maxTimeoutMs),
       key: config.maxTimeout === undefined ? 'defaults.maxTimeout' : `mcpServers.${server}.maxTimeout`,
     },

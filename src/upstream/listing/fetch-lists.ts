@@ -17,17 +17,17 @@ export interface ServerLists {
   readonly prompts: readonly Definition[]
   /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
   readonly exactSchemas: Readonly<Record<string, string>> | undefined
-  /** Lists that the server declares but failed to return. */
+  /** Lists that the server declared but failed to return. */
   readonly failed: readonly string[]
 }
 
-/** Bounds for a server that pages forever or repeats a cursor. */
+/** Limits for a server that never stops sending pages or repeats a cursor. */
 const maxPages = 1_000
 const maxItems = 50_000
 const maxBytes = 64 * 1024 * 1024
 const maxNamed = 20
 
-/** Fetches every list that the server's capabilities declare. A failure affects only its own list. */
+/** Fetches every list that the server's capabilities declare. A failed list does not affect the others. */
 export async function fetchLists(
   open: InitializedConnection,
   options: { server: string; capabilities: Capabilities; log: Log; signal: AbortSignal },
@@ -68,7 +68,7 @@ export async function fetchLists(
       if (error instanceof ServerError && error.error.value.code === methodNotFound) return []
       if (signal.aborted || !(error instanceof ServerError)) throw error
       failed.push(method)
-      // The error data may be anything, of any size.
+      // Log only the code and the beginning of the message: the error's data can be anything, of any size.
       const { code, message } = error.error.value
       log.warn({ server, method, code, reason: String(message).slice(0, 200) }, 'the server failed to return a list')
       return []
@@ -126,7 +126,7 @@ function needsSchema({ inputSchema }: Definition): string | undefined {
   return [type].flat().includes('object') ? undefined : 'inputSchema does not describe an object'
 }
 
-/** Over HTTP, a tool with invalid header annotations must not be offered. */
+/** Why a tool's header annotations are invalid, if they are. Over HTTP, such a tool must not be offered. */
 const badHeaders = ({ connection, handshake }: InitializedConnection, { inputSchema }: Definition) =>
   handshake.era === 'modern' && connection.transport.kind === 'http' ? invalidParamHeaders(inputSchema) : undefined
 

@@ -8,7 +8,10 @@ export interface ServerOffers {
   readonly capabilities: Capabilities
 }
 
-/** Upper bounds for instructions, for the sake of the model's context. */
+/**
+ * Maximum length of one server's instructions and of all servers' instructions together, because they take up the
+ * model's context.
+ */
 const maxAdvice = 2_000
 const maxAdviceOfAll = 8_000
 
@@ -21,7 +24,10 @@ export function joinOffers(servers: readonly ServerOffers[]): Offers {
   return { capabilities, instructions: joined(servers) }
 }
 
-/** Tasks of the session-based protocol. Listing them is not offered: a server lists the tasks of all its callers. */
+/**
+ * The task capabilities for session-based clients. Listing tasks is not offered, because a server lists the tasks of
+ * all its callers.
+ */
 const servedTasks = { cancel: {}, requests: { tools: { call: {} } } }
 
 const runTasks = ({ capabilities }: ServerOffers): boolean =>

@@ -11,24 +11,26 @@ import type { InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { fetchLists, type ServerLists } from './fetch-lists.ts'
 
-/** What a server lists for clients with one set of capabilities: servers offer more to clients that support more. */
+/**
+ * What a server lists for clients with one set of capabilities. Servers may offer more to clients that support more.
+ */
 export interface ServerListing extends Disposable {
   readonly descriptors: Descriptors | undefined
   readonly entries: readonly Entry[]
-  /** Whether it was fetched in this run. */
+  /** Whether the listing was fetched in this run. */
   readonly fetched: boolean
-  /** Why it could not be fetched, and which lists failed. */
+  /** `failure` says why the listing could not be fetched; `missing` says which lists failed. */
   readonly failure: ToolwayError | undefined
   readonly missing: readonly string[]
-  /** Loads the cached listing of an earlier run. */
+  /** Loads the cached listing from an earlier run. */
   recall(): Promise<void>
-  /** Whether anything is known; an old listing is refreshed in the background, once per run. */
+  /** Whether a listing is known. If it is old, it is refreshed in the background, once per run. */
   known(): boolean
   /** Fetches the lists; never rejects. */
   refresh(): Promise<void>
   /**
-   * A new connection is open. Resolves when all lists were fetched again, since another program or version may answer
-   * there; rejects if that fails.
+   * Called when a new connection is open. Fetches all lists again, because another program or version may be answering
+   * on it. Resolves when that is done; rejects if it fails.
    */
   opened(open: InitializedConnection): Promise<void>
   changed(open: InitializedConnection): void
@@ -41,7 +43,7 @@ export interface ServerListingOptions {
   readonly refreshMs: number
   readonly store: DescriptorStore
   connection(): ManagedConnection
-  /** An open connection for fetching, if any; does not connect. */
+  /** An open connection for fetching the lists, if there is one. Does not open a connection. */
   current(): InitializedConnection | undefined
   down(): boolean
   entriesOf(descriptors: Descriptors): readonly Entry[]
@@ -59,7 +61,7 @@ const signInMs = 5_000
 export function createServerListing(options: ServerListingOptions): ServerListing {
   const { server, capabilities, fingerprint, refreshMs, store, clock, log } = options
   const record = recordName(server, capabilities)
-  /** When it was fetched in this run, by the monotonic clock. */
+  /** When the listing was fetched in this run, by the monotonic clock. */
   let listedAt = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
   let following: Promise<void> | undefined
@@ -87,7 +89,8 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     refresh,
     opened(open) {
       if (!running) return list(open)
-      // The fetch under way began before this connection; all who arrive meanwhile share the next one.
+      // The current fetch began before this connection was open, so another fetch follows. All callers that arrive
+      // until then share that fetch.
       following ??= running
         .catch(() => {})
         .then(() => {
@@ -98,7 +101,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     },
     changed(open) {
       isBehind = true
-      // The fetch under way may have missed the change: another one follows.
+      // If a fetch is running, it may have missed the change, so another one follows.
       if (!running && !again) catchUp(open)
     },
     [Symbol.dispose]() {
@@ -111,7 +114,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   function isOld(): boolean {
     const { descriptors, fetched } = listing
     if (descriptors === undefined) return true
-    // A listing of an earlier run has only a wall-clock time.
+    // For a listing from an earlier run, only the wall-clock time is known.
     const ageMs = fetched ? clock.monotonic() - listedAt : clock.now() - descriptors.fetchedAt
     return refreshMs > 0 && ageMs > refreshMs
   }
@@ -133,13 +136,13 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     return running
   }
 
-  /** At once, unless the server reports changes continually. */
+  /** Fetches the lists again: at once, or after a pause if the server keeps reporting changes. */
   function catchUp(open: InitializedConnection): void {
     const ms = throttle.next()
     if (ms === 0) return void list(open, throttle.done).catch(() => {})
     again = clock.after(ms, () => {
       again = undefined
-      // If no connection is open, the next one that opens fetches.
+      // If no connection is open, the next one that opens fetches the lists.
       const current = options.current()
       if (current && isBehind) list(current, throttle.done).catch(() => {})
     })
@@ -170,7 +173,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     }
   }
 
-  /** Refreshes periodically while the server is up; an idle one is not woken. */
+  /** Refreshes the listing periodically while a connection is open. No connection is opened for it. */
   function schedule(): void {
     timer?.[Symbol.dispose]()
     if (refreshMs === 0) return
@@ -181,7 +184,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     })
   }
 
-  /** A list that failed keeps its previous content. */
+  /** The fetched lists, with the previous content in place of each list that failed. */
   function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed'> {
     const { descriptors } = listing
     const or = (method: string, key: 'tools' | 'resources' | 'templates' | 'prompts') =>
@@ -214,17 +217,17 @@ export function createServerListing(options: ServerListingOptions): ServerListin
 const differs = (a: Descriptors, b: Descriptors | undefined): boolean =>
   JSON.stringify({ ...a, fetchedAt: 0 }) !== JSON.stringify({ ...b, fetchedAt: 0 })
 
-/** The record of the plain profile has the server's name. */
+/** The name of the listing's record in the store. For clients without capabilities, it is the server's name. */
 function recordName(server: string, capabilities: Capabilities): string {
   if (Object.keys(capabilities).length === 0) return server
   return `${server} ${createHash('sha256').update(profileOf(capabilities)).digest('hex').slice(0, 12)}`
 }
 
-/** Allowed without a pause, since changes come in small bursts. */
+/** How many refreshes are allowed without a pause, because changes come in small bursts. */
 const atOnce = 2
 const firstPauseMs = 100
 const maxPauseMs = 30_000
-/** The length of a quiet period, in pauses. */
+/** The length of a quiet period, as a multiple of the current pause. */
 const quietPauses = 10
 
 /** Limits how often a listing is refreshed after change notifications. */
@@ -236,7 +239,10 @@ function createRefreshThrottle(clock: Clock) {
     inARow <= atOnce ? 0 : backoffMs(inARow - atOnce - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs })
 
   return {
-    /** Milliseconds to wait: grows while notifications follow each other, until there is a quiet period. */
+    /**
+     * Milliseconds to wait before the next refresh. The wait grows while notifications follow each other, until there
+     * is a quiet period.
+     */
     next(): number {
       const sinceMs = clock.monotonic() - doneAt
       const isQuiet = sinceMs > quietPauses * Math.max(pauseMs(), firstPauseMs)

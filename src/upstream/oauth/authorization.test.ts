@@ -5,7 +5,7 @@ import { authorizedChannel, type RequestAuthorizer } from './authorization.ts'
 
 const refusal: ResponseHead = { status: 401, type: '', header: () => undefined, all: () => [], abort() {} }
 
-/** A server that answers everything with 401, and how often it was asked. */
+/** A server that answers every request with 401, and counts the requests. */
 function refusing(): HttpChannel & { asked: number } {
   const channel = {
     asked: 0,

@@ -1,13 +1,13 @@
 import { ToolwayError } from '../../core/errors.ts'
 import type { HttpChannel } from '../transports/http-channel.ts'
 
-/** The challenge of a server that rejected a request's credential. */
+/** The challenge from a server that rejected a request's credential. */
 export interface Challenge {
   readonly status: number
-  /** Where its metadata is (RFC 9728). */
+  /** The URL of the server's metadata (RFC 9728). */
   readonly resourceMetadata?: string
   readonly scopes?: readonly string[]
-  /** `invalid_token`, `insufficient_scope` … */
+  /** The error code, such as `invalid_token` or `insufficient_scope`. */
   readonly error?: string
 }
 
@@ -38,7 +38,7 @@ export const scopesIn = (text: string | undefined): readonly string[] => [
   ...new Set((text ?? '').split(/\s+/).filter((scope) => /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(scope))),
 ]
 
-/** The parameters of the Bearer scheme; a header may hold several schemes. */
+/** The parameters of the Bearer scheme in a WWW-Authenticate header, which may contain several schemes. */
 function bearerParameters(header: string): ReadonlyMap<string, string> | undefined {
   let found: Map<string, string> | undefined
   let ours = false
@@ -51,7 +51,7 @@ function bearerParameters(header: string): ReadonlyMap<string, string> | undefin
       if (ours) found = new Map()
     } else if (name !== undefined) {
       const value = inQuotes?.replaceAll(/\\(.)/g, '$1') ?? bare ?? ''
-      // The first value counts: a repeated parameter is an attack or a mistake.
+      // Use the first value: a repeated parameter is an attack or a mistake.
       if (ours && found && !found.has(name.toLowerCase())) found.set(name.toLowerCase(), value)
     } else break
   }
@@ -59,24 +59,27 @@ function bearerParameters(header: string): ReadonlyMap<string, string> | undefin
 }
 
 interface ScopesKnown {
-  /** Set by the operator; servers can only add to it. */
+  /**
+   * Scopes that the operator configured, used instead of those that the server names. Only the scopes in `more` are
+   * added to them.
+   */
   readonly configured?: readonly string[] | undefined
-  /** From the server's challenge. */
+  /** Scopes that the server's challenge named. */
   readonly challenged?: readonly string[] | undefined
-  /** From the resource metadata. */
+  /** Scopes that the resource metadata lists. */
   readonly supported?: readonly string[] | undefined
-  /** Scopes that a request with a token lacked, and those of that token. */
+  /** The scopes of a token that was insufficient, and the scopes that it lacked. */
   readonly more?: readonly string[] | undefined
-  /** From the authorization server's metadata. */
+  /** Scopes that the authorization server's metadata lists. */
   readonly offered: readonly string[]
 }
 
-/** Requests a refresh token, where the authorization server supports it. */
+/** The scope that requests a refresh token, if the authorization server supports it. */
 const offline = 'offline_access'
 
 /**
  * The scopes to request: those that the server named in its challenge, or all that it supports if it named none. A
- * repeated request includes the previous scopes, or they would be lost.
+ * repeated request includes the previous scopes, because the new token would lack them otherwise.
  */
 export function scopesToAsk({ configured, challenged, supported, more, offered }: ScopesKnown): readonly string[] {
   const base = configured ?? challenged ?? supported ?? []
@@ -84,28 +87,28 @@ export function scopesToAsk({ configured, challenged, supported, more, offered }
   return [...new Set([...base, ...(more ?? []), ...refreshable])]
 }
 
-/** The same for a client credentials grant, which needs no refresh token. */
+/** The scopes to request for a client credentials grant, which needs no refresh token. */
 export const scopesForClientCredentials = (known: ScopesKnown): readonly string[] =>
   scopesToAsk(known).filter((scope) => scope !== offline)
 
-/** The credential of a connection, as its transport uses it; none for servers without OAuth. */
+/** The credential for a connection, as its transport uses it. There is none for servers without OAuth. */
 export interface RequestAuthorizer {
   /**
-   * The Authorization header: available at once if a token is held, undefined if the server has not asked for one yet.
-   * Rejects with AUTH_REQUIRED if somebody has to sign in.
+   * The Authorization header. Returned without a promise if Toolway already has a token; undefined if the server has
+   * not asked for one yet. Rejects with AUTH_REQUIRED if somebody has to sign in.
    */
   header(): string | undefined | Promise<string | undefined>
   /**
-   * The server rejected the request with 401 or 403. True if there is another credential now, so that the request,
-   * which was not executed, can be sent again; false if the rejection is not about our credential. Rejects with
-   * AUTH_REQUIRED if somebody has to sign in.
+   * Called when the server rejected a request with 401 or 403. Resolves with true if there is another credential now:
+   * the request was not executed, so it can be sent again. Resolves with false if the rejection is not about our
+   * credential. Rejects with AUTH_REQUIRED if somebody has to sign in.
    */
   refused(challenge: Challenge, sent: string | undefined): Promise<boolean>
 }
 
 /**
- * A channel whose requests carry the current credential. After a 401 or 403 the credential is renewed if possible and
- * the request sent once more, because it was not executed.
+ * A channel whose requests carry the current credential. After a 401 or 403, the credential is renewed if possible and
+ * the request is sent once more, because the server did not execute it.
  */
 export function authorizedChannel(channel: HttpChannel, authorize: RequestAuthorizer): HttpChannel {
   return {
@@ -122,7 +125,7 @@ export function authorizedChannel(channel: HttpChannel, authorize: RequestAuthor
         const head = await channel.request({ ...request, headers }, receive)
         if (head.status !== 401 && head.status !== 403) return head
         const challenge = readChallenge(head.status, head.all('www-authenticate'))
-        // A missing token does not undo that the request was sent.
+        // Remove `unsent` from the error: the request was sent, even if there is no new token.
         const renewed = await authorize.refused(challenge, authorization).catch((error) => {
           throw ToolwayError.sent(error)
         })

@@ -14,16 +14,16 @@ export const client = z.object({
   id: z.string(),
   secret: z.string().optional(),
   method: z.string().optional(),
-  /** In milliseconds since the epoch. */
+  /** When the client's secret expires, in milliseconds since the epoch. */
   expiresAt: z.number().optional(),
   redirects: z.array(z.string()).optional(),
 })
 
 export type OAuthClient = z.output<typeof client>
 
-/** The key of a client that authenticates with signed assertions (RFC 7523); it is stored in the configuration only. */
+/** The key of a client that authenticates with signed assertions (RFC 7523). It is stored only in the configuration. */
 export interface SigningKey {
-  /** PKCS #8, PEM. */
+  /** The private key, as PKCS #8 in PEM form. */
   readonly key: string
   readonly algorithm: string
 }
@@ -31,7 +31,10 @@ export interface SigningKey {
 /** Client authentication methods in order of preference. */
 const preferred = ['client_secret_basic', 'client_secret_post', 'none']
 
-/** Registers a client (RFC 7591): native on a person's own machine, a web application if reached under a host name. */
+/**
+ * Registers a client (RFC 7591): as a web application if the redirect is https, as a native application if it leads to
+ * this machine.
+ */
 export async function registerClient(
   { register, authMethods, origin }: { register: URL | undefined; authMethods: readonly string[]; origin: string },
   redirect: URL,
@@ -40,7 +43,7 @@ export async function registerClient(
 ): Promise<OAuthClient> {
   const advice = 'register a client there, and set auth.clientId'
   if (!register) throw new OAuthError(`${origin} does not support client registration: ${advice}`)
-  // A program on a person's machine cannot keep a secret from them, so prefer none.
+  // Prefer a client without a secret: a program on a person's machine cannot keep a secret from that person.
   const method = authMethods.includes('none') ? 'none' : preferred.find((one) => authMethods.includes(one))
   const body = JSON.stringify({
     client_name: 'Toolway',
@@ -67,7 +70,10 @@ export async function registerClient(
   }
 }
 
-/** The authentication method for the token endpoint: the registered one, or the best that both support. */
+/**
+ * The client's authentication method for the token endpoint: the registered one, or the best one that both sides
+ * support.
+ */
 export function methodOf({ method, secret }: OAuthClient, { authMethods }: Pick<IssuerMetadata, 'authMethods'>) {
   if (method !== undefined && (method === 'none' || secret !== undefined)) return method
   if (secret === undefined) return 'none'

@@ -16,7 +16,7 @@ test('B6: without a grant a call is told what to do, and after a sign-in it is l
     code: 'AUTH_REQUIRED',
     message: 'files needs a sign-in. Ask the operator to run: toolway auth files',
   })
-  // What is known to be needed is not asked for again and again.
+  // The need for a sign-in is remembered, so the server is not asked again.
   await expect(ask(oauth, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
   expect(resource.got).toEqual([undefined])
   await signIn(oauth, config, issuer)
@@ -65,7 +65,7 @@ test('B10: tokens that are refused before their time are replaced once for all, 
   issuer.revoke()
   expect(await Promise.all(Array.from({ length: 8 }, () => ask(oauth, config)))).toEqual(Array(8).fill(200))
   expect(grantTypes(issuer.tokenRequests)).toEqual(['authorization_code', 'refresh_token'])
-  // A server that refuses whatever it is given does not make us ask for ever.
+  // If the server rejects every token, Toolway stops requesting new ones.
   issuer.revoke()
   await expect(ask(oauth, config)).rejects.toThrow('rejected a new token')
   expect(issuer.tokenRequests).toHaveLength(2)
@@ -81,7 +81,7 @@ test('B6: each refresh token is used once, and the one that came last is kept', 
     clock.advance(100_000)
     expect(await ask(oauth, config)).toBe(200)
   }
-  // Also one that starts anew goes on from there.
+  // A new process continues with the stored grant.
   clock.advance(100_000)
   expect(await ask(openOAuth({ vault, clock }), config)).toBe(200)
   const used = issuer.tokenRequests.flatMap(({ refresh_token }) => refresh_token ?? [])
@@ -111,7 +111,7 @@ test('B6: a call that lacks a scope says which, and the next sign-in asks for it
   await signIn(oauth, config, issuer)
   expect(await ask(oauth, config)).toBe(200)
   await expect(ask(oauth, config, 'tools/call')).rejects.toThrow('files needs more scopes than were granted (write).')
-  // The rest goes on as before.
+  // Other requests still succeed with the existing token.
   expect(await ask(oauth, config)).toBe(200)
   await signIn(oauth, config, issuer)
   expect(await ask(oauth, config, 'tools/call')).toBe(200)
@@ -131,7 +131,8 @@ test('B6: another authorization server gets nothing of what the first one gave',
   await signIn(oauth, config, second)
   expect(await ask(oauth, config)).toBe(200)
   expect(second.registrations).toHaveLength(1)
-  // Back at the first one, its grant is there again; and it was never shown to the other.
+  // When the server returns to the first authorization server, its grant is used again; the other one never received
+  // it.
   resource.behaviour.issuers = [first]
   clock.advance(100_000)
   expect(await ask(oauth, config)).toBe(200)
@@ -200,7 +201,7 @@ test('B6: the secret of a client goes to the authorization server it was first s
   clock.advance(3_600_000)
   await expect(ask(oauth, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
   expect(evil.asked).toEqual([])
-  // And where the configuration names one, not even that.
+  // If the configuration names an issuer, the other one is not asked either.
   const named = serverConfig(resource.url, { ...itself, issuer: issuer.url })
   await expect(ask(openOAuth(), named)).rejects.toThrow('the client is registered with')
   expect(evil.asked).toEqual([])

@@ -7,15 +7,15 @@ import { OAuthError } from './oauth-error.ts'
 import { type OAuthParts, type OAuthSettings, obtainGrant, onlyIssuer, refreshGrant } from './tokens.ts'
 import { reachOf } from './web.ts'
 
-/** Renew a token this long before it expires; a short-lived one later. */
+/** How long before its expiry a token is renewed: 30 seconds, but at most a quarter of its lifetime. */
 const earlyMs = 30_000
 const earlyPart = 0.25
-/** How long a rejection is remembered before asking again. */
+/** How long to rely on a rejection or on an issuer's metadata before requesting it again. */
 const believedMs = 60_000
 
 /**
- * The credential for one server and grant holder, shared by its connections. Concurrent renewals are joined: within
- * the process by one promise, across processes by a lock and a look at the stored grant.
+ * The credential for one server and grant holder, shared by its connections. Concurrent renewals are merged: within one
+ * process they share a promise; across processes there is a lock, and the stored grant is checked before a renewal.
  */
 export function createCredential(
   options: OAuthParts & { readonly holder: GrantHolder; readonly settings: OAuthSettings; readonly log: Log },
@@ -26,11 +26,11 @@ export function createCredential(
   let held: Grant | undefined
   let finding: Promise<Grant | undefined> | undefined
   let replacing: Promise<boolean> | undefined
-  /** Why there is no token, according to the server. */
+  /** Why there is no token, and when this was found out. */
   let wanted: { readonly error: ToolwayError; readonly at: number } | undefined
-  /** When a token was last renewed before it expired. */
+  /** When a new token was last requested although the old one had not expired. */
   let forcedAt = Number.NEGATIVE_INFINITY
-  /** A grant that could not be stored, and the stored token that it replaces. */
+  /** A grant that could not be stored, and the stored access token that it replaces. */
   let unwritten: { readonly grant: Grant; readonly instead: string } | undefined
   let known: { readonly metadata: IssuerMetadata; readonly at: number } | undefined
 
@@ -50,7 +50,7 @@ export function createCredential(
     },
     async refused(challenge, sent) {
       if (challenge.status === 403 && challenge.error !== 'insufficient_scope') return false
-      // A concurrent request has renewed it already.
+      // A concurrent request has already renewed the token.
       if (held && bearer(held) !== sent) return true
       replacing ??= replaced(challenge, sent).finally(() => {
         replacing = undefined
@@ -70,7 +70,10 @@ export function createCredential(
     throw want('needs a new sign-in: its token has expired')
   }
 
-  /** If nobody can be reached, a token that is valid for a few more seconds is better than none. */
+  /**
+   * Keeps using the current token if it has not expired: if the authorization server cannot be reached, a token that is
+   * valid for a few more seconds is better than none.
+   */
   function goOn(error: unknown): Grant {
     if (error instanceof ToolwayError && error.kind.retryable && held && !isOver(held)) return held
     throw error
@@ -100,7 +103,7 @@ export function createCredential(
     if (itself) return (await obtain(demand)) !== undefined
     const { issuer } = await discovered(demand)
     if (issuer.issuer === kept?.issuer) return (await renewed(kept)) !== undefined
-    // The server has a new authorization server, which must not receive the old grant.
+    // The server uses another authorization server now, which must not receive the old grant.
     await grants.demanded(holder, { ...demand, issuer: issuer.issuer })
     const other = await grants.grantOf(holder, issuer.issuer)
     held = undefined
@@ -108,7 +111,7 @@ export function createCredential(
     throw want('needs a new sign-in: its authorization server has changed')
   }
 
-  /** Stores what the server requires, for the next sign-in. */
+  /** Stores the requirements in a server's challenge, for the next sign-in. */
   async function demanded(before: AuthDemand, challenge: Challenge, had?: readonly string[]): Promise<AuthDemand> {
     const { resourceMetadata, scopes } = challenge
     const demand: AuthDemand = { ...before }
@@ -119,7 +122,10 @@ export function createCredential(
     return demand
   }
 
-  /** One renewal at a time, across processes: reusing a refresh token may revoke the whole grant. */
+  /**
+   * Renews a grant under a lock that all processes share, because using a refresh token twice may revoke the whole
+   * grant.
+   */
   async function renewed(old: Grant): Promise<Grant> {
     await using _ = await locks.hold(`grant ${JSON.stringify([old.issuer, holder])}`)
     const written = await grants.grantOf(holder, old.issuer)
@@ -129,7 +135,7 @@ export function createCredential(
       if (!kept) throw new OAuthError('the grant was removed', { code: 'invalid_grant' })
       const reach = await reachOf(server, placeOf)
       const next = await refreshGrant(kept, await metadataOf(old.issuer), settings, options, reach)
-      // Use it even if it cannot be stored: it is the only one that can be renewed again.
+      // Use the new grant even if it cannot be stored: only its refresh token is still valid.
       take(next)
       unwritten = { grant: next, instead: written?.accessToken ?? '' }
       await grants.granted(holder, next)
@@ -140,7 +146,7 @@ export function createCredential(
       const problem = problemOf(error)
       if (problem.unreachable && kept && !isOver(kept)) return take(kept)
       if (!problem.unreachable) held = undefined
-      // A wrong client secret can be corrected in the configuration; the grant may still be valid then.
+      // Keep the grant after other errors: a wrong client secret, for example, can be corrected in the configuration.
       if (!problem.unreachable && problem.code === 'invalid_grant') await grants.ended(holder, old.issuer)
       throw refusal(problem, 'needs a new sign-in')
     }
@@ -209,23 +215,26 @@ export function createCredential(
 
 const bearer = ({ accessToken }: Grant): string => `Bearer ${accessToken}`
 
-/** Bounded: the text comes from the server, and callers may be models. */
+/** Formats scopes for a message. They are truncated, because the server chooses the text and callers may be models. */
 const naming = (scopes: readonly string[] | undefined): string => (scopes ? ` (${scopes.join(' ').slice(0, 200)})` : '')
 
-/** Rethrows errors other than OAuthError. */
+/** Returns an OAuthError; rethrows any other error. */
 function problemOf(error: unknown): OAuthError {
   if (error instanceof OAuthError) return error
   throw error
 }
 
-/** Somebody has to sign in. The caller may be a model: the message says whom to ask for what. */
+/**
+ * The error if somebody has to sign in. The caller may be a model, so the message says which person to ask and what to
+ * ask for.
+ */
 function authRequired({ server, principal }: GrantHolder, why: string, cause?: unknown): ToolwayError {
   const whose = principal === '' ? '' : ` --principal ${principal}`
   const sentence = `${server} ${why}. Ask the operator to run: toolway auth ${server}${whose}`
   return new ToolwayError('AUTH_REQUIRED', sentence, { server, auditReason: 'server_needs_auth', cause })
 }
 
-/** Retrying later may help; no sign-in is needed. */
+/** The error if a token is temporarily unavailable: a retry may help, and no sign-in is needed. */
 function tokenUnavailable({ server }: GrantHolder, why: string, cause: unknown): ToolwayError {
   const sentence = `No token for ${server}: ${why}. Try again later.`
   return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true, cause })

@@ -9,7 +9,7 @@ import { type OAuthHttp, type PlaceOf, type Reach, reachOf, unreachable } from '
 
 /** The authorization server for an MCP server, and what to request from it. */
 export interface DiscoveredIssuer {
-  /** The identifier of the server, for which tokens are requested (RFC 8707). */
+  /** The identifier of the MCP server. Tokens are requested for it (RFC 8707). */
   readonly resource: string
   readonly scopes?: readonly string[]
   readonly issuer: IssuerMetadata
@@ -18,9 +18,11 @@ export interface DiscoveredIssuer {
 export interface DiscoverOptions {
   readonly server: URL
   readonly challenge?: Challenge | undefined
-  /** The only acceptable issuer: the client is registered there, and its secret is for no other. */
+  /**
+   * The only acceptable issuer: the client is registered with it, and no other issuer may receive the client's secret.
+   */
   readonly only?: string | undefined
-  /** The issuer of the current grant, preferred while the server still names it. */
+  /** The issuer of the current grant, which is preferred as long as the server still names it. */
   readonly before?: string | undefined
   readonly web: OAuthHttp
   readonly placeOf: PlaceOf
@@ -57,7 +59,7 @@ const publishedIssuer = z.looseObject({
   authorization_response_iss_parameter_supported: z.boolean().optional(),
 })
 
-/** Metadata of an authorization server (RFC 8414, or OpenID Connect discovery). */
+/** An authorization server's metadata (RFC 8414, or OpenID Connect discovery). */
 export interface IssuerMetadata {
   readonly issuer: string
   readonly authorize?: URL
@@ -67,11 +69,11 @@ export interface IssuerMetadata {
   readonly pkce: boolean
   readonly authMethods: readonly string[]
   readonly clientDocuments: boolean
-  /** It sends `iss` in each response. */
+  /** Whether the issuer sends `iss` in each authorization response. */
   readonly namesItself: boolean
 }
 
-/** Fetches the metadata of an issuer, and verifies that it is about exactly this one. */
+/** Fetches an issuer's metadata, and verifies that it names exactly this issuer. */
 export async function issuerMetadata(issuer: string, web: OAuthHttp, reach: Reach): Promise<IssuerMetadata> {
   const at = safeAddress(issuer, 'its issuer')
   if (at.search !== '' || at.hash !== '') throw new OAuthError(`invalid issuer ${quoted(issuer)}`)
@@ -84,7 +86,10 @@ export async function issuerMetadata(issuer: string, web: OAuthHttp, reach: Reac
   throw new OAuthError(`${quoted(issuer)} publishes no authorization server metadata`)
 }
 
-/** With a path, the well-known part comes before it; OpenID Connect puts it behind. */
+/**
+ * The URLs at which an issuer may publish its metadata. If the issuer has a path, the well-known part comes before it;
+ * OpenID Connect also puts it after the path.
+ */
 function issuerPlaces({ origin, pathname }: URL): URL[] {
   const path = pathname.replace(/\/$/, '')
   const oauth = '/.well-known/oauth-authorization-server'
@@ -101,7 +106,7 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
     throw new OAuthError(`the metadata of ${quoted(issuer)} is for another issuer, ${quoted(found.issuer)}`)
   const endpoint = (address: string, what: string): URL => {
     const url = safeAddress(address, `its ${what}`)
-    // A public issuer must not name services on this machine.
+    // An https issuer must not name http endpoints, which would be on this machine.
     if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthError(`its ${what} does not use https`)
     return url
   }
@@ -114,7 +119,7 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
     register: optional(found.registration_endpoint, 'registration endpoint'),
     scopes: found.scopes_supported ?? [],
     pkce: found.code_challenge_methods_supported?.includes('S256') ?? false,
-    // The default by the standard.
+    // The default according to RFC 8414.
     authMethods: found.token_endpoint_auth_methods_supported ?? ['client_secret_basic'],
     clientDocuments: found.client_id_metadata_document_supported ?? false,
     namesItself: found.authorization_response_iss_parameter_supported ?? false,
@@ -127,7 +132,7 @@ const publishedResource = z.looseObject({
   scopes_supported: z.array(z.string()).optional(),
 })
 
-/** Metadata of a protected resource (RFC 9728); its identifier exactly as published, for which tokens are requested. */
+/** A protected resource's metadata (RFC 9728). Tokens are requested for its identifier exactly as published. */
 interface ResourceMetadata extends Omit<DiscoveredIssuer, 'issuer'> {
   readonly issuers: readonly string[]
 }
@@ -135,8 +140,9 @@ interface ResourceMetadata extends Omit<DiscoveredIssuer, 'issuer'> {
 const wellKnown = '/.well-known/oauth-protected-resource'
 
 /**
- * Finds the metadata of a server: where its challenge says, else at its path, else at its root. A server without any
- * is from the first revision with authorization, and its own authorization server.
+ * Finds a server's metadata: at the URL in its challenge, else at its path, else at its root. If there is no metadata,
+ * the server is assumed to follow the first protocol revision with authorization, in which an MCP server is its own
+ * authorization server.
  */
 async function resourceMetadata(
   server: URL,
@@ -163,7 +169,7 @@ async function resourceMetadata(
 function resourcePlaces(server: URL, named: string | undefined): URL[] {
   if (named !== undefined) {
     const place = safeAddress(named, 'its metadata URL')
-    // A server must not send us to other origins.
+    // A server must not refer us to other origins.
     if (place.origin !== server.origin) throw new OAuthError(`its metadata is at another origin, ${place.origin}`)
     return [place]
   }
@@ -172,7 +178,7 @@ function resourcePlaces(server: URL, named: string | undefined): URL[] {
   return paths.map((at) => new URL(at, server.origin))
 }
 
-/** Whether the resource is the server itself, or a parent by whole path components. */
+/** Whether the resource is the server itself, or a parent of it, comparing whole path components. */
 function isFor(resource: string, server: URL): boolean {
   if (!/^[\x21-\x7e]+$/.test(resource) || !URL.canParse(resource)) return false
   const { origin, pathname, hash, search } = new URL(resource)
@@ -183,7 +189,7 @@ function isFor(resource: string, server: URL): boolean {
 
 const probeWithinMs = 10_000
 
-/** A request that every server answers; one that requires a sign-in rejects it before reading it. */
+/** A request that every server answers. A server that requires a sign-in rejects it before reading it. */
 const greeting = {
   jsonrpc: '2.0',
   id: 1,
@@ -191,7 +197,9 @@ const greeting = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolway', version: '0' } },
 }
 
-/** Sends a request without a credential to get the server's challenge; undefined if it requires none. */
+/**
+ * Sends a request without a credential to get the server's challenge; undefined if the server requires no credential.
+ */
 export async function challengeOf(
   server: URL,
   given: Readonly<Record<string, string>>,

@@ -7,7 +7,7 @@ import { startResource } from './resource.fixture.ts'
 
 const good = { access_token: 'access-1', token_type: 'Bearer', refresh_token: 'refresh-1', expires_in: 100 }
 
-/** Changes what comes from the token endpoint. */
+/** Replaces the response of the token endpoint. */
 const answering = (issuer: TestIssuer, body: object, status = 200) => {
   issuer.behaviour.answerToken = (response) => json(response, status, body)
 }
@@ -111,6 +111,6 @@ test('B6: a token goes to the server it is for, and not after a redirect to anyb
     expect(await ask(oauth, config)).toBe(status)
   }
   expect(other.got).toEqual([])
-  // Nor does another server get it that names the same authorization server.
+  // Another server that names the same authorization server does not get the token either.
   await expect(oauth.authorize('others', serverConfig(other.url))?.header()).resolves.toBeUndefined()
 })

@@ -32,7 +32,7 @@ describe('an evil authorization server', () => {
         /another authorization server|does not name its issuer/,
       )
     }
-    // One that never promised to name itself, and names somebody else.
+    // An issuer that did not announce `iss`, but sends the `iss` of another issuer.
     issuer.behaviour.metadata = { authorization_response_iss_parameter_supported: undefined }
     issuer.behaviour.iss = 'https://evil.example.com'
     const flow = await openOAuth({ vault }).begin('files', serverConfig(resource.url), redirect)
@@ -42,7 +42,7 @@ describe('an evil authorization server', () => {
   })
 
   test('B6: one that sends people to sign in elsewhere, and wants the code for itself, gets no code', async () => {
-    // The honest one keeps to an older standard: nothing in its answers would tell that they are its own.
+    // The honest issuer follows an older standard, so its responses do not show who sent them.
     await using honest = await startIssuer({
       iss: null,
       metadata: { authorization_response_iss_parameter_supported: undefined },
@@ -57,12 +57,12 @@ describe('an evil authorization server', () => {
     const begin = (auth = {}) => openOAuth().begin('files', serverConfig(resource.url, auth), redirect)
     await expect(begin()).rejects.toThrow(`another site for sign-in, ${honest.url}`)
     expect([...evil.registrations, ...evil.tokenRequests, ...honest.tokenRequests]).toEqual([])
-    // One that promises to name itself is held to that.
+    // An issuer that announces `iss` must send it.
     evil.behaviour.metadata = { ...evil.behaviour.metadata, authorization_response_iss_parameter_supported: true }
     const flow = await begin()
     await expect(flow.finish(await honest.visit(flow.url))).rejects.toThrow('does not name its issuer')
     expect(evil.tokenRequests).toEqual([])
-    // Whoever knows better can say so, and one that has both places elsewhere is no danger.
+    // Allowed: an issuer that the operator configured, and an issuer whose two endpoints are both on the other site.
     evil.behaviour.metadata = { ...evil.behaviour.metadata, authorization_response_iss_parameter_supported: false }
     expect((await begin({ issuer: evil.url })).issuer).toBe(evil.url)
     evil.behaviour.metadata = { ...evil.behaviour.metadata, token_endpoint: `${honest.url}/token` }
@@ -153,7 +153,7 @@ describe('an evil authorization server', () => {
     await using resource = await startResource({ issuers: [issuer] })
     issuer.behaviour.answerMetadata = (response) => json(response, 200, { issuer: 'x'.repeat(300_000) })
     await expect(openOAuth().begin('files', serverConfig(resource.url), redirect)).rejects.toThrow('more than 256 KiB')
-    // Never, and drop by drop.
+    // The issuer never responds, or sends one byte after another.
     for (const start of ['', '{"issuer":"']) {
       const clock = createManualClock()
       let reached = false
@@ -204,7 +204,7 @@ describe('an evil server', () => {
     for (const host of ['10.0.0.1', '169.254.169.254', '[fd00::1]', '[::ffff:10.0.0.1]', '100.100.100.200']) {
       await expect(web.get(new URL(`https://${host}/`), 'public'), host).rejects.toThrow('private or reserved')
     }
-    // Where credentials of clouds are given out, not even a server in here may lead.
+    // Even a private server must not refer to the address at which clouds hand out credentials.
     await expect(web.get(new URL('https://169.254.169.254/'), 'private')).rejects.toThrow('private or reserved')
     expect(issuer.asked).toEqual([])
     expect((await web.get(new URL(`http://localhost:${port}/x`), 'private')).status).toBe(404)

@@ -2,11 +2,11 @@ import * as z from 'zod'
 import type { Vault } from '../../core/stores.ts'
 import { client, type OAuthClient } from './client.ts'
 
-/** Whose grant it is: of one server at one URL, and of one principal where each has its own. */
+/** Whom a grant is for: one server at one URL, and one principal if each principal has its own grant. */
 export interface GrantHolder {
   readonly server: string
   readonly url: string
-  /** Empty for a shared grant. */
+  /** The principal; empty for a grant that all principals share. */
   readonly principal: string
 }
 
@@ -21,26 +21,23 @@ const grant = z.object({
   grantedAt: z.number(),
 })
 
-/** A token, and what is needed to renew it. */
+/** An access token, and the data needed to renew it. */
 export type Grant = z.output<typeof grant>
 
 const demand = z.object({
-  /** The server's authorization server when it was last asked. */
+  /** The authorization server that the server named when it was last asked. */
   issuer: z.string().optional(),
   resourceMetadata: z.string().optional(),
-  /** From the server's challenge. */
+  /** Scopes that the server's challenge named. */
   scopes: z.array(z.string()).optional(),
-  /** Scopes that a request with a token lacked, and those of that token. */
+  /** The scopes of a token that was insufficient, and the scopes that it lacked. */
   more: z.array(z.string()).optional(),
 })
 
-/** What a server requires; stored, because another process may do the sign-in. */
+/** What a server requires for authorization. Stored, because another process may handle the sign-in. */
 export type AuthDemand = z.output<typeof demand>
 
-/**
- * Stored grants. Each is stored under its issuer, so that a token of one authorization server is never sent to
- * another.
- */
+/** Stores each grant under its issuer, so that one authorization server's token is never sent to another. */
 export interface Grants {
   demandOf(holder: GrantHolder): Promise<AuthDemand>
   demanded(holder: GrantHolder, demand: AuthDemand): Promise<void>
@@ -49,12 +46,12 @@ export interface Grants {
   ended(holder: GrantHolder, issuer: string): Promise<void>
   clientOf(server: string, issuer: string): Promise<OAuthClient | undefined>
   registered(server: string, issuer: string, client: OAuthClient): Promise<void>
-  /** Removes all data of a server, for one principal or for all; returns the number of grants. */
+  /** Removes all data for a server, for one principal or for all. Returns the number of removed grants. */
   forget(server: string, principal?: string): Promise<number>
   list(): Promise<readonly (GrantHolder & { readonly grant: Grant })[]>
 }
 
-/** Reports every access token that it stores or reads. */
+/** Grants in a vault. Calls `seen` with every access token that is stored or read. */
 export function createGrants(vault: Vault, seen: (accessToken: string) => void): Grants {
   const read = async <T>(key: Key, schema: z.ZodType<T>): Promise<T | undefined> => {
     const text = await vault.read(written(key))
@@ -96,7 +93,7 @@ export function createGrants(vault: Vault, seen: (accessToken: string) => void):
   }
 }
 
-/** Kind, issuer, server, URL, principal. */
+/** The parts of a key in the vault: kind, issuer, server, URL, principal. */
 type Key = readonly string[]
 
 const written = (key: Key): string => JSON.stringify(key)
@@ -104,5 +101,5 @@ const parsed = (key: string): Key => JSON.parse(key)
 
 const holderKey = ({ server, url, principal }: GrantHolder): Key => [server, url, principal]
 const grantKey = (holder: GrantHolder, issuer: string): Key => ['grant', issuer, ...holderKey(holder)]
-/** The issuer is part of the value. */
+/** The key of a demand. Its issuer part is empty, because the issuer is in the value. */
 const demandKey = (holder: GrantHolder): Key => ['demand', '', ...holderKey(holder)]

@@ -6,40 +6,40 @@ import { text } from 'node:stream/consumers'
 
 /** How an authorization server behaves; tests change it while it runs. */
 export interface Behaviour {
-  /** What it says that it is called, where that is not true. */
+  /** The issuer in its metadata, if that should be wrong. */
   issuer?: string
-  /** What `iss` in its answers says; null leaves it out. */
+  /** The `iss` in its responses; null omits it. */
   iss?: string | null
   metadata?: Record<string, unknown>
-  /** Answers every request for metadata itself. */
+  /** Handles every request for metadata. */
   answerMetadata?(response: ServerResponse): void
-  /** Answers every registration itself. */
+  /** Handles every registration. */
   answerRegistration?(response: ServerResponse): void
-  /** Answers every request for a token itself. */
+  /** Handles every request for a token. */
   answerToken?(response: ServerResponse, asked: Readonly<Record<string, string>>): void
   expiresIn?: number
   /** Refuses every refresh with this error. */
   refuseRefresh?: { status: number; error: string }
   rotates: boolean
-  /** Makes access tokens that are more than a name. */
+  /** Creates access tokens, instead of random names. */
   accessToken?(granted: { readonly scope: string; readonly resource: string }): Promise<string>
 }
 
 export interface TestIssuer extends AsyncDisposable {
   readonly url: string
   readonly behaviour: Behaviour
-  /** Bodies of token requests, in order, with the Authorization header they came with. */
+  /** The bodies of token requests in order, each with its Authorization header. */
   readonly tokenRequests: (Record<string, string> & { authorization?: string })[]
   readonly registrations: Record<string, unknown>[]
-  /** Every path that was asked for. */
+  /** Every path that was requested. */
   readonly asked: string[]
-  /** Whether an access token is one of its own, and good for these scopes. */
+  /** Whether this issuer issued an access token, and for these scopes. */
   accepts(token: string, scopes?: readonly string[]): boolean
-  /** Takes back every access token; refresh tokens stay good. */
+  /** Revokes all access tokens; refresh tokens stay valid. */
   revoke(): void
-  /** How often a refresh token came back that had been used: each time all that came of the same sign-in is taken back. */
+  /** How often a refresh token was used twice. Each time, all tokens of the same sign-in are revoked. */
   readonly reused: number
-  /** What a browser would bring back after a person has said yes. */
+  /** The redirect parameters after a person has consented at this URL. */
   visit(url: string): Promise<URLSearchParams>
 }
 
@@ -54,13 +54,13 @@ interface Code extends Granted {
   readonly client: string
 }
 
-/** An authorization server that keeps to the rules: PKCE, single use of codes and of refresh tokens. */
+/** An authorization server that enforces PKCE, and single use of codes and refresh tokens. */
 export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<TestIssuer> {
   const behaviour: Behaviour = { rotates: true, ...changes }
   const codes = new Map<string, Code>()
   const refreshTokens = new Map<string, Granted>()
   const accessTokens = new Map<string, readonly string[]>()
-  /** Of each token the sign-in that it came of: they are taken back together. */
+  /** For each token, all tokens of the same sign-in, which are revoked together. */
   const families = new Map<string, Set<string>>()
   let reused = 0
   const tokenRequests: TestIssuer['tokenRequests'] = []
@@ -146,7 +146,7 @@ export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<Tes
     json(response, 400, { error: 'unsupported_grant_type' })
   }
 
-  /** Two have the same refresh token, and nobody can tell which of them has stolen it. */
+  /** Revokes all tokens of a sign-in, because two clients have the same refresh token and either may have stolen it. */
   function takeBack(family: ReadonlySet<string> = new Set()): void {
     if (family.size > 0) reused++
     for (const token of family) {

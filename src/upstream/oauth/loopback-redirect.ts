@@ -3,19 +3,21 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { plainPage } from '../../lib/html-page.ts'
 
-/** The local redirect URI during a sign-in. */
+/** A local HTTP server that receives the redirect at the end of a sign-in. */
 export interface LoopbackRedirect extends AsyncDisposable {
   readonly redirect: URL
   /**
-   * Passes each response to `take` until one is accepted, and returns its outcome. Others are ignored (`take` returns
-   * undefined): any program on this machine can send one.
+   * Passes each authorization response to `take` until one is accepted, and returns its outcome. Responses for which
+   * `take` returns undefined are ignored, because any program on this machine can send one.
    */
   wait<T>(take: (answer: URLSearchParams) => Promise<T> | undefined, signal: AbortSignal): Promise<T>
 }
 
 const path = '/callback'
 
-/** Prefers the port of an earlier sign-in: the authorization server may have registered it. */
+/**
+ * Opens a local redirect. Prefers the port of an earlier sign-in, because the client may be registered with that port.
+ */
 export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
   const server = await listening(port).catch((error) => {
     if (port === 0) throw error
@@ -52,7 +54,7 @@ export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
     },
     async [Symbol.asyncDispose]() {
       server.close()
-      // The last response may still be in transit.
+      // Close connections later, because the last page may still be on its way to the browser.
       setTimeout(() => server.closeAllConnections(), lingerMs).unref()
     },
   }

@@ -1,9 +1,9 @@
-/** Why no token could be obtained: a message without secrets, and the authorization server's error code. */
+/** Says why no token could be obtained: a message without secrets, and the authorization server's error code. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError'
-  /** The `error` of the authorization server, if any. */
+  /** The `error` from the authorization server, if any. */
   readonly code: string | undefined
-  /** Nobody could be reached, which says nothing about the credential. */
+  /** Whether a host could not be reached, which says nothing about the credential. */
   readonly unreachable: boolean
 
   constructor(message: string, details: { code?: string | undefined; unreachable?: boolean; cause?: unknown } = {}) {
@@ -14,13 +14,13 @@ export class OAuthError extends Error {
 }
 
 /**
- * An error code such as `invalid_grant`; undefined for anything else. A server may echo a secret where a code belongs,
- * and codes reach logs and models.
+ * Returns the text if it is an error code such as `invalid_grant`, and undefined otherwise. A server may send a secret
+ * in place of a code, and codes reach logs and models.
  */
 export const codeIn = (text: unknown): string | undefined =>
   typeof text === 'string' && /^[A-Za-z][A-Za-z_]{0,40}$/.test(text) ? text : undefined
 
-/** Foreign text for a message: short, on one line, plain characters only. */
+/** Quotes text from outside for a message: short, on one line, plain characters only. */
 export const quoted = (text: unknown): string =>
   JSON.stringify(
     String(text)
@@ -28,13 +28,13 @@ export const quoted = (text: unknown): string =>
       .slice(0, 200),
   )
 
-/** Host names that only this machine can answer to. */
+/** Whether the host of a URL is this machine. */
 export const isLoopback = ({ hostname }: URL): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 
-/** A URL that credentials may be sent to: https, or loopback. `what` names it in the error. */
+/** Parses a URL that credentials may be sent to: https, or loopback. `what` names the URL in the error. */
 export function safeAddress(text: string, what: string): URL {
-  // The parser drops line breaks and encodes non-ASCII characters, but messages show the text itself.
+  // Check the text itself, because messages show it: the URL parser drops line breaks and encodes non-ASCII characters.
   if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text))
     throw new OAuthError(`${what} is not a valid URL: ${quoted(text)}`)
   const url = new URL(text)
@@ -44,7 +44,10 @@ export function safeAddress(text: string, what: string): URL {
   return url
 }
 
-/** The same origin, or one a subdomain of the other: hosts that only share a parent domain may be unrelated. */
+/**
+ * Whether two URLs have the same origin, or one is on a subdomain of the other. Hosts that only share a parent domain
+ * may be unrelated.
+ */
 export function isSameSite(one: URL, other: URL): boolean {
   if (one.origin === other.origin) return true
   const isWithin = (part: URL, whole: URL) => part.hostname.endsWith(`.${whole.hostname}`)

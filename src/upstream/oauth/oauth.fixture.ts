@@ -10,7 +10,7 @@ import { authorizedChannel } from './authorization.ts'
 import type { TestIssuer } from './issuer.fixture.ts'
 import { createOAuth, type OAuth } from './oauth.ts'
 
-/** A vault that is gone with the test. */
+/** A vault in memory. */
 export function memoryVault(): Vault & { readonly kept: Map<string, string> } {
   const kept = new Map<string, string>()
   return {
@@ -32,7 +32,7 @@ export function serverConfig(url: string, auth: object = {}): ServerConfig {
 
 const redirect = new URL('http://127.0.0.1:1234/callback')
 
-/** What a person does who says yes to everything. */
+/** Signs in as a person who consents to everything. */
 export async function signIn(
   oauth: OAuth,
   config: ServerConfig,
@@ -43,7 +43,7 @@ export async function signIn(
   await flow.finish(await issuer.visit(flow.url))
 }
 
-/** One request to the server, as its transport sends it; tells the status. */
+/** Sends one request to the server as a transport would; returns the status. */
 export async function ask(
   oauth: OAuth,
   config: ServerConfig,

@@ -16,19 +16,19 @@ export type { SignIn } from './sign-in.ts'
 
 /** Obtains, stores and renews tokens for servers that use OAuth. */
 export interface OAuth {
-  /** The credential of a server, shared by its connections; undefined for servers without OAuth. */
+  /** The credential for a server, shared by its connections; undefined for servers without OAuth. */
   authorize(server: string, config: ServerConfig, principal?: string): RequestAuthorizer | undefined
-  /** Begins a sign-in that ends at `redirect`. Throws INVALID_ARGUMENTS if the server uses no sign-in. */
+  /** Begins a sign-in that ends at `redirect`. Throws INVALID_ARGUMENTS if the server does not use sign-in. */
   begin(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<SignIn>
-  /** The same with a redirect to this gateway; returns the URL for the browser. */
+  /** Begins a sign-in whose redirect leads to this gateway; returns the URL for the browser. */
   beginHere(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<string>
-  /** Handles a redirect to this gateway; returns the server's name. */
+  /** Handles the redirect to this gateway at the end of a sign-in; returns the server's name. */
   finishHere(answer: URLSearchParams): Promise<string>
   portOf(server: string, config: ServerConfig, principal?: string): Promise<number | undefined>
-  /** Removes stored data of a server; returns the number of grants. */
+  /** Removes all stored data for a server; returns the number of removed grants. */
   forget(server: string, principal?: string): Promise<number>
   list(): Promise<readonly GrantSummary[]>
-  /** Recently used access tokens, for redaction; a new array when they change. */
+  /** Recently used access tokens, for redaction. Whenever the tokens change, this is a new array. */
   tokens(): readonly string[]
 }
 
@@ -98,13 +98,13 @@ export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions)
   }
 }
 
-/** Beyond this, the least recently used one is dropped. */
+/** The maximum number of credentials in memory. Beyond it, the least recently used one is dropped. */
 const maxCredentials = 4_096
 
 const settingsOf = (config: ServerConfig): OAuthSettings | undefined =>
   config.transport !== 'stdio' && config.auth?.type === 'oauth' ? config.auth : undefined
 
-/** Shared grants have no principal. */
+/** The holder of a grant for a server. A grant that all principals share has no principal. */
 const holderOf = (server: string, config: ServerConfig, settings: OAuthSettings, principal = ''): GrantHolder => ({
   server,
   url: config.transport === 'stdio' ? '' : new URL(config.url).href,
@@ -132,7 +132,7 @@ function refusal(server: string, error: unknown): unknown {
 }
 
 const patienceMs = 10 * 60_000
-/** Beyond this, the oldest sign-in is dropped. */
+/** The maximum number of pending sign-ins. Beyond it, the oldest one is dropped. */
 const maxSignIns = 32
 
 /** Sign-ins that will be redirected to this gateway; abandoned ones are dropped. */
@@ -156,10 +156,10 @@ function createPendingSignIns(clock: Clock) {
   }
 }
 
-/** Each token costs memory and search time; older ones have expired or soon will. */
+/** How many tokens are redacted. Each costs memory and search time, and older ones have expired or soon will. */
 const maxTokens = 256
 
-/** Access tokens to redact wherever they appear; a new array after each change. */
+/** Collects access tokens to redact wherever they appear. Each change creates a new array. */
 export function createSeenTokens() {
   let seen: readonly string[] = []
   return {
@@ -171,7 +171,7 @@ export function createSeenTokens() {
   }
 }
 
-/** The signature of a JWT: short, and the rest is useless without it. */
+/** The part of a token to redact. For a JWT this is the signature: it is short, and the rest is useless without it. */
 function secretPart(token: string): string {
   const [, signature] = /^[\w-]+\.[\w-]+\.([\w-]{32,})$/.exec(token) ?? []
   return signature ?? token

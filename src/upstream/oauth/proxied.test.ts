@@ -9,7 +9,7 @@ import { systemClock } from '../../core/clock.ts'
 import { placeOf } from '../../policy/guards/url-addresses.ts'
 import { createOAuthHttp } from './web.ts'
 
-/** An authorization server at a name that only a proxy knows. */
+/** An authorization server whose host name only the proxy can resolve. */
 async function serving() {
   const pair = await selfSigned('DNS:id.invalid')
   const usual = getCACertificates('default')

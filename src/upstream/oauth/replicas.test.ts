@@ -23,7 +23,7 @@ withPart('redis-server', 'B10: grants that replicas share', () => {
   })
   afterAll(() => open.disposeAsync())
 
-  /** Two replicas with connections of their own, and one clock for tokens. */
+  /** Two replicas, each with its own connection to Redis, and one clock for tokens. */
   const replicas = async () => {
     const clock = createManualClock()
     const one = open.use(await connected(server.url))
@@ -80,7 +80,7 @@ withPart('redis-server', 'B10: grants, and Redis away', () => {
     await Promise.all([1, 2, 3].map(() => redis.ask((client) => client.ping())))
     expect(redis.up).toBe(false)
     expect(await ask(oauth, config)).toBe(200)
-    // To be renewed by now, and not over yet.
+    // The token is due for renewal, but has not expired yet.
     clock.advance(99_000)
     expect(await ask(oauth, config)).toBe(200)
     clock.advance(1_000)

@@ -6,28 +6,28 @@ import { json, type TestIssuer } from './issuer.fixture.ts'
 
 export interface TestResource extends AsyncDisposable {
   readonly url: string
-  /** The Authorization headers that it got, in order. */
+  /** The Authorization headers that it received, in order. */
   readonly got: (string | undefined)[]
-  /** Changed while it runs. */
+  /** How the server behaves; tests change it while it runs. */
   readonly behaviour: {
-    /** Whom it trusts; the first is the one that it names first. */
+    /** The authorization servers that it trusts, in the order in which it names them. */
     issuers: readonly Pick<TestIssuer, 'url' | 'accepts'>[]
-    /** What its metadata says that it is. */
+    /** The resource identifier in its metadata. */
     resource?: string
     scopesSupported?: readonly string[]
-    /** What its challenge asks for. */
+    /** The scope in its challenge. */
     challengeScope?: string
-    /** What tools/call needs. */
+    /** The scope that tools/call requires. */
     callScope?: string
-    /** Where it says that its metadata is; null says nothing. */
+    /** The URL of its metadata in its challenge; null omits it. */
     metadataAt?: string | null
     answerMetadata?(response: ServerResponse): void
-    /** Answers every message itself. */
+    /** Handles every message. */
     answer?(response: ServerResponse, authorization: string | undefined): void
   }
 }
 
-/** A small MCP server of the era with sessions, behind OAuth. */
+/** A small session-based MCP server that requires OAuth. */
 export async function startResource(behaviour: TestResource['behaviour']): Promise<TestResource> {
   const got: TestResource['got'] = []
   const server = createServer(async (request, response) => {

@@ -12,7 +12,7 @@ import { openOAuth, serverConfig, signIn } from './oauth.fixture.ts'
 import type { OAuth } from './oauth.ts'
 import { startResource } from './resource.fixture.ts'
 
-/** A whole server source that gets its tokens from `oauth`. */
+/** A complete server source that gets its tokens from `oauth`. */
 function serverOf(config: ServerConfig, oauth: OAuth) {
   const clock = createManualClock()
   const common = { name: 'files', config, clock, log: silentLog }
@@ -48,12 +48,12 @@ test('B6: a server without a grant needs one, says how to get it, and is never a
     lastError: expect.stringContaining('toolway auth files'),
   })
   await signIn(oauth, config, issuer)
-  // It comes back by itself: nobody has to restart anything.
+  // The server becomes healthy automatically, without a restart.
   clock.advance(5_000)
   await until(() => server.status().health === 'healthy', { what: 'its return' })
   await until(() => server.entries().length, { what: 'its tools' })
   expect((await callAs('ann')).isError).toBe(false)
-  // A grant that ends later takes nothing away from what is known, and says what to do.
+  // If the grant ends later, the known tools stay listed, and the error says what to do.
   issuer.revoke()
   issuer.behaviour.refuseRefresh = { status: 400, error: 'invalid_grant' }
   await expect(callAs('ann')).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
@@ -80,7 +80,7 @@ test('B6: calls of a principal go by its own grant, and what is listed by that o
     code: 'AUTH_REQUIRED',
     message: expect.stringContaining('--principal eve'),
   })
-  // That one of them has no grant is between the two.
+  // The missing grant of one principal does not affect the health of the server.
   expect(server.status().health).toBe('healthy')
   expect((await callAs('bob')).isError).toBe(false)
 })

@@ -109,7 +109,7 @@ test('B6: an answer is taken once, and only by the sign-in it belongs to', async
   await expect(other.finish(new URLSearchParams({ code: 'stolen' }))).rejects.toThrow('belongs to another sign-in')
   await one.finish(answer)
   await expect(one.finish(answer)).rejects.toThrow('already finished')
-  // A code that somebody has used already gives nothing, whoever brings it.
+  // A code that was already used is rejected, in whichever sign-in it arrives.
   const late = await issuer.visit(other.url)
   await expect(
     other.finish(new URLSearchParams({ ...Object.fromEntries(late), code: answer.get('code') ?? '' })),

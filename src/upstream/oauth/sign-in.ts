@@ -18,11 +18,11 @@ import { type Reach, reachOf } from './web.ts'
 
 export interface SignIn {
   readonly url: string
-  /** The `state` that the response must carry. */
+  /** The `state` that the authorization response must carry. */
   readonly state: string
   readonly issuer: string
   readonly scopes: readonly string[]
-  /** Handles the response, once, and stores the grant. */
+  /** Handles the authorization response and stores the grant. Can be called once only. */
   finish(answer: URLSearchParams): Promise<Grant>
 }
 
@@ -30,11 +30,11 @@ export interface BeginSignInOptions extends OAuthParts {
   readonly holder: GrantHolder
   readonly settings: OAuthSettings
   readonly redirect: URL
-  /** The server's challenge, fetched if nothing is known about the server. */
+  /** Fetches the server's challenge; called only if nothing is known about the server. */
   challenge(): Promise<Challenge | undefined>
 }
 
-/** Begins a sign-in: finds the authorization server, and our client there. */
+/** Begins a sign-in: finds the authorization server, and the client to use with it. */
 export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> {
   const { holder, settings, redirect, grants, web, placeOf } = options
   const server = new URL(holder.url)
@@ -67,7 +67,7 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
     state,
     resource,
     ...scopeParameter(scopes),
-    // Some issue a refresh token only after a new consent.
+    // Some authorization servers issue a refresh token only if the user consents again.
     ...(scopes.includes('offline_access') && { prompt: 'consent' }),
   }
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
@@ -108,8 +108,9 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
 }
 
 /**
- * Prevents mix-up attacks, in which an issuer names another's authorization endpoint and its own token endpoint to get
- * the code. An issuer that sends `iss` cannot do that; others must use their own site for both.
+ * Prevents mix-up attacks, in which an issuer names another issuer's authorization endpoint and its own token endpoint
+ * in order to get the code. An issuer that sends `iss` cannot do that. Any other issuer must have its authorization
+ * endpoint on the same site as its own address or its token endpoint.
  */
 function checkPlace({ issuer, token, namesItself }: IssuerMetadata, authorize: URL): void {
   if (namesItself || isSameSite(authorize, new URL(issuer)) || isSameSite(authorize, token)) return
@@ -124,8 +125,8 @@ export const sameState = (answer: URLSearchParams, state: string): boolean => {
 }
 
 /**
- * The code of a response from the expected issuer (RFC 9207). `iss` is verified whenever present, before anything
- * else.
+ * The code in an authorization response, which must come from the expected issuer (RFC 9207). `iss` is verified
+ * whenever it is present, before anything else.
  */
 function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
   if (new Set(answer.keys()).size < answer.size) throw new OAuthError('the response has a duplicate parameter')
@@ -144,8 +145,8 @@ function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
 }
 
 /**
- * Our client: the configured one, else our client ID metadata document if the issuer supports it, else one registered
- * with this issuer only.
+ * The client to use: the configured one, else our client ID metadata document if the issuer supports it, else one that
+ * is registered with this issuer only.
  */
 async function clientFor(
   { issuer }: DiscoveredIssuer,
@@ -166,13 +167,13 @@ async function clientFor(
   return fresh
 }
 
-/** The local port of an earlier registration, for reuse. */
+/** The local port that an earlier registration used, to be used again. */
 export function knownPort(client: OAuthClient | undefined): number | undefined {
   const loopback = client?.redirects?.map((text) => new URL(text)).find(isLoopback)
   return loopback && Number(loopback.port)
 }
 
-/** Proof that the same client asked for the code and redeems it (RFC 7636). */
+/** Creates a proof that the client that asked for the code is the one that redeems it (RFC 7636). */
 function createPkce() {
   const verifier = unguessable()
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }

@@ -21,7 +21,10 @@ const answered = z.object({
 
 const maxSeconds = 10 * 365 * 24 * 3_600
 
-/** The expiry is in milliseconds since the epoch; scopes are set if others were granted than requested. */
+/**
+ * The tokens in a response. The expiry is in milliseconds since the epoch; scopes are set only if they differ from
+ * those requested.
+ */
 export interface TokenSet extends Pick<Grant, 'accessToken' | 'expiresAt' | 'refreshToken'> {
   readonly scopes?: readonly string[]
 }
@@ -30,14 +33,14 @@ export interface TokenRequest {
   readonly issuer: IssuerMetadata
   readonly client: OAuthClient
   readonly signing?: SigningKey | undefined
-  /** `grant_type` and its parameters. */
+  /** The `grant_type` and its parameters. */
   readonly parameters: Readonly<Record<string, string>>
   readonly web: OAuthHttp
   readonly reach: Reach
   readonly clock: Clock
 }
 
-/** Sends a request to the token endpoint. The client authenticates only to the issuer it is registered with. */
+/** Sends a request to the token endpoint. The client authenticates only to the issuer that it is registered with. */
 export async function requestTokens(request: TokenRequest): Promise<TokenSet> {
   const { issuer, web, reach, clock } = request
   const { headers, parameters } = await authenticated(request)
@@ -81,7 +84,7 @@ async function authenticated(request: TokenRequest): Promise<Shown> {
   }
 }
 
-/** Signed for this issuer only, and valid for a minute. */
+/** A signed assertion that authenticates the client to this issuer only, and is valid for a minute. */
 async function assertion({ client, issuer, clock }: TokenRequest, signing: SigningKey) {
   const { importPKCS8, SignJWT } = await import('jose')
   const key = await importPKCS8(signing.key, signing.algorithm).catch(() => {
@@ -104,7 +107,10 @@ async function assertion({ client, issuer, clock }: TokenRequest, signing: Signi
   }
 }
 
-/** Only the error code: the rest may repeat what we sent. */
+/**
+ * The error for a response without a token. It contains only the error code, because the rest of the response may
+ * repeat what we sent.
+ */
 function refusal({ token }: IssuerMetadata, status: number, body: unknown): OAuthError {
   const code = codeIn((body as { error?: unknown } | null | undefined)?.error)
   const unreachable = status >= 500 || status === 429
@@ -120,7 +126,7 @@ export function grantFrom(
   return { ...kept, ...tokens, scopes: [...(tokens.scopes ?? asked)], grantedAt: now }
 }
 
-/** Renews a grant. A new refresh token replaces the old one, which may be invalid by now. */
+/** Renews a grant. If the response has a new refresh token, it replaces the old one, which may be invalid by now. */
 export async function refreshGrant(
   { accessToken: _, expiresAt: __, ...grant }: Grant,
   issuer: IssuerMetadata,
@@ -132,7 +138,7 @@ export async function refreshGrant(
   const configured = configuredClient(settings)
   const tokens = await requestTokens({
     issuer,
-    // The configured secret may have changed since.
+    // Use the configured client, because its secret may have changed since the sign-in.
     client: configured?.id === grant.client.id ? configured : grant.client,
     signing: signingKey(settings),
     parameters: { grant_type: 'refresh_token', refresh_token: grant.refreshToken, resource: grant.resource },
@@ -162,7 +168,7 @@ export async function obtainGrant(
     reach: await reachOf(server, parts.placeOf),
     ...parts,
   })
-  // The secret stays in the configuration.
+  // Do not store the secret; it stays in the configuration.
   const stored = { issuer: issuer.issuer, resource, client: { id: client.id }, scopes: [...scopesIn(scopes.join(' '))] }
   return grantFrom(tokens, stored, parts.clock.now())
 }
@@ -187,8 +193,8 @@ export const signingKey = ({ privateKey: key, signingAlgorithm: algorithm }: OAu
   key === undefined ? undefined : { key, algorithm }
 
 /**
- * The only issuer that may see a configured client: the configured issuer, else the first one that was used. A server
- * can name any authorization server, which must not receive our secret.
+ * The only issuer that a configured client may be used with: the configured issuer, else the first one that was used. A
+ * server can name any authorization server, so others must not receive the client's secret.
  */
 export const onlyIssuer = ({ issuer, clientId }: OAuthSettings, first: string | undefined): string | undefined =>
   issuer ?? (clientId === undefined ? undefined : first)

@@ -14,7 +14,7 @@ export interface OAuthHttpResponse {
   readonly body: unknown
 }
 
-/** Fetches metadata and tokens. The URLs come from servers, so hosts, redirects, size and time are all checked. */
+/** Fetches metadata and tokens. The URLs come from servers, so hosts, redirects, size and time are all limited. */
 export interface OAuthHttp {
   get(url: URL, reach: Reach): Promise<OAuthHttpResponse>
   post(url: URL, reach: Reach, request: PostRequest): Promise<OAuthHttpResponse>
@@ -25,20 +25,20 @@ export interface PostRequest {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Which addresses may be used: a public server must not make us access private ones. */
+/** Which addresses may be used: a public server must not make Toolway access private addresses. */
 export type Reach = 'public' | 'private'
 
 export type PlaceOf = (address: string) => 'public' | 'private' | 'reserved'
 
 export interface WebOptions {
   readonly placeOf: PlaceOf
-  /** Names the proxy. */
+  /** The environment variables that name the proxy. */
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
 }
 
 const withinMs = 10_000
-/** About 100× what servers publish. */
+/** The maximum size of a response, about 100 times what servers publish. */
 const maxBytes = 256 * 1024
 const maxRedirects = 3
 
@@ -50,7 +50,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
         const answer = await ask(at, reach, { method: 'GET', headers: { accept: 'application/json' } })
         if (answer.location === undefined) return answer
         const next = URL.canParse(answer.location, at.href) ? new URL(answer.location, at.href) : undefined
-        // A redirect to another origin would let it speak for this one.
+        // Refuse a redirect to another origin, because that origin could then speak for this one.
         if (next?.origin !== url.origin)
           throw new OAuthError(`${url.origin} redirects to another origin, which is not followed`)
         if (redirects === maxRedirects) throw new OAuthError(`${url.origin} redirects too often`)
@@ -78,7 +78,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
     try {
       const { createHttpClient, pinnedLookup } = await import('../../lib/http-client.ts')
       const checked = await vet(url, reach, proxyFor(url, env) !== undefined)
-      // Connects to the checked addresses only: the name may resolve differently the next time.
+      // Connect only to the checked addresses, because the name may resolve differently the next time.
       await using client = createHttpClient(url, { connections: 1, connect: { lookup: pinnedLookup(checked) } }, env)
       const path = url.pathname + url.search
       const response = await client.fetchText(
@@ -94,8 +94,8 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
   }
 
   /**
-   * Resolves and checks a host. A proxy may resolve hosts that we cannot; what we can resolve must be allowed in any
-   * case.
+   * Resolves a host and checks its addresses. A proxy may be able to resolve hosts that Toolway cannot; but if Toolway
+   * can resolve a host, its addresses must always be allowed.
    */
   async function vet({ hostname }: URL, reach: Reach, byProxy: boolean): Promise<readonly Address[]> {
     const found = await addresses(hostname, byProxy)
@@ -124,7 +124,7 @@ async function addresses(hostname: string, mayBeUnknown: boolean): Promise<Addre
   const host = hostname.replace(/^\[|\]$/g, '')
   if (isIP(host)) return [{ address: host, family: isIP(host) }]
   try {
-    // Both families of localhost may belong to different programs: use a fixed order.
+    // Use a fixed order, because the IPv4 and IPv6 addresses of localhost may belong to different programs.
     return await lookup(host, { all: true, order: 'ipv4first' })
   } catch (cause) {
     if (mayBeUnknown) return []
@@ -132,15 +132,15 @@ async function addresses(hostname: string, mayBeUnknown: boolean): Promise<Addre
   }
 }
 
-/** A private server may name private addresses, a public one may not. */
+/** Which addresses a server may refer to: a private server may name private addresses, a public one may not. */
 export async function reachOf(server: URL, placeOf: PlaceOf): Promise<Reach> {
   const found = await addresses(server.hostname, true)
-  // A server with one public address counts as public.
+  // A server with at least one public address counts as public.
   const inside = found.length > 0 && found.every(({ address }) => placeOf(address) === 'private')
   return inside ? 'private' : 'public'
 }
 
-/** The error for a host that cannot be reached, or a proxy on the way. */
+/** The error for a host, or a proxy on the way to it, that cannot be reached. */
 export function unreachable({ origin }: URL, thrown: unknown): OAuthError {
   const cause = thrown instanceof NoResponse ? thrown.cause : thrown
   const { code, name } = cause as NodeJS.ErrnoException

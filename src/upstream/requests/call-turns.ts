@@ -1,44 +1,49 @@
 import type { Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 
-/** Whether calls of a tool send messages (requests, log messages) to the caller before they respond. */
+/** Whether calls to a tool send messages (requests, log messages) to the caller before they respond. */
 export type ToolHabit = 'speaks' | 'quiet'
 
 /**
- * Attributes requests and log messages to parallel calls on a connection that does not say which call they belong to.
- * One call at a time is the speaker: it was sent last, and the others have finished, wait for a response to a request
- * of theirs, or call tools that never send messages. A speaker yields as soon as it asks, ends or has been silent for
- * a while, so that neither a slow person nor a slow tool delays the others.
+ * Attributes requests and log messages to parallel calls on a connection that does not show which call they belong to.
+ * One call at a time is the speaker: it was sent last, and all other calls have finished, are waiting for a response
+ * from their caller, or are calls to tools that never send messages. A call stops being the speaker as soon as it sends
+ * a request to its caller, ends, or has sent nothing for a while, so that neither a slow person nor a slow tool delays
+ * the other calls.
  */
 export interface CallTurns {
-  /** Sends a call when it is its turn, and tracks it until it ends. `name` is what is called. */
+  /**
+   * Waits for a call's turn, sends the call, and tracks it until it ends. `name` is the name of the tool or other
+   * entry.
+   */
   run<T>(name: string, peer: Peer, signal: AbortSignal, work: () => Promise<T>): Promise<T>
   /** The call that sent the current message, if that is certain. */
   speaker(): Peer | undefined
   /** All calls that may have sent the current message, most likely first. */
   speakers(): readonly Peer[]
   runs(speaker: Peer): boolean
-  /** Whether log messages are attributed too. */
+  /** Whether log messages are also attributed to calls. */
   readonly strict: boolean
-  /** Releases all waiting calls: the connection is closed. */
+  /** Releases all waiting calls, because the connection is closed. */
   close(): void
 }
 
 interface Turn {
   readonly name: string
-  /** The caller, as the server's requests reach it. */
+  /** The route through which the server's requests reach the caller. */
   readonly voice: Peer
   spoke: boolean
-  /** Open requests to the caller: a call that waits for a response sends no messages. */
+  /** How many requests to the caller are open. A call that is waiting for a response sends no messages. */
   open: number
 }
 
-/** How long a silent call makes others wait. */
+/** How long a call that sends no messages makes others wait. */
 const silenceMs = 250
 
 /**
- * With `strict`, calls of unknown tools take turns too: their owner may be several clients. Calls of one session wait
- * for one another only if their tools are known to ask.
+ * With `strict`, calls to tools take turns even if it is not known whether the tools send messages, because the
+ * connection's owner may be several clients. Otherwise, calls wait for one another only if their tools are known to
+ * send messages.
  */
 export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, strict = true): CallTurns {
   const running = new Set<Turn>()
@@ -81,7 +86,8 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
         async ask(method, params, signal) {
           spoke(turn)
           turn.open++
-          // Requests that were sent together arrive together: the next call waits until all have been read.
+          // Requests that the server sent together arrive together, so the next call waits until all of them have been
+          // read.
           setImmediate(() => speaker === turn && turn.open > 0 && pass())
           try {
             return await peer.ask(method, params, signal)
@@ -110,7 +116,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
       give(turn)
       return undefined
     }
-    // Several requests of one call may have been answered.
+    // The call may already be waiting, if several of its requests were answered.
     const place = waiting.get(turn) ?? Promise.withResolvers<void>()
     waiting.set(turn, place)
     return place.promise
@@ -124,7 +130,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
   function pass(): void {
     silence?.[Symbol.dispose]()
     speaker = undefined
-    // Calls that already run come before those that were not sent yet.
+    // Calls that are already running come before those that were not sent yet.
     const turns = [...waiting.keys()]
     const next = turns.find((turn) => running.has(turn)) ?? turns[0]
     if (!next) return
@@ -143,13 +149,16 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
     if (speaker === turn) pass()
   }
 
-  /** Calls of a tool that sent no message need not wait for one another. */
+  /** Marks a tool as quiet: its calls sent no message, so they need not wait for one another. */
   function becomeQuiet(name: string): void {
     habits.set(name, 'quiet')
     for (const turn of [...waiting.keys()]) if (turn.name === name && !running.has(turn)) go(turn)
   }
 
-  /** Calls that do not wait for a response; the speaker may have sent several requests at once. */
+  /**
+   * The calls that may send messages: those that are not waiting for a response, and the speaker, which may have sent
+   * several requests at once.
+   */
   function free(): Turn[] {
     return [...running].filter((turn) => turn === speaker || turn.open === 0)
   }
@@ -160,9 +169,9 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
   }
 
   function speakers(): readonly Peer[] {
-    // Calls tend to ask early: the one sent last is the most likely.
+    // Servers usually send their requests early in a call, so the call that was sent last is the most likely sender.
     const suspects = free().reverse()
-    // Calls that wait for a response are the least likely.
+    // Calls that are waiting for a response are the least likely senders.
     const others = [...running].reverse().filter((turn) => !suspects.includes(turn))
     return [...suspects.sort((a, b) => rank(a) - rank(b)), ...others].map(({ voice }) => voice)
   }

@@ -4,7 +4,7 @@ import { encodeRequest, type RequestSpec } from './encode-request.ts'
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
-/** What reaches a server of an era: its params, and the headers where there are any. */
+/** The params and the headers that a server of this era receives. */
 function said(era: 'legacy' | 'modern', what: Partial<RequestSpec>) {
   const line = { handshake: { era }, identity: { name: 'toolway', version: '0' } } as InitializedConnection
   const { signal } = new AbortController()

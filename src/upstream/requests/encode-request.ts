@@ -8,9 +8,9 @@ import type { RpcRequest } from '../connection/rpc-connection.ts'
 
 export interface RequestSpec {
   readonly method: string
-  /** The members of the params before `_meta`, in pieces. */
+  /** The members of the params that precede `_meta`, as pieces of JSON. */
   readonly members?: readonly Buffer[]
-  /** Other members that the caller sent; only those that the server's revision defines are forwarded. */
+  /** Other members that the caller sent. Only those that the server's revision defines are forwarded. */
   readonly rest?: Readonly<Record<string, unknown>> | undefined
   readonly meta?: Readonly<Record<string, unknown>>
   readonly capabilities: Capabilities
@@ -20,15 +20,18 @@ export interface RequestSpec {
   /** Trace context, sent in `_meta` and in the headers (F16). */
   readonly trace?: TraceContext | undefined
   readonly signal: AbortSignal
-  /** Safe to run twice: read-only, or declared idempotent by the operator (F12). */
+  /** Whether the request is safe to run twice: it is read-only, or the operator declared it idempotent (F12). */
   readonly repeatable?: boolean
   readonly peer?: Peer
-  /** Set where progress extends the timeout: the server is asked for progress even if the caller did not (V4). */
+  /**
+   * Set if progress extends the timeout. Then the server is asked for progress even if the caller did not ask for it
+   * (V4).
+   */
   readonly progressed?: (() => void) | undefined
   heard?(method: string, params: Buffer | undefined): void
 }
 
-/** Encodes a request for the protocol revision of this connection. */
+/** Encodes a request for this connection's protocol revision. */
 export function encodeRequest(open: InitializedConnection, spec: RequestSpec): RpcRequest {
   const { method, name, meta = {}, signal, repeatable, peer, trace, progressed, heard } = spec
   const members = [...(spec.members ?? []), ...restOf(spec, open)]
@@ -40,7 +43,7 @@ export function encodeRequest(open: InitializedConnection, spec: RequestSpec): R
     params(id) {
       const whole = {
         ...meta,
-        // The caller's trace state belongs to another span.
+        // Replace the caller's trace state, which belongs to another span.
         ...(trace && { tracestate: undefined, ...trace }),
         ...((wantsProgress || progressed) && { progressToken: id }),
         ...(modern && modernMeta(open.identity, spec.capabilities, peer?.logLevel)),

@@ -33,7 +33,7 @@ export interface ForwardedEntryOptions {
   readonly clock: Clock
 }
 
-/** Entries for what a server lists; their `run` forwards calls to it. */
+/** The entries for a server's listing. Their `run` forwards calls to the server. */
 export function forwardedEntries(descriptors: Descriptors, options: ForwardedEntryOptions): Entry[] {
   const { capabilities, exactSchemas } = descriptors
   const { server, config, subscriptions } = options
@@ -79,7 +79,7 @@ function exactSchemaOf(schemas: Descriptors['exactSchemas'], tool: string): Entr
 
 type Ref = (name: string) => object
 
-/** The part of a request that names its target; prepared once where the call does not change it. */
+/** Builds the part of a request that names its target. The bytes that are the same in every call are prepared once. */
 type About = (call: Call) => Pick<RequestSpec, 'method' | 'name' | 'headers'> & { readonly members: readonly Buffer[] }
 
 const aboutTool = (name: string, { inputSchema }: Definition): About => {
@@ -106,7 +106,7 @@ const aboutResource = (name: string): About => {
 
 const maxRounds = 16
 
-/** The connection that a request used: updates of a task arrive on the one that started it. */
+/** The connection that a request used. Updates to a task arrive on the connection that started the task. */
 interface UsedConnection {
   connection?: InitializedConnection
 }
@@ -121,7 +121,10 @@ const forward = (about: About, options: ForwardedEntryOptions): Handler => {
   }
 }
 
-/** Asks the caller for the input that the server needs, round by round, where the caller cannot retry itself. */
+/**
+ * Asks the caller for the input that the server needs, round by round, until the result is complete. Used if the caller
+ * cannot send a follow-up request itself.
+ */
 async function untilComplete(
   first: ResultMessage,
   brought: Call['input']['rest'],
@@ -144,7 +147,7 @@ async function untilComplete(
       return { body: sealedResult(result, options.seal, bindingOf(call)), isError: false }
     }
     rest = { ...rest, ...(await askCaller(result, call)) }
-    // An unsent request does not undo the rounds before it.
+    // Remove `unsent` from the error: the earlier rounds of this call were sent.
     answer = await send({ ...about(call), rest }, call, options, used).catch((error) => {
       throw ToolwayError.sent(error)
     })
@@ -174,7 +177,7 @@ function send(
   })
 }
 
-/** Reports progress to a caller that asked for it while the connection is being opened. */
+/** Uses a connection. While it is being opened, reports progress to a caller that asked for it. */
 async function useWithProgress(
   call: Call,
   { use, server, clock }: ForwardedEntryOptions,
@@ -190,7 +193,7 @@ async function useWithProgress(
   })
 }
 
-/** A result starts a task only if the caller asked for one or the server says so. */
+/** Whether a result starts a task: the caller asked for a task, or the server marks the result as a task. */
 const startsTask = (result: Buffer, { input }: Call): boolean =>
   input.rest?.task !== undefined || members(result)?.get('resultType')?.toString() === '"task"'
 
@@ -222,7 +225,7 @@ const resultFrom = ({ result, notes }: ResultMessage, { servedUri }: ForwardedEn
   return special ? { body, isError } : { body, isError, plain: true }
 }
 
-/** The caller's `_meta` without the members for Toolway. */
+/** The caller's `_meta` without the members that are meant for Toolway. */
 function foreign(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const isOurs = (key: string) => key.startsWith('dev.toolway/')
   return Object.keys(meta).some(isOurs)
@@ -231,14 +234,14 @@ function foreign(meta: Readonly<Record<string, unknown>>): Readonly<Record<strin
 }
 
 /**
- * Rewrites URIs in resource links, embedded resources and read contents, so that callers can read them through the
- * gateway. `served` maps a URI of the server to its served form. Only the bytes of those URIs change; a result without
- * `"uri"` is returned unparsed.
+ * Rewrites URIs in resource links, embedded resources and resource contents, so that callers can read them through the
+ * gateway. `served` maps a server's URI to the URI that callers use. Only the bytes of those URIs change; a result
+ * without `"uri"` is returned unparsed.
  */
 export const servedResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
   withServedUris(body, served, urisOfResult)
 
-/** The same for a task, which may contain the result of the call that started it. */
+/** Rewrites the URIs in a task, which may contain the result of the call that started it. */
 export const servedTaskResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
   withServedUris(body, served, (bytes) => {
     const result = members(bytes)?.get('result')
@@ -260,7 +263,7 @@ function withServedUris(body: Json<ResultBody>, served: (uri: string) => string,
   return replacements.length === 0 ? body : Json.raw<ResultBody>(splice(bytes, replacements))
 }
 
-/** Upper bound for blocks: scanning millions of them would block the event loop. */
+/** Maximum number of content blocks that are scanned: millions of them would block the event loop. */
 const maxBlocks = 20_000
 
 const blocksOf = (list: Buffer): readonly Buffer[] => elements(list, maxBlocks) ?? []

@@ -82,7 +82,7 @@ describe('V1: input that a server asks for', () => {
     [{ a: { ...question, Method: 'roots/list' } }, /Method/],
     [{ a: { ...question, params: { message: 'a', MESSAGE: 'b' } } }, /MESSAGE/],
   ])('is refused: %j', (inputRequests, said) => {
-    // What is passed on contains the words, too: only an error counts.
+    // The forwarded result also contains these words, so only an error counts.
     expect(() => checkedInputRequests(asking({ inputRequests }), call)).toThrow(said)
   })
 

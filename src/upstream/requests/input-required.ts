@@ -17,8 +17,8 @@ export const isInputRequired = (result: Buffer): boolean =>
   result.includes('"input_required"') && members(result)?.get('resultType')?.toString() === '"input_required"'
 
 /**
- * The result with its input requests reduced to the members that the protocol defines. Throws if it asks for something
- * that MCP does not define or the caller's client did not declare.
+ * Reduces the input requests in a result to the members that the protocol defines. Throws if the server asks for
+ * something that MCP does not define or the caller's client does not support.
  */
 export function checkedInputRequests(result: Buffer, { caller, entry }: Call): Buffer {
   const { server } = entry
@@ -63,7 +63,7 @@ export function unsealedRest(rest: Rest, seal: Seal, binding: string): Rest {
   throw new ServerError(Json.of({ code: -32602, message, data: { reason: 'invalid_request_state' } }))
 }
 
-/** Asks a caller that cannot retry the call for all requested input at once. */
+/** Asks the caller for all requested input at once. Used if the caller cannot send a follow-up request itself. */
 export async function askCaller(result: Buffer, { peer, signal }: Call): Promise<Record<string, unknown>> {
   const { inputRequests, requestState } = Json.raw<Record<string, unknown>>(result).value
   const answers = await Promise.all(

@@ -8,24 +8,27 @@ import { errorBytes, type Id, methodNotFound, resultBytes } from '../../wire/mes
 import { latestLegacy } from '../../wire/revisions.ts'
 import type { Transport } from '../transports/transport.ts'
 
-/** A request from a server to its client: sampling, elicitation, roots. */
+/** A request from a server to its client: sampling, elicitation or roots. */
 export interface ServerRequest {
   readonly id: Id
   readonly method: string
   readonly params: Buffer | undefined
 }
 
-/** Forwards a server's requests to the caller they are for, and the responses back. */
+/** Forwards each request from a server to the caller that it is for, and the caller's response to the server. */
 export interface ServerRequests {
-  /** `addressees` gives the routes to the caller, best first. Resolves when the server has its response. */
+  /**
+   * Answers a request. `addressees` returns the routes to the caller, best first. Resolves when the response has been
+   * sent to the server.
+   */
   answer(question: ServerRequest, addressees: () => readonly Peer[]): Promise<void>
   cancelled(params: Buffer | undefined): void
   cancelAll(): void
 }
 
-/** Upper bound for open requests; one is open until the server has read the response. */
+/** Maximum number of open requests. A request is open until the server has read the response. */
 const maxOpen = 256
-/** Upper bound for unread replies that involve no caller. */
+/** Maximum number of replies without a caller, such as errors, that the server has not read yet. */
 const maxRemarks = 64
 
 export function createServerRequests(transport: Transport, log: Log): ServerRequests {
@@ -41,7 +44,10 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
     await reply(body).finally(() => remarks--)
   }
 
-  /** If the call through which the caller was asked ends first, ask again through the caller's next call. */
+  /**
+   * Asks the caller. If the call through which the caller was asked ends first, asks again through the caller's next
+   * call.
+   */
   const answered = async (question: ServerRequest, addressees: () => readonly Peer[], signal: AbortSignal) => {
     const { method, params = Buffer.from('{}') } = question
     const tried = new Set<Peer>()
@@ -96,7 +102,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
   }
 }
 
-/** The request reduced to the members that the protocol defines, or the error to reply with (V1). */
+/** The request, reduced to the members that the protocol defines; or the error to reply with (V1). */
 function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObject {
   const { method, params } = question
   const level = Object.hasOwn(fromServers, method) ? fromServers[method] : undefined
@@ -111,7 +117,7 @@ function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObjec
 
 const tooMany = { code: -32600, message: 'Too many open requests, or duplicate request id.' }
 
-/** A client's error reaches the server unchanged. */
+/** The error object for the server. An error from the client stays unchanged. */
 function errorOf(thrown: unknown) {
   if (thrown instanceof ServerError) return thrown.error
   if (thrown instanceof UnsupportedRequest) return { code: methodNotFound, message: thrown.message }

@@ -9,22 +9,27 @@ import type { InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from './encode-request.ts'
 
-/** Resource subscriptions at one server; callers of one resource share one subscription. */
+/**
+ * Resource subscriptions at one server. All callers that follow one resource on one connection share a subscription.
+ */
 export interface UpstreamSubscriptions extends Disposable {
   subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
   uris(): string[]
-  /** A resource changed; with `managed`, only for subscriptions on that connection. */
+  /** Called when a resource changed; with `managed`, notifies only the subscriptions on that connection. */
   updated(uri: string, managed?: ManagedConnection): void
-  /** A connection is open again: renews its subscriptions. */
+  /** Called when a connection is open again: renews its subscriptions. */
   reopened(managed: ManagedConnection, open: InitializedConnection): void
-  /** A connection was lost: reconnects without waiting for a call if it has subscriptions. */
+  /** Called when a connection was lost: if it has subscriptions, reconnects without waiting for a call. */
   lost(managed: ManagedConnection): void
 }
 
 export interface UpstreamSubscriptionsOptions {
   readonly server: string
   connectionOf(caller: Caller): ManagedConnection
-  /** Updates the change stream of a stateless server, which takes all subscriptions at once. */
+  /**
+   * Called when the set of subscriptions changed, to update the change stream of a stateless server, which takes all of
+   * them at once.
+   */
   changed(): void
   readonly clock: Clock
   readonly log: Log
@@ -35,7 +40,7 @@ interface Followed {
   readonly hold: Disposable
   readonly listeners: Set<() => void>
   asked: Promise<void>
-  /** Whether the server was asked: only then is a subscription renewed. */
+  /** Whether the server was asked to subscribe. Only such a subscription is renewed. */
   told: boolean
 }
 
@@ -48,7 +53,7 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
   const followed = new Map<ManagedConnection, Map<string, Followed>>()
   const timers = new Map<ManagedConnection, Disposable>()
 
-  /** Retries with growing pauses until it is open again or has no subscriptions left. */
+  /** Reopens a connection, with growing pauses, until it is open again or has no subscriptions left. */
   const reopenAfter = (managed: ManagedConnection, pauseMs: number): void => {
     const reopen = () => {
       timers.delete(managed)
@@ -136,14 +141,14 @@ function tooSlow(server: string, method: string): ToolwayError {
 
 /** The `subscriptions/listen` stream of a stateless server, one for all callers. */
 export interface ChangeStream extends Disposable {
-  /** Listens for list changes that the server declares, and for these resources. */
+  /** Listens for changes to these resources, and for the list changes that the server declares. */
   listen(uris: readonly string[]): void
 }
 
 interface ChangeStreamOptions {
   readonly server: string
   heard(method: string, params: Buffer | undefined): void
-  /** Changes may have been missed while the stream was down. */
+  /** Called if changes may have been missed while the stream was down. */
   missed(): void
   readonly clock: Clock
   readonly log: Log
@@ -159,7 +164,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
   let pauseMs = firstPauseMs
 
   const heard = (method: string, params: Buffer | undefined) => {
-    // Changes during the interruption were not reported.
+    // The stream is open again, but changes during the interruption were not reported.
     if (pauseMs > firstPauseMs && method === 'notifications/subscriptions/acknowledged') missed()
     pauseMs = firstPauseMs
     options.heard(method, params)
@@ -185,7 +190,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
     )
   }
 
-  /** The server may end the stream at any time and remembers nothing: subscribe again. */
+  /** Subscribes again after a pause: the server may end the stream at any time, and does not remember subscriptions. */
   const later = (ended: AbortController) => {
     if (over || ended !== current) return
     timer = clock.after(pauseMs, start)
@@ -209,7 +214,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
 
 const replaced = new Error('replaced by a new subscriptions/listen request')
 
-/** The lists for which the server announces changes. The others are refreshed periodically. */
+/** The lists for which the server announces changes. All other lists are refreshed periodically. */
 function listsOf({ handshake }: InitializedConnection): Record<string, boolean> {
   const changes = (name: string) => asRecord(handshake.capabilities[name]).listChanged === true
   const changing = ['tools', 'prompts', 'resources'].filter(changes)

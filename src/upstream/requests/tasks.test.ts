@@ -12,7 +12,7 @@ const started = (text: string, of = call, news = createTaskUpdates()) =>
   JSON.parse(startedTask(Buffer.from(text), of, seal, news).toString())
 
 test('B2/G3: a task of either era gets an id for its caller, and the server is asked by its own', async () => {
-  // Long enough that random bytes never spell it.
+  // This id is so long that the random bytes of a sealed id cannot contain it by chance.
   const own = 'a-task-of-the-server'
   const modern = started(`{"resultType":"task","taskId":"${own}","status":"working"}`).taskId
   const legacy = started(`{"task":{"taskId":"${own}","status":"working"}}`).task.taskId

@@ -10,8 +10,8 @@ import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
 /**
- * The result of a call that started a task: the task id is sealed for this caller, and status updates reach the caller
- * under that id.
+ * Converts the result of a call that started a task: seals the task id for this caller, and forwards status updates to
+ * the caller under the sealed id.
  */
 export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: TaskUpdates): Buffer {
   const { peer } = call.caller
@@ -23,7 +23,7 @@ export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: 
   })
 }
 
-/** Forwards a request about a task with the server's task id; the response carries the caller's id again. */
+/** Forwards a request about a task with the server's own task id. The response has the caller's id again. */
 export async function relayTask(
   method: string,
   call: Call,
@@ -43,7 +43,7 @@ export async function relayTask(
   return { body: known(bytes), isError: false }
 }
 
-/** Messages of the server during the request name its task too. */
+/** A peer that replaces the task id in messages that the server sends during the request. */
 const through = (peer: Peer, known: (bytes: Buffer) => Json): Peer => ({
   rounds: peer.rounds,
   logLevel: peer.logLevel,
@@ -74,18 +74,24 @@ function newId(id: string, call: Call, seal: Seal): string {
 /** Binds a task id to one caller. */
 const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, caller.principal].join('\n')
 
-/** Subscribers for task status notifications of a session-based server, by the server's task ids. */
+/** Subscribers to a session-based server's task status notifications, by the server's task ids. */
 export interface TaskUpdates {
   follow(taskId: string, notify: (news: Buffer) => void): void
   publish(news: Buffer | undefined): void
 }
 
-/** A server may never report the end of a task: beyond this, the oldest subscriber is dropped. */
+/**
+ * The maximum number of subscribers. A server may never report the end of a task, so beyond this number the oldest
+ * subscriber is dropped.
+ */
 const maxFollowed = 1_000
 
 const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']
 
-/** One for each connection: two processes of a server may use the same task id. */
+/**
+ * Creates the subscribers for one connection. They are separate for each connection, because two processes of a server
+ * may use the same task id.
+ */
 export function createTaskUpdates(): TaskUpdates {
   const followers = new Map<unknown, (news: Buffer) => void>()
   return {

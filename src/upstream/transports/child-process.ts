@@ -13,9 +13,9 @@ export interface ServerProcessOptions {
   readonly cwd?: string | undefined
   readonly env: Readonly<Record<string, string>>
   readonly clock: Clock
-  /** Ends what the process leaves behind, even if Toolway is killed. */
+  /** Ends the processes that this process leaves behind, even if Toolway is killed. */
   readonly orphanReaper?: OrphanReaper | undefined
-  /** How long it may take to exit after the end of its input, and after SIGTERM. */
+  /** How long the process may take to exit after the end of its input, and after SIGTERM. */
   readonly closing?: { readonly endMs: number; readonly terminateMs: number }
 }
 
@@ -23,20 +23,26 @@ export interface ServerProcessOptions {
 export interface ServerProcessHandle {
   readonly pid: number
   readonly streams: Pick<ChildProcessWithoutNullStreams, 'stdin' | 'stdout' | 'stderr'>
-  /** How it ended: "exit code 3", "SIGKILL". By then the rest of its group has been killed too. */
+  /**
+   * Resolves when the process has ended, with a description of how it ended: "exit code 3", "SIGKILL". By then, the
+   * rest of its group has been killed too.
+   */
   readonly ended: Promise<string>
-  /** Resolves when all its output has been read; possibly much later, because others can hold its output open. */
+  /**
+   * Resolves when all of the process's output has been read. That may be much later, because other processes can keep
+   * the output open.
+   */
   readonly drained: Promise<void>
-  /** Kills it at once, with all its descendants. */
+  /** Kills the process and all its descendants at once. */
   kill(): void
-  /** End of input, then SIGTERM, then SIGKILL, each to the whole group. */
+  /** Ends the process: closes its input, then sends SIGTERM, then SIGKILL. The signals go to the whole group. */
   close(): Promise<void>
 }
 
-/** After SIGKILL only the kernel can hold a process. */
+/** How long to wait after SIGKILL. By then, only the kernel can delay the end of a process. */
 const killedMs = 1_000
 
-/** Starts a process; rejects with SERVER_UNAVAILABLE and advice. */
+/** Starts a process. Rejects with SERVER_UNAVAILABLE and advice if that fails. */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcessHandle> {
   const { clock, closing: { endMs, terminateMs } = { endMs: 1_000, terminateMs: 2_000 } } = options
   await options.orphanReaper?.reaped
@@ -55,11 +61,11 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     ended.resolve(signal ?? `exit code ${code}`)
   })
   process.once('close', () => drained.resolve())
-  // Emitted when a signal could not be delivered; `close` escalates anyway.
+  // Ignore errors about a signal that could not be delivered: `close` sends the next signal anyway.
   process.on('error', () => {})
 
   const signal = (name: 'SIGTERM' | 'SIGKILL'): void => {
-    // Once it has ended, its process id may be reused.
+    // Do not signal a process that has ended, because its process id may be reused.
     if (running) signalGroup(pid, name)
   }
 
@@ -87,7 +93,7 @@ async function spawned(options: ServerProcessOptions, mark?: Readonly<Record<str
       cwd,
       env: childEnvironment({ ...mark, ...env }),
       stdio: 'pipe',
-      // Its own group, so that processes started by npx or sh are signalled too.
+      // The process gets its own group, so that processes started by npx or sh receive signals too.
       detached: process.platform !== 'win32',
       windowsHide: true,
     })
@@ -110,7 +116,7 @@ function cannotStart({ name, command, cwd }: ServerProcessOptions, error: NodeJS
   return say(`the command "${command}" failed with ${error.code ?? error.name}. Check ${setting}.`)
 }
 
-/** Node's error without the arguments, which may hold secrets. */
+/** Node's error without the process's arguments, which may contain secrets. */
 function bare(error: NodeJS.ErrnoException): Error {
   const [message] = error.message.split(' Received ', 1)
   return Object.assign(new Error(message), error.code !== undefined && { code: error.code })
@@ -118,10 +124,10 @@ function bare(error: NodeJS.ErrnoException): Error {
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Trusted certificates, required behind a TLS-inspecting proxy. */
+/** Variables that name trusted certificates, which are needed behind a proxy that inspects TLS. */
 const trust = 'NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE'
 
-/** Variables that programs need and that hold no secrets. */
+/** The inherited variables: variables that programs need and that do not contain secrets. */
 const passedOn: Readonly<Record<'posix' | 'windows', RegExp>> = {
   posix: new RegExp(`^(HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SHELL|TERM|TMPDIR|TZ|USER|XDG_[A-Z_]+|${trust})$`),
   windows: new RegExp(
@@ -139,7 +145,7 @@ export function childEnvironment(
   const pattern = passedOn[platform === 'win32' ? 'windows' : 'posix']
   const environment: Record<string, string> = {}
   for (const [name, value] of Object.entries(ours)) {
-    // An exported shell function: code, not a setting.
+    // Skip exported shell functions, which are code rather than settings.
     if (value !== undefined && pattern.test(name) && !value.startsWith('()')) environment[name] = value
   }
   return { ...environment, ...configured }

@@ -2,15 +2,18 @@ import type { Clock } from '../../core/clock.ts'
 import { basicAuthOf } from '../../lib/basic-auth.ts'
 import { type ByteCollector, createByteCollector } from '../../wire/bytes.ts'
 
-/** HTTP to one origin; responses are delivered as they arrive, without streams in between. */
+/** HTTP to one origin. Responses are delivered as they arrive, without Node streams in between. */
 export interface HttpChannel extends AsyncDisposable {
   /** Whether a connection on which the server has responded is still open. */
   readonly connected: boolean
-  /** How often the last such connection was closed: another server may listen there since. */
+  /**
+   * How many times the last open connection to the server was closed. After that, another server may be listening at
+   * the same address.
+   */
   readonly gaps: number
   /**
-   * Resolves with the head of the response; `receive` chooses the reader of the body at that moment. Rejects with
-   * `NoResponse`, or with the signal's reason.
+   * Sends a request. Resolves with the head of the response; at that moment, `receive` chooses the reader of the body.
+   * Rejects with `NoResponse`, or with the signal's reason.
    */
   request(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead>
 }
@@ -27,7 +30,7 @@ export interface ChannelRequest {
 
 export interface ResponseHead {
   readonly status: number
-  /** The proxy that relayed the response, or may have generated it. */
+  /** The proxy that relayed the response, or may have created it. */
   readonly relay?: string | undefined
   readonly type: string
   header(name: string): string | undefined
@@ -36,16 +39,16 @@ export interface ResponseHead {
   abort(): void
 }
 
-/** Reads the body of a response: `data` any number of times, then `end` or `lost`. */
+/** Reads the body of a response: `data` is called any number of times, then `end` or `lost`. */
 export interface ResponseBodyReader {
-  /** Up to this length the body is wanted in one piece. */
+  /** A body up to this length should be delivered in one piece. */
   readonly whole?: number
   data(chunk: Buffer): void
   end(): void
   lost(error: Error): void
 }
 
-/** No connection in time. The code is that of the operating system. */
+/** Thrown if a connection was not established in time. It has the error code that the operating system would use. */
 export class ConnectTimeout extends Error {
   override readonly name = 'ConnectTimeout'
   readonly code = 'ETIMEDOUT'
@@ -55,7 +58,10 @@ export class ConnectTimeout extends Error {
   }
 }
 
-/** The connection failed before a response began; `written` says whether the request may have reached the server. */
+/**
+ * Thrown if the connection failed before a response began. `written` says whether the request may have reached the
+ * server.
+ */
 export class NoResponse extends Error {
   override readonly name = 'NoResponse'
   readonly written: boolean
@@ -66,7 +72,7 @@ export class NoResponse extends Error {
   }
 }
 
-/** Bounds for a body whose content is not needed. */
+/** Limits for reading a body whose content is not needed. */
 const maxIgnored = 64 * 1024
 const ignoredMs = 10_000
 
@@ -87,12 +93,12 @@ export function discardBody(head: ResponseHead, clock: Clock): ResponseBodyReade
 
 const nothing = Buffer.alloc(0)
 
-/** Reads a whole body. `tooLong` is called at most once, and instead of the other two. */
+/** Reads a whole body, then calls exactly one of `done`, `lost` and `tooLong`. */
 export function readWholeBody(
   head: ResponseHead,
   options: { readonly maxLength: number; done(bytes: Buffer): void; lost(error: Error): void; tooLong(): void },
 ): ResponseBodyReader {
-  // Most bodies arrive in one piece, which need not be copied.
+  // The body, if it arrived in one piece, as most do. Such a body need not be copied.
   let only: Buffer | undefined
   let gathered: ByteCollector | undefined
   let dropped = false
@@ -123,7 +129,7 @@ export function readWholeBody(
   }
 }
 
-/** Headers that belong to the protocol or to HTTP itself. */
+/** Reserved headers, which belong to MCP or to HTTP itself. */
 const ours = [
   ...['accept', 'connection', 'content-length', 'content-type', 'transfer-encoding'],
   ...['last-event-id', 'mcp-protocol-version', 'mcp-session-id'],

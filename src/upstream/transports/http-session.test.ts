@@ -199,7 +199,8 @@ describe("the server's own stream", () => {
   test('F12: a stream that always breaks is asked for ever less often', async () => {
     const pauses: number[] = []
     const enough = Promise.withResolvers<void>()
-    // Limits of other things that are not to be counted, or reached.
+    // Timers that are not pauses between attempts. They are not counted, and run at normal speed, so that they do not
+    // fire.
     const isLimit = (ms: number) => ms === 10_000 || ms === 15_000
     const clock: Clock = {
       ...quick,

@@ -8,15 +8,15 @@ import { discardBody, type ReceiveBody, type ResponseBodyReader, type ResponseHe
 
 export interface ResponseStreamOptions {
   readonly clock: Clock
-  /** Aborted when the call is over; created only when needed. */
+  /** A signal that aborts when the call is over. It is created only when needed. */
   signal(): AbortSignal
   deliver(data: Buffer): void
   reopen(lastEventId: string, receive: ReceiveBody): Promise<ResponseHead>
-  /** The response has arrived, or will not, with the reason. Called once. */
+  /** Called once: without an argument when the response has arrived, or with the reason why it will not arrive. */
   done(failure?: string): void
 }
 
-/** Consecutive attempts without a new event. */
+/** The maximum number of consecutive attempts to resume that bring no new event. */
 const maxFruitless = 5
 const firstPauseMs = 1_000
 const shortestPauseMs = 100
@@ -24,7 +24,10 @@ const maxPauseMs = 30_000
 /** How long a server may keep the stream open after its response. */
 const lingerMs = 1_000
 
-/** Reads the stream that answers a request, and resumes it after a disconnect if its events have ids. */
+/**
+ * Reads the stream that carries the response to a request. After a disconnect, resumes the stream if its events have
+ * ids.
+ */
 export function readResponseStream(first: ResponseHead, exchange: ResponseStreamOptions): ResponseBodyReader {
   const { clock } = exchange
   let answered = false
@@ -77,7 +80,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
       if (isStream(head)) return
       if (head.status < 500 && head.status !== 429) return finish(`did not resume its response (HTTP ${head.status})`)
     } catch {
-      // Counts as an attempt.
+      // A failure to reopen the stream counts as an attempt.
     }
     return resume()
   }
@@ -91,7 +94,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
 
 export const isStream = (head: ResponseHead): boolean => head.status === 200 && head.type === 'text/event-stream'
 
-/** Whether a message on a request's own stream is its response. Most need not be parsed for that. */
+/** Whether a message on a request's own stream is the response to it. Most messages need not be parsed to know that. */
 export function isResponse(data: Buffer): boolean {
   if (!data.includes('"method"')) return data.includes('"result"') || data.includes('"error"')
   const { kind } = readMessage(data)
@@ -99,8 +102,8 @@ export function isResponse(data: Buffer): boolean {
 }
 
 /**
- * Keeps the server's own stream open. A server without one is asked once; after a disconnect the stream is reopened
- * with pauses that grow until an event arrives.
+ * Keeps the server's own stream open. If the server has no such stream, it is asked only once. After a disconnect the
+ * stream is reopened, with pauses that grow until an event arrives.
  */
 export async function keepServerStream(options: {
   readonly server: string
@@ -109,7 +112,7 @@ export async function keepServerStream(options: {
   readonly signal: AbortSignal
   open(lastEventId: string | undefined, receive: ReceiveBody): Promise<ResponseHead>
   deliver(data: Buffer): void
-  /** The server had a stream and no longer knows the session. */
+  /** Called if the server had a stream before, but no longer knows the session. */
   forgotten(): void
 }): Promise<void> {
   const { server, clock, log, signal } = options

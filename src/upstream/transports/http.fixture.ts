@@ -12,10 +12,10 @@ import { type HttpTransportOptions, httpTransport } from './http.ts'
 import { ask, type Collector, collector } from './receiver.fixture.ts'
 import type { Transport } from './transport.ts'
 
-/** Time that runs ten times faster, so that pauses are kept in order and cost little. */
+/** A clock whose timers run ten times faster: pauses keep their order but cost little time. */
 export const quick: Clock = { ...systemClock, after: (ms, callback) => systemClock.after(ms / 10, callback) }
 
-/** The same, and knows how many of its timers still run. */
+/** A fast clock that also counts its running timers. */
 export function countingClock(): Clock & { readonly running: number } {
   const timers = new Set<Disposable>()
   return {
@@ -50,7 +50,7 @@ export async function serving(script: Script): Promise<RogueHttp> {
   return server
 }
 
-/** An open transport, for one test. */
+/** Opens a transport for one test. */
 export async function opened(url: string, options: Partial<HttpTransportOptions> = {}, make = httpTransport) {
   const transport = make({ name: 'rogue', url, headers: {}, clock: quick, log: silentLog, ...options })
   onTestFinished(() => transport[Symbol.asyncDispose]() as Promise<void>)
@@ -59,7 +59,7 @@ export async function opened(url: string, options: Partial<HttpTransportOptions>
   return { transport, heard }
 }
 
-/** A transport whose server has shaken hands well and from now on follows the script. */
+/** A transport whose server has completed the handshake and follows the script from then on. */
 export async function rogue(
   script: Script,
   { session = 'session-1', clock = quick }: { session?: string; clock?: Clock } = {},
@@ -89,20 +89,20 @@ export async function handshake(transport: Transport, heard: Collector): Promise
 export const call = (transport: Transport, exchange = 1, signal?: AbortSignal): Promise<void> =>
   transport.send({ body: requestBytes(exchange, 'tools/call'), exchange, ...(signal && { signal }) })
 
-/** What a promise rejects with. */
+/** Resolves with the error with which a promise rejects. */
 export const thrown = (promise: Promise<unknown>) =>
   promise.then(
     () => undefined,
     (error) => error,
   )
 
-/** Answers GET as a server without a stream of its own, everything else as the script says. */
+/** Answers GET like a server without its own stream, and all other requests according to the script. */
 export const onPost =
   (script: Script): Script =>
   (got, response, socket) =>
     got.method === 'GET' ? response.writeHead(405).end() : script(got, response, socket)
 
-/** The official server, for one test, on a port that was free a moment ago. Gives its origin. */
+/** Starts the official "everything" server for one test, on a free port; returns its origin. */
 export async function everything(kind: 'streamableHttp' | 'sse'): Promise<string> {
   const free = createServer().listen(0)
   await once(free, 'listening')

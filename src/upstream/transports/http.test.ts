@@ -130,7 +130,7 @@ describe('refusals', () => {
     const error = await thrown(call(transport))
     expect(error).toMatchObject({ code, message: expect.stringMatching(sentence), details: { server: 'rogue' } })
     if (status === 429 || status === 503) expect(error.details.retryAfterMs).toBe(7_000)
-    // It was sent, though it was refused.
+    // The request was sent, although the server rejected it.
     expect(error.details.unsent).toBeUndefined()
     expect(heard.downs).toBe(0)
   })

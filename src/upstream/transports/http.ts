@@ -31,7 +31,7 @@ export interface HttpTransportOptions {
   readonly name: string
   readonly url: string
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** For credentials that change while the connection is open. */
+  /** Provides credentials that change while the connection is open. */
   readonly authorize?: RequestAuthorizer | undefined
   readonly clock: Clock
   readonly log: Log
@@ -39,11 +39,11 @@ export interface HttpTransportOptions {
 
 type Headers = Readonly<Record<string, string>>
 
-/** Bound for the body of a rejection: only an error object matters. */
+/** Maximum length of a rejection's body. Only an error object in it is used. */
 const maxRefusal = 64 * 1024
-/** A rejection, or the response to a notification, arrives at once. */
+/** How long to wait for a rejection's body, or for the response to a notification. Both arrive quickly. */
 const promptlyMs = 10_000
-/** How long to wait for pending responses when a session ends, and for ending it. */
+/** How long to wait for pending responses when a session ends, and for the response to the request that ends it. */
 const goodbyeMs = 1_000
 /** How long a call waits while we check whether the server still knows the session. */
 const checkMs = 2_000
@@ -66,10 +66,10 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   let version: string | undefined
   let headers: Readonly<Record<'post' | 'get', Headers>> = { post: {}, get: {} }
   let disposing: Promise<void> | undefined
-  /** Whether nothing but the handshake was answered in this session. */
+  /** Whether the server has answered nothing but the handshake in this session. */
   let fresh = true
   let checking: Promise<void> | undefined
-  /** Why nothing can be sent any more. */
+  /** Why nothing can be sent any more; undefined while messages can be sent. */
   let over: ToolwayError | undefined
   remember()
 
@@ -117,7 +117,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     } catch (thrown) {
       settled(exchange)
       const error = noResponse(place(), thrown)
-      // An unreachable server is down: the next call must reconnect.
+      // The server cannot be reached, so the next call must reconnect.
       const down = version !== undefined && thrown instanceof NoResponse && !thrown.written
       if (down && error instanceof ToolwayError) endConnection(error)
       throw error
@@ -143,7 +143,10 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     throw error
   }
 
-  /** POSTs a message. The body of a rejection is read here, any other by the reader that `receive` returns. */
+  /**
+   * Sends a message with POST. Reads the body of a rejection; the bodies of other responses go to the reader that
+   * `receive` returns.
+   */
   async function asked(body: Buffer, headers: Headers, signal: AbortSignal | undefined, receive: ReceiveBody) {
     let refusal: Promise<Buffer | undefined> | undefined
     const head = await channel.request({ method: 'POST', path, headers, body, signal }, (head) => {
@@ -160,8 +163,9 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   }
 
   /**
-   * A restarted server has closed all connections and forgotten the session. Find that out before sending a request
-   * that must not run twice: once it is rejected, nobody knows whether it has run.
+   * Whether to check that the server still knows the session, before sending a request that must not run twice. After a
+   * restart, a server has closed all connections and forgotten the session; if it then rejects the request, it is
+   * unknown whether the request has run.
    */
   function mustCheck({ exchange, repeatable }: OutgoingMessage): boolean {
     return exchange !== undefined && !repeatable && !fresh && session !== undefined && !channel.connected
@@ -219,7 +223,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     })
   }
 
-  /** A server's JSON-RPC error reaches the caller unchanged, whatever the HTTP status. */
+  /** Passes the server's JSON-RPC error to the caller unchanged, whatever the HTTP status. */
   function passOn(text: Buffer | undefined, asked: Buffer, exchange: number | undefined): boolean {
     if (exchange === undefined || text === undefined) return false
     const error = readMessage(text)
@@ -240,8 +244,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   }
 
   /**
-   * The server is gone or has forgotten the session: pending requests may still be answered, then the connection is
-   * replaced.
+   * Ends the connection, because the server is gone or has forgotten the session. Pending requests may still be
+   * answered; then the connection is replaced.
    */
   function endConnection(error: ToolwayError): void {
     if (over) return
@@ -251,7 +255,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     if (underWay.size === 0) idle.resolve()
     void settles(idle.promise, goodbyeMs, clock).then(() => {
       for (const exchange of underWay) receiver?.failed(exchange, connectionLost(place(), 'closed the session'))
-      // Callers whose request was just rejected are told first.
+      // Report the end later, so that callers whose request was just rejected learn of the rejection first.
       setImmediate(() => receiver?.closed(error))
     })
   }
@@ -274,7 +278,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     await settles(channel[Symbol.asyncDispose](), goodbyeMs, clock)
   }
 
-  /** Prepares the headers once instead of for each request. */
+  /** Prepares the headers once, so that they need not be built for each request. */
   function remember(): void {
     const all = {
       ...configured,
@@ -297,8 +301,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
 }
 
 /**
- * Whether a rejection means that the server does not know the session. Many servers respond 400 where the protocol
- * requires 404, and some 404 for an unknown method.
+ * Whether a rejection means that the server does not know the session. Many servers respond with 400 although the
+ * protocol requires 404, and some respond with 404 to an unknown method.
  */
 function forgets({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): boolean {
   const message = readMessage(text)
@@ -308,7 +312,7 @@ function forgets({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): bool
   return status === 404 || (status === 400 && /session/i.test(text.toString('latin1')))
 }
 
-/** A response that contains messages, or promises them for later. */
+/** Whether a response contains messages, or announces them for later. */
 const isReadable = (head: ResponseHead): boolean =>
   head.status === 202 ||
   (head.status === 200 && (head.type === 'application/json' || head.type === 'text/event-stream'))

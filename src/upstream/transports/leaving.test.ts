@@ -8,7 +8,10 @@ import { gone, rogue } from './stdio.fixture.ts'
 
 const at = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
 
-/** A gateway in small: it opens a line with `make`, sends one request, and does `then` when the answer is there. */
+/**
+ * The source of a small gateway: it opens a transport with `make`, sends one request, and runs `then` when the response
+ * arrives.
+ */
 const program = (make: string, params: object, then: string) => `
   import { httpTransport } from ${at('./http.ts')}
   import { sseTransport } from ${at('./sse.ts')}

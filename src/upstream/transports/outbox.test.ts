@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { createOutbox } from './stdio.ts'
 
-/** A pipe that takes what it is given when it is told to, at once or write by write. */
+/** A pipe that accepts writes at once, or one by one when told to. */
 function pipeWith(taking: 'at once' | 'when told') {
   const writes: string[] = []
   const told: ((error?: Error) => void)[] = []

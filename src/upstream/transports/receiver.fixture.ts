@@ -6,14 +6,14 @@ import type { Transport, TransportReceiver } from './transport.ts'
 
 export type Heard = Message & { readonly exchange: number | undefined }
 
-/** A receiver that remembers what it was told, and can be waited for. */
+/** A receiver that remembers all events, and can wait for them. */
 export interface Collector extends TransportReceiver {
   readonly heard: Heard[]
   readonly failures: Map<number, ToolwayError>
-  /** The error that the line was closed with. */
+  /** The error with which the connection was closed. */
   readonly down: Promise<ToolwayError>
   readonly downs: number
-  /** The first message, also a past one, that fits. */
+  /** Resolves with the first message that fits, even if it has already arrived. */
   until(fits: (message: Heard) => boolean): Promise<Heard>
   failure(exchange: number): Promise<ToolwayError>
 }
@@ -62,7 +62,7 @@ export function collector(): Collector {
   }
 }
 
-/** What the servers of these tests answer with. */
+/** The members of results that these tests use. */
 export interface Answer {
   readonly protocolVersion: string
   readonly serverInfo: { readonly name: string }
@@ -70,7 +70,7 @@ export interface Answer {
   readonly content: readonly { readonly type: string; readonly text: string }[]
 }
 
-/** Sends a request and waits for its answer; gives the value of the result. */
+/** Sends a request and waits for its response; returns the value of the result. */
 export async function ask(
   transport: Transport,
   from: Collector,
@@ -84,7 +84,7 @@ export async function ask(
   return JSON.parse(answer.result.toString())
 }
 
-/** Whether a process runs; a zombie that nobody has fetched yet does not. */
+/** Whether a process is running. A zombie does not count as running. */
 export function isRunning(pid: number): boolean {
   try {
     if (!existsSync('/proc/self/stat')) return process.kill(pid, 0)

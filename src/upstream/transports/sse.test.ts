@@ -7,7 +7,7 @@ import { call, everything, handshake, opened, quick, serving, thrown } from './h
 import { ask, collector } from './receiver.fixture.ts'
 import { sseTransport } from './sse.ts'
 
-/** A server of the older transport whose POST follows the script; `say` writes to its stream. */
+/** A server of the older transport that handles POST according to the script; `say` writes to its event stream. */
 const older = async (onPost: Script, endpoint = '/message?session=1') => {
   let events: ServerResponse | undefined
   const server = await serving((got, response, socket) => {

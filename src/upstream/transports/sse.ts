@@ -10,13 +10,16 @@ import { createHttpChannel } from './http1/channel.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import { closedByUs, connectionLost, noResponse, rejectedRequest, unsentError } from './transport-errors.ts'
 
-/** POSTs are only accepted, not executed, so they return quickly. */
+/**
+ * How long a POST may take. The server answers a POST as soon as it has accepted the message, and sends the actual
+ * response on the stream, so POSTs return quickly.
+ */
 const promptlyMs = 10_000
 const goodbyeMs = 1_000
 
 /**
- * The older HTTP+SSE transport: one event stream for all messages of the server, and an endpoint for POST that it
- * announces.
+ * The older HTTP+SSE transport: one event stream for all messages from the server, and an endpoint for POST that the
+ * server announces.
  */
 export function sseTransport(options: HttpTransportOptions): Transport {
   const { name, clock } = options
@@ -26,13 +29,13 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
   const stream = new AbortController()
   const endpoint = Promise.withResolvers<string>()
-  // May reject while nobody awaits it.
+  // Avoid an unhandled rejection, because this promise may reject while nothing is awaiting it.
   endpoint.promise.catch(() => {})
   let path: string | undefined
   let receiver: TransportReceiver | undefined
   let established = false
   let disposing: Promise<void> | undefined
-  /** Why nothing can be sent any more. */
+  /** Why nothing can be sent any more; undefined while messages can be sent. */
   let over: ToolwayError | undefined
 
   return {
@@ -88,7 +91,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
         else if (event === 'message' && data.length > 0) receiver?.message(data)
       },
       tooLong() {
-        // We cannot know which request it was the response to.
+        // Close the connection, because we cannot know which request this event was the response to.
         down(`sent an event longer than ${maxMessage / 1024 / 1024} MiB`)
         head.abort()
       },
@@ -100,7 +103,10 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     }
   }
 
-  /** Messages, and the credential with them, only go to the configured origin. */
+  /**
+   * Handles the announced endpoint. It must have the configured origin, because messages and the credential are sent to
+   * it.
+   */
   function named(address: string): void {
     const target = URL.canParse(address, url.href) ? new URL(address, url.href) : undefined
     const where = target ? `at another origin, ${target.origin}` : 'that is not a URL'

@@ -1,7 +1,10 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 
-/** Output of a process besides the protocol: logged at debug level, rate limited, bounded and redacted. */
+/**
+ * Process output that is not part of the protocol. It is logged at debug level, after rate limiting, truncation and
+ * redaction.
+ */
 export interface ProcessOutput {
   /** The last meaningful line of stderr, for error messages. */
   readonly last: string
@@ -10,22 +13,25 @@ export interface ProcessOutput {
 
 export type RedactLine = (text: string) => string
 
-/** How much of a child's stderr is kept: enough for a stack trace and its cause. */
+/** How many bytes of a child's stderr are kept: enough for a stack trace and its cause. */
 export const maxStderr = 64 * 1024
 const maxLoggedLine = 2 * 1024
 const maxLinesPerSecond = 200
 const maxQuotedLength = 300
-/** This many lines may follow the one with the cause. */
+/** How many recent lines are searched for the cause of a failure. The cause may be followed by other lines. */
 const maxRecent = 64
-/** Looked at beyond the cut, so that a secret that the cut would split is found. */
+/**
+ * How many bytes beyond the logged part are searched for secrets, so that a secret is also found if truncation would
+ * split it.
+ */
 const beyond = 2 * 1024
-/** Shorter values such as "true" or "8080" occur everywhere. */
+/** Shorter values are not redacted, because values such as "true" or "8080" occur everywhere. */
 const minSecretLength = 8
 
 export function createProcessOutput(options: {
   readonly server: string
   readonly secrets: readonly string[]
-  /** Removes secrets in any spelling; the values in `secrets` are removed in any case. */
+  /** Removes secrets in any spelling. The values in `secrets` are also removed. */
   readonly redact?: RedactLine | undefined
   /** Receives the lines of stderr as they are logged. */
   readonly wrote?: ((line: string) => void) | undefined
@@ -36,7 +42,7 @@ export function createProcessOutput(options: {
   const secrets = options.secrets
     .filter((secret) => secret.length >= minSecretLength)
     .toSorted((a, b) => b.length - a.length)
-  /** The last lines of stderr, unredacted until somebody asks for them. */
+  /** The last lines of stderr. They are redacted only when they are read. */
   let recent: Buffer[] = []
   let second = 0
   let lines = 0
@@ -47,7 +53,7 @@ export function createProcessOutput(options: {
     return redact(rest)
   }
 
-  /** Redact twice: removing control characters can join the parts of a secret. */
+  /** Cleans text for display. Redacts twice, because removing control characters can join the parts of a secret. */
   const clean = (text: string, maxLength: number): string => {
     const whole = withoutSecrets(plain(withoutSecrets(text).slice(0, maxLoggedLine)))
     return whole.length > maxLength ? `${whole.slice(0, maxLength)}…` : whole
@@ -59,7 +65,7 @@ export function createProcessOutput(options: {
       return clean(words ?? '', maxQuotedLength)
     },
     line(stream, bytes) {
-      // A process may write at full speed: most lines must cost almost nothing.
+      // Skip lines early: a process may write very fast, so most lines must cost almost nothing.
       if (isBlank(bytes)) return
       if (stream === 'stderr') recent.push(bytes)
       if (recent.length > 2 * maxRecent) recent = recent.slice(-maxRecent)
@@ -89,31 +95,34 @@ function isBlank(bytes: Buffer): boolean {
   return true
 }
 
-/** Lines that typically follow the cause: log locations, hints, stack frames and error properties. */
+/** Matches lines that typically follow the cause: log locations, hints, stack frames and error properties. */
 const epilogue =
   /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*| A complete log .*)?|hint: .*|at .*|\w+: (?:'.*'|-?\d+|\[.*\]),?|Node\.js v.*|\W+)$/
 
-/** Terminal colours and other control characters could forge what an operator sees. */
+/** Removes terminal colours and other control characters, which could falsify what an operator sees. */
 const plain = (text: string): string =>
   text
     .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '')
     .replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ')
     .trim()
 
-/** The last lines of output, oldest first; kept after the process has ended, because they may say why. */
+/**
+ * Keeps the last lines of output, oldest first. They stay after the process has ended, because they may show why it
+ * ended.
+ */
 export function createRecentLines(maxLines = 200) {
   let kept: string[] = []
   return {
     push(line: string): void {
       kept.push(line)
-      // Truncate occasionally instead of every time.
+      // Truncate only now and then, instead of after every line.
       if (kept.length > 2 * maxLines) kept = kept.slice(-maxLines)
     },
     lines: (): readonly string[] => kept.slice(-maxLines),
   }
 }
 
-/** The last bytes of a stream, in a fixed-size ring buffer. */
+/** Keeps the last bytes of a stream, in a ring buffer of fixed size. */
 export function createByteTail(size: number) {
   const ring = Buffer.alloc(size)
   let total = 0

@@ -73,7 +73,7 @@ describe('a server that stops listening', () => {
     const sends = [1, 2, 3].map((exchange) => transport.send({ body: big, exchange }).catch(({ code }) => code))
     process.kill(pid, 'SIGKILL')
     const settled = await Promise.all(sends)
-    // The first was being written, so it may have got through as far as anybody can tell; the others surely did not.
+    // The first message was being written, so its outcome is unknown; the others were certainly not read.
     expect(settled.slice(1)).toEqual(['SERVER_UNAVAILABLE', 'SERVER_UNAVAILABLE'])
     expect((await heard.down).code).toBe('OUTCOME_UNKNOWN')
   })

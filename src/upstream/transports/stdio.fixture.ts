@@ -6,12 +6,12 @@ import { requestBytes } from '../../wire/message.ts'
 import { ask, collector, isRunning } from './receiver.fixture.ts'
 import { type StdioTransport, type StdioTransportOptions, stdioTransport } from './stdio.ts'
 
-/** The server that misbehaves on command. */
+/** The path of a server that misbehaves on command. */
 export const rogue = fileURLToPath(new URL('../../../tests/fixtures/rogue-stdio.ts', import.meta.url))
 export const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
 export const never = new AbortController().signal
 
-/** A transport to it, for one test. */
+/** Creates a transport to that server, for one test. */
 export function make(options: Partial<StdioTransportOptions> = {}): StdioTransport {
   const transport = stdioTransport({
     name: 'rogue',
@@ -32,12 +32,12 @@ export async function started(options?: Partial<StdioTransportOptions>) {
   const heard = collector()
   await transport.open(heard, never)
   let id = 0
-  /** Calls a tool and waits for its text. */
+  /** Calls a tool and returns the text of its result. */
   const call = async (name: string, args: object = {}) => {
     const { content } = await ask(transport, heard, ++id, 'tools/call', { name, arguments: args })
     return content[0]?.text as string
   }
-  /** Only sends the call. */
+  /** Sends a call without waiting for its response. */
   const start = (name: string, args: object = {}) => {
     const params = bytesOf({ name, arguments: args })
     return transport.send({ body: requestBytes(++id, 'tools/call', params), exchange: id })
@@ -54,5 +54,5 @@ export async function established(options?: Partial<StdioTransportOptions>) {
 
 export const bytesOf = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 
-/** The kernel tells nobody but its parent that a process has ended, so this has to look. */
+/** Waits until a process has ended. It polls, because the kernel notifies only the parent process. */
 export const gone = (pid: number) => expect.poll(() => isRunning(pid)).toBe(false)

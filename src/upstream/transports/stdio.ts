@@ -11,7 +11,7 @@ import { brokenConnectionCode, closedByUs, mayHaveRun, unsentError } from './tra
 
 export interface StdioTransportOptions extends ServerProcessOptions {
   readonly log: Log
-  /** Redacts output besides the protocol before it reaches an error or the log. */
+  /** Redacts output that is not part of the protocol, before it reaches an error or the log. */
   readonly redact?: RedactLine | undefined
   readonly wrote?: ((line: string) => void) | undefined
 }
@@ -21,10 +21,10 @@ export interface StdioTransport extends Transport {
   stderrTail(): string
 }
 
-/** How long the exit of a process and the end of its output may be apart. */
+/** The longest time expected between the exit of a process and the end of its output. */
 const graceMs = 250
 
-/** A server as a child process with newline-delimited messages on stdin and stdout. */
+/** A transport to a child process, with newline-delimited messages on stdin and stdout. */
 export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   const { name, redact, wrote, clock, log } = options
   const output = createProcessOutput({ server: name, secrets: Object.values(options.env), redact, wrote, clock, log })
@@ -35,7 +35,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   let receiver: TransportReceiver | undefined
   let established = false
   let disposing: Promise<void> | undefined
-  /** Why nothing can be sent any more. */
+  /** Why nothing can be sent any more; undefined while messages can be sent. */
   let over: ToolwayError | undefined = unavailable('has not been started yet')
 
   return {
@@ -81,7 +81,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
         if (looksLikeMessage(bytes)) receiver?.message(bytes)
         else output.line('stdout', bytes)
       },
-      // We cannot know which request it was the response to.
+      // Stop the server, because we cannot know which request this line was the response to.
       tooLong: () => giveUp(`sent a line longer than ${maxMessage / 1024 / 1024} MiB and was stopped`),
     })
     const written = createLineReader({
@@ -98,7 +98,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     for (const stream of [stdin, stdout, stderr]) stream.on('error', () => {})
     outbox = createOutbox(stdin, refuse)
 
-    // A server that closed stdin or stdout cannot serve any more, even if its process lives on.
+    // Stop a server that closed stdin or stdout: it can no longer serve, even if its process is still running.
     const half = async (which: string): Promise<void> => {
       if (!(await settles(ended, graceMs, clock)) && !disposing) giveUp(`closed its ${which} and was stopped`)
     }
@@ -106,7 +106,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     stdout.once('end', () => void half('output'))
 
     ended.then(async (how) => {
-      // Node has destroyed stdin by now, which settles pending writes.
+      // By now, Node has destroyed stdin, which settles pending writes.
       stop(`ended (${how})`)
       await settles(drained, graceMs, clock)
       lines.end()
@@ -124,11 +124,14 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     return send(toOneLine(body), signal)
   }
 
-  /** Often the first sign that the process has died: the next call needs another one. */
+  /**
+   * Rejects a message that the process did not read. This is often the first sign that the process has died, so the
+   * next call must use another process.
+   */
   function refuse(reject: (reason: unknown) => void): void {
     over ??= unavailable('stopped reading')
     const refusal = over
-    // During the handshake, the exit status and stderr, which follow soon, say more.
+    // During the handshake, wait a moment: the exit status and stderr follow soon and explain more than this error.
     if (established) reject(refusal)
     else clock.after(2 * graceMs, () => reject(refusal))
   }
@@ -145,7 +148,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     report(what)
   }
 
-  /** Notifies the receiver once, after unwritten messages were rejected. */
+  /** Notifies the receiver once that the process has ended, after the unwritten messages have been rejected. */
   function report(what: string): void {
     const notified = receiver
     receiver = undefined
@@ -176,7 +179,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   }
 }
 
-/** Messages are objects; anything else on stdout is ordinary output. */
+/** Whether a line may be a message. Messages are JSON objects; anything else on stdout is ordinary output. */
 function looksLikeMessage(line: Buffer): boolean {
   const from = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0
   for (let at = from; at < line.length; at++) {
@@ -198,27 +201,31 @@ interface QueuedMessage {
 const LINE_FEED = 0x0a
 const lineFeed = Buffer.from([LINE_FEED])
 
-/** POSIX guarantees that a write of this size to a pipe is atomic. */
+/** The largest write to a pipe that POSIX guarantees to be atomic. */
 const atomicBytes = 4096
 
 /**
- * Queue of messages for a pipe. Messages of one event loop turn leave in one write while that is small enough to be
- * atomic. So a failed write tells exactly which messages cannot have been read: their line ends never left. `refuse`
- * receives the reject function of a message that was certainly not read, and decides why and when.
+ * Queues messages for a pipe. Messages from one turn of the event loop are sent in one write, as long as that write is
+ * small enough to be atomic. So after a failed write it is known which messages cannot have been read: those whose line
+ * ends were not written. `refuse` receives the reject function of a message that was certainly not read, and decides
+ * when to call it and with which error.
  */
 export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) => void) => void) {
-  /** Queued messages, with a cancel listener where the wait may be long. */
+  /** The queued messages, each with its cancel listener if it may have to wait long. */
   const queue = new Map<QueuedMessage, (() => void) | undefined>()
   let queued = 0
   let scheduled = false
   let closed = false
 
   return {
-    /** Bytes that the other side has not read yet. */
+    /** How many bytes the other side has not read yet. */
     get waiting(): number {
       return queued + pipe.writableLength
     },
-    /** Resolves when the pipe has accepted the whole line; a message cancelled in the queue is never written. */
+    /**
+     * Sends a message. Resolves when the pipe has accepted the whole line. A message that is cancelled in the queue is
+     * never written.
+     */
     send(body: Buffer, signal?: AbortSignal): Promise<void> {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       if (closed) refuse(reject)
@@ -250,7 +257,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     queued -= message.body.length
   }
 
-  /** At the end of the turn, so that concurrent messages share a write. */
+  /** Writes at the end of this turn of the event loop, so that concurrent messages share a write. */
   function writeSoon(): void {
     if (scheduled || pipe.writableLength > 0) return
     scheduled = true
@@ -267,7 +274,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     }
   }
 
-  /** The first messages that fit into one atomic write. */
+  /** Takes from the queue the first messages that fit into one atomic write. */
   function bundle(): QueuedMessage[] {
     const messages: QueuedMessage[] = []
     let bytes = 0
@@ -304,7 +311,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
       pipe.write(lineFeed, written)
       pipe.uncork()
     }
-    // Accepted at once: later errors of the pipe do not affect these messages.
+    // The pipe accepted everything at once, so its later errors do not affect these messages.
     if (pipe.writableLength === 0 && !pipe.errored && !pipe.destroyed) resolve()
   }
 

@@ -20,8 +20,8 @@ class HttpStatus extends Error {
 }
 
 /**
- * The code for pending requests of a broken connection. During the handshake no call was sent, so the server is
- * unavailable; afterwards a call may have run.
+ * The error code for pending requests when a connection breaks. During the handshake, no call was sent, so the server
+ * is unavailable; afterwards, a call may have run.
  */
 export const brokenConnectionCode = (established: boolean): ErrorCode =>
   established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE'
@@ -36,13 +36,13 @@ export const unsentError = (server: string, sentence: string, cause?: unknown): 
 export const closedByUs = (name: string): ToolwayError =>
   unsentError(name, `Toolway has closed its connection to ${name}; call again.`)
 
-/** The error for a request that was sent without a known outcome. */
+/** The error for a request that was sent and whose outcome is unknown. */
 export function connectionLost({ name, established }: TransportState, what: string, cause?: unknown): ToolwayError {
   const advice = established ? mayHaveRun : `Check mcpServers.${name}.url.`
   return new ToolwayError(brokenConnectionCode(established), `${name} ${what}. ${advice}`, { server: name, cause })
 }
 
-/** The error for a request without any response. Errors that are not about the connection are returned unchanged. */
+/** The error for a request that got no response. Errors that are not about the connection are returned unchanged. */
 export function noResponse(place: TransportState, thrown: unknown): unknown {
   if (!(thrown instanceof NoResponse)) return thrown
   const { name, origin } = place
@@ -65,11 +65,14 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
   return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, details)
 }
 
-/** For requests after the server has ended the session: they were not sent. */
+/** The error for requests after the server has ended the session. They were not sent. */
 export const sessionEnded = ({ name }: TransportState): ToolwayError =>
   unsentError(name, `${name} has ended the session; call again.`)
 
-/** For a request that was rejected because the server does not know its session; some servers run it first. */
+/**
+ * The error for a request that was rejected because the server does not know its session. Some servers run such a
+ * request before they reject it.
+ */
 export function rejectedSession(server: string, status: number, fresh: boolean, repeatable = false): ToolwayError {
   const what = fresh ? 'rejected the session that it had just opened' : 'ended the session'
   return new ToolwayError('OUTCOME_UNKNOWN', `${server} ${what} (HTTP ${status}). ${mayHaveRun}`, {
@@ -85,12 +88,12 @@ export function statusOf(error: unknown): number | undefined {
   return cause instanceof HttpStatus ? cause.status : undefined
 }
 
-/** Whether a handshake failed in the way that servers of the older HTTP+SSE transport fail it. */
+/** Whether the error is typical of servers that support only the older HTTP+SSE transport. */
 export const refusesStreamableHttp = (error: unknown): boolean => [400, 404, 405].includes(statusOf(error) ?? 0)
 
 /**
- * Status codes that mean that the request was not executed. A 303 is sent after execution, and some proxies send 503
- * when the server behind them broke off.
+ * Whether a status means that the request was not executed. A 303 is sent after execution, and some proxies send 503
+ * when the connection to the server broke during the request.
  */
 const didNotRun = (status: number, said: string): boolean =>
   (status >= 300 && status < 500 && status !== 303) ||
@@ -113,12 +116,15 @@ function sentence({ name, established }: TransportState, head: ResponseHead, sai
   return `rejected the request (HTTP ${status}). ${established ? 'Call again.' : `Check ${setting}.url.`}`
 }
 
-/** Only the origin: the rest of a URL may hold secrets. */
+/** The origin of a redirect's target. The rest of a URL may contain secrets. */
 function originOf(location: string | undefined): string {
   return location !== undefined && URL.canParse(location) ? new URL(location).origin : 'another URL'
 }
 
-/** A code such as ECONNREFUSED; a connection to a host with several addresses fails with one error for each. */
+/**
+ * The reason for a failure, such as ECONNREFUSED. If a host has several addresses, there is one error for each; the
+ * first is used.
+ */
 function reason(cause: unknown): string {
   const error = cause instanceof AggregateError ? cause.errors[0] : cause
   if (!(error instanceof Error)) return 'unknown reason'

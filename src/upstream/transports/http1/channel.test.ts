@@ -41,7 +41,7 @@ const post = (body = 'ping', more: Partial<ChannelRequest> = {}): ChannelRequest
   ...more,
 })
 
-/** The whole answer. */
+/** Sends a request and reads the whole response. */
 async function ask(channel: HttpChannel, request = post()): Promise<{ head: ResponseHead; text: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const read = (head: ResponseHead) =>
@@ -144,7 +144,7 @@ describe('G1: HTTP to a server', () => {
     const [socket] = sockets
     socket?.destroy()
     await once(socket as Socket, 'close')
-    // The other end hears of it in its own time.
+    // The client notices the closed connection only after a while.
     await expect.poll(async () => (await ask(channel).catch(() => undefined))?.text).toBe('ping')
     expect(sockets.length).toBeGreaterThan(1)
   })

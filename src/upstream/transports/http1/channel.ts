@@ -7,25 +7,28 @@ import { type HttpConnection, openHttpConnection } from './connection.ts'
 
 const connectMs = 10_000
 
-// If the server closes a connection while we write to it, the outcome is unknown. So a connection is not reused after
-// a long idle time, or close to the server's own keep-alive timeout.
+// If the server closes a connection while we write to it, the outcome of the request is unknown. So a connection is not
+// reused after a long idle time, or shortly before the server's own keep-alive timeout.
 const usualIdleMs = 4_000
 const maxIdleMs = 15_000
 const marginMs = 2_000
 
 export interface ChannelOptions {
-  /** A server that keeps all connections open must not exhaust file descriptors. */
+  /** The maximum number of open connections, so that a slow server cannot exhaust the file descriptors. */
   readonly maxConnections?: number
   readonly proxy?: WebProxy | undefined
 }
 
-/** One connection per concurrent request; idle ones are reused. Throws if the environment names an unusable proxy. */
+/**
+ * Creates a channel with one connection per concurrent request; idle connections are reused. Throws if the environment
+ * names an unusable proxy.
+ */
 export function createHttpChannel(address: string, clock: Clock, options: ChannelOptions = {}): HttpChannel {
   const origin = new URL(address)
   const { maxConnections = 1_024, proxy = environmentProxy(origin) } = options
   const encrypted = origin.protocol === 'https:' || proxy?.origin.startsWith('https:')
   const open = new Set<HttpConnection>()
-  /** Until when each may be reused; most recently used last, and reused first. */
+  /** Idle connections, and until when each may be reused. The most recently used one is last, and reused first. */
   let idle: { readonly connection: HttpConnection; readonly until: number }[] = []
   let sweeping: Disposable | undefined
   let closed = false
@@ -85,7 +88,7 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
       request.signal?.throwIfAborted()
       const known = reuse()
       if (known) return known.ask(request, receive)
-      // Loaded on demand: many servers are local.
+      // TLS is loaded on demand, because many servers are local and do not need it.
       const tls = encrypted ? (await import('node:tls')).connect : undefined
       if (closed) throw new NoResponse(false, new Error('the channel is closed'))
       if (open.size >= maxConnections) throw new NoResponse(false, tooMany())

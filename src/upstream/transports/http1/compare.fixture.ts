@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import { type Reading, readByNode, readByteByByte, readByUndici, readByUs } from './readers.fixture.ts'
 import { anyAnswer } from './responses.fixture.ts'
 
-/** What undici and node:http both take, and we refuse on purpose, by the reason that we give. */
+/** The reasons for which our reader deliberately rejects responses that undici and node:http both accept. */
 const stricter: ReadonlySet<string> = new Set([
   // Line breaks before the status line, HTTP/0.9 and 2.0, a status of 600 and more, control characters in the reason.
   'invalid status line',
-  // Any transfer coding but chunked: nobody here could undo it.
+  // Any transfer coding except chunked, because Toolway cannot decode it.
   'unsupported Transfer-Encoding',
   // Two Transfer-Encoding lines; Transfer-Encoding among the trailers.
   'more than one Content-Length',
@@ -19,18 +19,21 @@ const stricter: ReadonlySet<string> = new Set([
 
 export interface Compared {
   readonly cases: number
-  /** Taken by all. */
+  /** How many responses all readers accept. */
   readonly taken: number
   readonly refused: number
-  /** Taken by undici and node:http, and refused by us. */
+  /** How many responses undici and node:http accept and our reader rejects. */
   readonly stricter: number
-  /** Where undici and node:http disagree. */
+  /** On how many responses undici and node:http disagree. */
   readonly disputed: number
-  /** What must not be: the bytes, and what each made of them. */
+  /** Unacceptable differences: the bytes, and what each reader made of them. */
   readonly wrong: readonly string[]
 }
 
-/** Lets all readers read generated responses, and finds those on which ours is laxer, or stricter without a reason. */
+/**
+ * Lets all readers read generated responses, and finds those for which our reader is laxer, or stricter without a known
+ * reason.
+ */
 export async function compareReaders(cases: number, seed: number): Promise<Compared> {
   const counts = { taken: 0, refused: 0, stricter: 0, disputed: 0 }
   const wrong: string[] = []
@@ -64,11 +67,12 @@ function faultOf(read: {
   readonly agree: boolean
 }): string | undefined {
   const { ours, cut, node, undici, left, agree } = read
-  // A refusal may be found out earlier or later, by another sign.
+  // If both reject the response, their reasons may differ, because pieces show a problem earlier or later.
   if (!isDeepStrictEqual(ours, cut) && !('refused' in ours && 'refused' in cut)) return 'it depends on the pieces'
   if (!('refused' in ours)) {
     if (!isDeepStrictEqual(ours, undici)) return 'undici does not take it like this'
-    // Bytes behind a response make node:http refuse it if they come together; to us the connection is lost then.
+    // If further bytes arrive together with the response, node:http rejects it, while our reader accepts it and closes
+    // the connection.
     if (left === 0 && !isDeepStrictEqual(ours, node)) return 'node:http does not take it like this'
     return undefined
   }

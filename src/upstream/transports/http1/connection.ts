@@ -23,17 +23,17 @@ export interface HttpConnection {
   readonly keepAliveMs: number | undefined
   readonly answered: boolean
   ask(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead>
-  /** Closes it; a pending request fails with this error. */
+  /** Closes the connection. A pending request fails with this error. */
   lose(why: Error): void
 }
 
 export interface HttpConnectionOptions {
   readonly origin: URL
-  /** Set if any part of the connection is encrypted. */
+  /** The function for TLS connections; set if any part of the connection is encrypted. */
   readonly tls: typeof TlsConnect | undefined
   readonly proxy: WebProxy | undefined
   connected(): void
-  /** The response is complete: the connection can be reused. */
+  /** Called when the response is complete, so that the connection can be reused. */
   free(): void
   closed(): void
 }
@@ -49,12 +49,18 @@ interface Work {
 
 const room = 64 * 1024
 
-/** Reads sockets without streams in between: bytes go into our buffer, or directly into a long body. */
+/**
+ * Opens a connection. It reads the socket without a Node stream: bytes go into our buffer, or directly into a long
+ * body.
+ */
 export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnectionOptions): HttpConnection {
   const tunnelled = proxy !== undefined && tls !== undefined && origin.protocol === 'https:'
-  /** A forwarding proxy: many open tunnels to encrypted servers only. */
+  /**
+   * The proxy, if it forwards requests instead of opening a tunnel. Used for unencrypted servers, because many proxies
+   * open tunnels to encrypted servers only.
+   */
   const relay = tunnelled ? undefined : proxy
-  /** The proxy, until the connection through it is established. */
+  /** The proxy, until the connection through it is established; then undefined. */
   let ahead = proxy
   const buffer: Buffer = Buffer.allocUnsafeSlow(room)
   let into: Buffer = buffer
@@ -109,7 +115,7 @@ export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnec
   if (tunnelled) {
     const opened = (tunnel: Socket) => {
       ahead = undefined
-      // TLS within another connection can only be read as a stream.
+      // Read this socket as a stream, because TLS inside another connection does not support `onread`.
       take(openSocket(origin, tls, { socket: tunnel }))
       socket.on('data', (bytes) => received(bytes))
     }
@@ -149,10 +155,10 @@ export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnec
       if (waiting) write(waiting)
       waiting = undefined
     })
-    // Late errors of a closed socket are ignored.
+    // `lose` ignores errors from a socket that is already closed.
     socket.on('error', lose)
     socket.once('end', () => {
-      // Some responses end with their connection.
+      // The response may be complete now: some responses end with their connection.
       reader.ended()
       lose(closedError())
     })
@@ -182,7 +188,7 @@ export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnec
     }
   }
 
-  /** Ends the current request, either way. */
+  /** Ends the current request, whether it succeeded or failed. */
   function finish(): Work | undefined {
     const done = work
     work = undefined
@@ -219,13 +225,13 @@ function headOf(parsed: ParsedHead, relay: WebProxy | undefined, abort: () => vo
   }
 }
 
-/** Headers are prepared once per transport, and so is their text. */
+/** The text of prepared headers. A transport prepares its headers once, so their text is built only once too. */
 const prepared = new WeakMap<Readonly<Record<string, string>>, { readonly to: string; readonly text: string }>()
 
-/** Smaller bodies are copied behind the head, so that both leave in one write. */
+/** Bodies up to this size are copied after the head, so that both are sent in one write. */
 const small = 64 * 1024
 
-/** A request in one piece, or the head and a large body. Throws if a header could be read as two. */
+/** The bytes of a request: one piece, or the head and a large body. Throws if a header could be read as two. */
 function requestPieces(host: string, { method, path, headers, body }: ChannelRequest): readonly Buffer[] {
   const to = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n`
   let known = prepared.get(headers)
@@ -234,7 +240,7 @@ function requestPieces(host: string, { method, path, headers, body }: ChannelReq
     prepared.set(headers, known)
   }
   const length = body?.length ?? 0
-  // Capitalized: some proxies add a second one if it is in lower case.
+  // Capitalized, because some proxies add a second Content-Length if this one is in lower case.
   const head =
     body === undefined && method !== 'POST' ? `${known.text}\r\n` : `${known.text}Content-Length: ${length}\r\n\r\n`
   if (body === undefined || length > small) {
@@ -247,7 +253,7 @@ function requestPieces(host: string, { method, path, headers, body }: ChannelReq
   return [whole]
 }
 
-/** The request for a forwarding proxy: absolute URL, and the credential for the proxy. */
+/** Converts a request for a forwarding proxy: an absolute URL, and the credential for the proxy. */
 function proxied(request: ChannelRequest, { origin }: URL, { authorization }: WebProxy): ChannelRequest {
   const headers = authorization ? { ...request.headers, 'proxy-authorization': authorization } : request.headers
   return { ...request, path: origin + request.path, headers }
@@ -266,7 +272,7 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
   return text
 }
 
-/** `onread` reads the socket without a stream; `socket` is an established tunnel. */
+/** How to open a socket: `onread` reads it without a stream; `socket` is an established tunnel to use. */
 type SocketOptions = { readonly onread: OnReadOpts } | { readonly socket?: Socket }
 
 function openSocket(to: URL, tls: typeof TlsConnect | undefined, options: SocketOptions): Socket {
@@ -274,7 +280,7 @@ function openSocket(to: URL, tls: typeof TlsConnect | undefined, options: Socket
   const port = portOf(to)
   if (tls === undefined || to.protocol !== 'https:') return connect({ host, port, ...options })
   const servername = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
-  // Missing in the types, but supported.
+  // The cast is needed because the types lack some options that Node supports.
   return tls({ host, port, ...servername, ALPNProtocols: ['http/1.1'], ...(options as object) })
 }
 
@@ -303,9 +309,9 @@ function openTunnel(
       }
       const { status } = readHead(said.toString('latin1', 0, length))
       if (status < 200 || status > 299) throw proxyRefused(proxy, to, status)
-      // The server waits for our first bytes.
+      // The proxy must not have sent any further bytes, because the server waits for our first bytes.
       if (said.length > length) throw new MalformedResponse('data without a request')
-      // The new owner of the socket handles its end.
+      // Remove our listeners: from now on, the new owner of the socket handles its end.
       socket.off('data', read).off('close', closed).pause()
       opened(socket)
     } catch (error) {

@@ -12,7 +12,7 @@ import { type HttpChannel, type ResponseHead, readWholeBody } from '../http-chan
 import { noResponse, rejectedRequest } from '../transport-errors.ts'
 import { createHttpChannel } from './channel.ts'
 
-/** A server at a name that only a proxy knows. It says where and how it was asked. */
+/** A server whose host name only the proxy can resolve. Its response says at which URL and how it was asked. */
 async function serving(pair?: { key: string; cert: string }) {
   const server: Server = pair ? createSecureServer(pair) : createServer()
   server.on('request', async (request, response) => {
@@ -29,7 +29,7 @@ async function serving(pair?: { key: string; cert: string }) {
   return `${pair ? 'https' : 'http'}://mcp.example.test:${(server.address() as AddressInfo).port}`
 }
 
-/** A channel as it is in an environment with this proxy. */
+/** A channel that uses this proxy, as if the environment named it. */
 function behind(proxy: string, url: string): HttpChannel {
   const env = { HTTPS_PROXY: proxy, HTTP_PROXY: proxy }
   const channel = createHttpChannel(url, systemClock, { proxy: proxyFor(new URL(url), env) })
@@ -63,7 +63,7 @@ function trust(...certificates: string[]): void {
   onTestFinished(() => setDefaultCACertificates(usual))
 }
 
-/** What whoever calls is told, and what must never be. */
+/** The error message for the caller, which must not contain secrets. */
 async function sentence(channel: HttpChannel): Promise<string> {
   const thrown = await ask(channel).then(
     () => undefined,
@@ -142,7 +142,7 @@ describe('G1: servers behind the proxy of a company', () => {
     expect(await sentence(behind(lost.url, 'https://mcp.example.test/mcp'))).toContain(
       'reach mcp.example.test (HTTP 502)',
     )
-    // Without TLS nobody can tell whether the server or the proxy says no.
+    // Without TLS, it is unclear whether the server or the proxy rejected the request.
     const { head } = await ask(behind(strict.url, 'http://mcp.example.test/mcp'))
     const place = { name: 'files', origin: 'http://mcp.example.test', established: false }
     expect(rejectedRequest(place, head).message).toContain(`the proxy ${strict.url}`)

@@ -3,20 +3,23 @@ import { Duplex } from 'node:stream'
 import { Client, type Dispatcher } from 'undici'
 import { createResponseReader, type ParsedHead } from './response-reader.ts'
 
-/** A response as a reader of HTTP understands it: names in lower case and in order, each character a byte. */
+/**
+ * A response as an HTTP reader understands it. Header names are in lower case and in order; each character stands for
+ * one byte.
+ */
 export interface Understood {
   readonly status: number
   readonly headers: readonly string[]
   readonly body: string
 }
 
-/** What a reader makes of the response to a POST that comes in these pieces, and nothing behind them. */
+/** What a reader makes of the response to a POST that arrives in these pieces, with nothing after them. */
 export type Reading = Understood | { readonly refused: string }
 
-/** White space behind a value is not part of it; undici leaves it there. */
+/** Removes white space after a value, which is not part of it; undici keeps it. */
 const lineOf = (name: string, value: string): string => `${name.toLowerCase()}: ${value.replace(/[ \t]+$/, '')}`
 
-/** Our own reader, and what it has understood so far. */
+/** Our own reader, together with what it has understood so far. */
 function ourReader() {
   let head: ParsedHead | undefined
   let body = ''
@@ -38,7 +41,7 @@ function ourReader() {
   return { reader, done: () => done }
 }
 
-/** Read in these pieces. */
+/** Reads the response with our reader, in these pieces. */
 export function readByUs(pieces: readonly Buffer[]): Reading {
   const { reader, done } = ourReader()
   try {
@@ -50,7 +53,7 @@ export function readByUs(pieces: readonly Buffer[]): Reading {
   return done() ?? { refused: 'cut off' }
 }
 
-/** Read byte by byte, which also tells how many bytes there are behind the response. */
+/** Reads the response with our reader byte by byte, which also shows how many bytes follow the response. */
 export function readByteByByte(pieces: readonly Buffer[]): { readonly reading: Reading; readonly left: number } {
   const { reader, done } = ourReader()
   const bytes = Buffer.concat(pieces)
@@ -67,7 +70,10 @@ export function readByteByByte(pieces: readonly Buffer[]): { readonly reading: R
   return { reading: done() ?? { refused: 'cut off' }, left: 0 }
 }
 
-/** The other end of a connection: it sends the pieces, one in each turn, once it was asked something. */
+/**
+ * The other end of a connection. Once it has received a request, it sends the pieces, one in each turn of the event
+ * loop.
+ */
 class Wire extends Duplex {
   readonly #pieces: Buffer[]
   #asked = false
@@ -92,7 +98,7 @@ class Wire extends Duplex {
     if (piece) setImmediate(() => this.#send())
   }
 
-  // What clients want of a socket.
+  // Methods of a socket that clients call.
   ref = () => this
   unref = () => this
   setNoDelay = () => this

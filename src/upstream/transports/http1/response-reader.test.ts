@@ -8,7 +8,7 @@ interface Told {
   readonly pieces: number
 }
 
-/** What is told of these bytes when they come in these pieces. */
+/** What the reader reports for these bytes if they arrive in these pieces. */
 function read(pieces: readonly (string | Buffer)[], { whole = 0, ended = true } = {}) {
   const answers: Told[] = []
   let head: ParsedHead | undefined
@@ -27,12 +27,12 @@ function read(pieces: readonly (string | Buffer)[], { whole = 0, ended = true } 
   })
   for (const piece of pieces) {
     const bytes = Buffer.from(piece as string, 'latin1')
-    // As a socket does it: into the place where there is one, as far as there is room in it.
+    // Deliver the bytes as a socket does: directly into `place` if the reader has one, as far as there is room.
     for (let at = 0; at < bytes.length; ) {
       const { place } = reader
       if (place === undefined) {
         reader.push(bytes.subarray(at))
-        // Whoever reads must not keep what the next read overwrites.
+        // Overwrite the bytes, as the next read would: the reader must not keep them.
         bytes.fill(0, at)
         break
       }
@@ -145,7 +145,8 @@ describe('G1: answers over HTTP/1.1', () => {
           const pieces: string[] = []
           let at = 0
           for (let n = 0; at < bytes.length; n++) {
-            // Small cuts at first, where heads are; then larger ones, so that long bodies do not take forever.
+            // Use small pieces at first, where the head is, and larger ones later, so that long bodies do not take too
+            // long.
             const length = (cuts[n % cuts.length] as number) * (n < 40 ? 1 : 500)
             pieces.push(bytes.slice(at, at + length))
             at += length

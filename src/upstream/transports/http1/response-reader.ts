@@ -1,27 +1,36 @@
 /** Receives the parts of responses, one response after another. */
 export interface ResponseListener {
-  /** Returns the length up to which the body is wanted in one piece; 0 if chunks will do. */
+  /**
+   * Called with the head of a response. Returns the length up to which the body should be delivered in one piece; 0 if
+   * chunks are fine.
+   */
   head(head: ParsedHead): number
   data(chunk: Buffer): void
   end(): void
 }
 
 export interface ResponseReader {
-  /** Throws `MalformedResponse` if the response is malformed. The caller may reuse the chunk's memory afterwards. */
+  /**
+   * Reads a chunk. Throws `MalformedResponse` if the response is malformed. The caller may reuse the chunk's memory
+   * afterwards.
+   */
   push(chunk: Buffer): void
-  /** Where to read the next bytes: a long body that is wanted in one piece is read directly into its buffer. */
+  /** Where the next bytes should be read into, if they belong to a long body that is delivered in one piece. */
   readonly place: Buffer | undefined
   placed(length: number): void
-  /** The connection has ended; returns whether no response was truncated by that. */
+  /** Called when the connection has ended. Returns false if that truncated a response. */
   ended(): boolean
 }
 
 type Part = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'until end'
 
-/** Bound for the size line of a chunk and for a trailer. */
+/** Maximum length of a chunk's size line and of a trailer. */
 const maxLine = 4 * 1024
 
-/** A longer body that is wanted in one piece is not collected from chunks. */
+/**
+ * A body that is longer than this and delivered in one piece is read directly into its buffer, instead of being
+ * collected from chunks.
+ */
 const long = 32 * 1024
 
 const nothing = Buffer.alloc(0)
@@ -30,16 +39,16 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
   let part: Part = 'head'
   /** The beginning of a head or line that is not complete yet. */
   let begun: Buffer = nothing
-  /** Remaining bytes of the body, or of one chunk. */
+  /** The number of remaining bytes of the body, or of the current chunk. */
   let left = 0
   /** A body that is read directly into its buffer. */
   let whole: Buffer | undefined
 
   const start = (head: ParsedHead) => {
-    // Informational: another response follows.
+    // This response is only informational; another one follows.
     if (head.status < 200) {
       if (head.status === 101) throw new MalformedResponse('101 Switching Protocols without a request for it')
-      // As undici does: we never send Expect.
+      // Reject this response, as undici does, because we never send Expect.
       if (head.status === 100) throw new MalformedResponse('100 Continue without a request for it')
       if (!head.reuse) throw new MalformedResponse('informational response with Connection: close')
       return
@@ -64,7 +73,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
     finish()
   }
 
-  /** The next line, if it is complete, and where the following one begins. */
+  /** The next line, if it is complete, and the position where the following one begins. */
   const line = (bytes: Buffer, at: number): { readonly text: string; readonly next: number } | undefined => {
     const end = bytes.indexOf(10, at)
     if (end !== -1 && (end === at || bytes[end - 1] !== 13)) throw new MalformedResponse('a line ends with LF alone')
@@ -137,23 +146,26 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
   }
 }
 
-/** Detect another protocol by its first bytes, since the server may then wait for us. */
+/**
+ * Whether the bytes begin like an HTTP/1 response. Other protocols are detected by their first bytes, because a server
+ * that speaks one may send nothing more and wait for us.
+ */
 const beginsWell = (bytes: Buffer, at: number): boolean =>
   'HTTP/1.'.startsWith(bytes.toString('latin1', at, Math.min(at + 7, bytes.length)))
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const quoted = '"(?:[\\t\\x20\\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x20-\\x7e\\x80-\\xff])*"'
-/** Thirteen hex digits fit into a safe integer. */
+/** Matches the size line of a chunk. A number of thirteen hex digits is a safe integer. */
 const chunkLine = new RegExp(`^0*([0-9a-fA-F]{1,13})(?:;${token}(?:=(?:${token}|${quoted}))?)*$`)
 
-/** Chunk extensions are ignored, but must be well-formed. */
+/** Reads the size of a chunk. Extensions are ignored, but must be well-formed. */
 function chunkSize(line: string): number {
   const digits = chunkLine.exec(line)?.[1]
   if (digits === undefined) throw new MalformedResponse('invalid chunk size')
   return Number.parseInt(digits, 16)
 }
 
-/** Trailers are ignored, except that they must not change the framing. */
+/** Checks a trailer. Trailers are ignored, but must not change the framing. */
 function checkTrailer(line: string): void {
   const [name] = readField(line)
   if (name === 'content-length' || name === 'transfer-encoding')
@@ -162,32 +174,32 @@ function checkTrailer(line: string): void {
 
 export interface ParsedHead {
   readonly status: number
-  /** By lower-case name; of repeated headers, the first. */
+  /** The headers by name in lower case. For a repeated header, this is the first value. */
   readonly headers: ReadonlyMap<string, string>
   readonly repeated: readonly (readonly [name: string, value: string])[]
-  /** How the body ends: after a number of bytes, by chunks, or with the connection. */
+  /** How the end of the body is found: after a number of bytes, by chunks, or when the connection closes. */
   readonly body: number | 'chunked' | 'until end'
   /** Whether the connection can be reused, and the server's keep-alive timeout. */
   readonly reuse: boolean
   readonly keepAliveMs: number | undefined
 }
 
-/** Length of a head including the empty line; 0 if it is not complete yet. */
+/** The length of a head including the empty line; 0 if the head is not complete yet. */
 export function headLength(bytes: Buffer, from: number): number {
   const end = bytes.indexOf('\r\n\r\n', from, 'latin1')
   return end === -1 ? 0 : end + 4 - from
 }
 
-/** The same limit as undici and node:http. */
+/** The maximum length of a head, the same as in undici and node:http. */
 export const maxHead = 16 * 1024
 
 const statusLine = /^HTTP\/1\.([01]) ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/
 
 const nameForm = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
-/** No CR, LF, NUL or other control characters. */
+/** Matches a header value without CR, LF, NUL or other control characters. */
 const valueForm = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Throws if a line ends with LF only: the head cannot become valid. */
+/** Throws if a line ends with LF only, because the head can no longer become valid. */
 export function refuseBareLf(bytes: Buffer, from: number): void {
   for (let at = bytes.indexOf(10, from); at !== -1; at = bytes.indexOf(10, at + 1)) {
     if (at === from || bytes[at - 1] !== 13) throw new MalformedResponse('a line ends with LF alone')
@@ -205,9 +217,8 @@ function readField(line: string): readonly [name: string, value: string] {
 }
 
 /**
- * Parses a head, and accepts nothing that undici or node:http would reject or read differently, because an
- * intermediary may read like one of them. A few things that both accept are rejected as well: see
- * `compare.fixture.ts`.
+ * Parses a head. Accepts nothing that undici or node:http would reject or read differently, because an intermediary may
+ * read it like one of them. A few things that both accept are rejected as well: see `compare.fixture.ts`.
  */
 export function readHead(text: string): ParsedHead {
   let at = text.indexOf('\r\n')
@@ -220,7 +231,7 @@ export function readHead(text: string): ParsedHead {
   for (at += 2; at < text.length - 2; ) {
     const end = text.indexOf('\r\n', at)
     const [name, given] = readField(text.slice(at, end))
-    // Compared as they are: parsers treat trailing white space differently.
+    // Keep trailing white space in these two headers, because parsers treat it differently.
     const value = name === 'content-length' || name === 'transfer-encoding' ? given : given.replace(/[ \t]+$/, '')
     if (name === 'connection') connection += `,${value.toLowerCase()}`
     if (headers.has(name)) repeated.push([name, value])
@@ -248,7 +259,7 @@ function keepAlive(value: string | undefined): number | undefined {
   return seconds === undefined ? undefined : Number(seconds) * 1_000
 }
 
-/** The server sent something that is not valid HTTP/1.1. */
+/** Thrown if the server sent something that is not valid HTTP/1.1. */
 export class MalformedResponse extends Error {
   override readonly name = 'MalformedResponse'
   readonly code = 'BAD_HTTP'

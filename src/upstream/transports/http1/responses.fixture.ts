@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 
-/** Responses of servers, good ones and odd ones, each character a byte; and the pieces that they come in. */
+/**
+ * Generators of valid and odd responses, in which each character stands for one byte, and of the pieces in which they
+ * arrive.
+ */
 
 const plainLine = fc
   .tuple(fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,8}$/), fc.stringMatching(/^[ -~\x80-\xff]{0,12}$/))
@@ -36,7 +39,7 @@ const statusLine = fc.oneof(
   ),
 )
 
-/** Lines on which readers of HTTP are known to disagree, or that change what comes after them. */
+/** Header lines on which HTTP readers are known to disagree, or that change the meaning of what follows. */
 const oddLine = fc.constantFrom(
   ...['Content-Length: 0', 'Content-Length: 2', 'Content-Length: +2', 'Content-Length: 02', 'Content-Length: 0x2'],
   ...['Content-Length: 2, 2', 'Content-Length: 2 2', 'Content-Length: -1', 'Content-Length: 99999999999999999999'],
@@ -173,7 +176,7 @@ const chunks = fc
   .tuple(fc.array(chunk, { maxLength: 3 }), lastChunk, trailers)
   .map(([parts, last, end]) => [...parts, last, end].join(''))
 
-/** How the body is framed: a line of the head, and the bytes behind it. */
+/** How the body is framed: a header line, and the bytes of the body. */
 const framed = fc.oneof(
   text.map((body) => ({ line: `Content-Length: ${body.length}`, body })),
   chunks.map((body) => ({ line: 'Transfer-Encoding: chunked', body })),
@@ -229,7 +232,7 @@ const mutation = fc.oneof(
     .map((behind) => (bytes: string) => bytes + behind),
 )
 
-/** A response with some oddities, or none, cut anywhere. */
+/** A response with any number of oddities, cut into pieces at random places. */
 export const anyAnswer = fc
   .tuple(
     response,
