@@ -91,5 +91,5 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): object 
   return plain(z.toJSONSchema(schema, { io }))
 }
 
-/** Removes the keywords that are only for stand-alone schemas. */
+/** Removes the keywords that only make sense in stand-alone schemas. */
 const plain = ({ $schema: _, $id: __, ...schema }: Record<string, unknown>): object => schema

@@ -25,7 +25,7 @@ export const scopesRule = 'auth.jwt.scopes'
 export const insufficientScope = (sentence: string, header: string): HttpError =>
   HttpError.of('DENIED_BY_POLICY', sentence, { headers: { 'WWW-Authenticate': header }, rule: scopesRule })
 
-/** Adds to a 401 error the information where OAuth clients get a token. Returns other errors unchanged. */
+/** Adds a challenge to a 401 error, which tells OAuth clients where to get a token. Returns other errors unchanged. */
 export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknown {
   const header = thrown instanceof HttpError ? thrown.details.headers?.['WWW-Authenticate'] : undefined
   if (!(thrown instanceof HttpError) || (header !== challenge && header !== invalid)) return thrown
@@ -40,7 +40,10 @@ export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknow
 const refused = (sentence: string, header: string, genuine?: true) =>
   HttpError.of('AUTH_REQUIRED', sentence, { headers: { 'WWW-Authenticate': header }, genuine })
 
-/** The error for a credential that cannot be verified now. That is not the caller's fault, and a retry may succeed. */
+/**
+ * The error for a credential that currently cannot be verified. This is not the caller's fault, and a retry may
+ * succeed.
+ */
 export const cannotVerify = (retryAfterMs: number): HttpError => {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
   const sentence = `This gateway cannot check tokens now, because the identity provider's keys are unavailable: try again in ${seconds} s.`

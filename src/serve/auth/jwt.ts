@@ -16,7 +16,7 @@ const algorithms = [
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
 
-/** Tolerated difference between the clocks of provider and gateway. */
+/** Tolerated difference between the provider's clock and the gateway's clock. */
 const toleranceMs = 30_000
 
 /** Maximum number of keys to try for a token without a key id. */
@@ -55,8 +55,8 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
   }
 
   const identify = async (token: string, digest: string, keys: PublishedKeys): Promise<AuthIdentity> => {
-    // Remember the cache in use now. If the keys change during verification, that cache is discarded together with this
-    // result.
+    // Use the current cache for the result. If the keys change during verification, that cache is discarded, and this
+    // result with it.
     const kept = verified
     const claims = await claimsOf(token, keys)
     const identity = identityOf(claims, config, challengeOf)
@@ -105,7 +105,7 @@ async function claimsByAnyKey(
   throw new errors.JWSSignatureVerificationFailed()
 }
 
-/** The error for a token that was rejected. Neither the error nor the log contains the token. */
+/** The error for a rejected token. Neither the error nor the log contains the token. */
 function refusalOf(error: unknown, config: JwtConfig, log: Log): HttpError {
   const code = error instanceof errors.JOSEError ? error.code : undefined
   if (code === undefined) log.warn({ cause: nameOf(error) }, 'rejected a JSON Web Token that could not be checked')
@@ -139,7 +139,8 @@ const nameOf = (error: unknown): string => (error instanceof Error ? error.name 
 const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
 
 /**
- * The identity of a verified token. It is never an admin: only the gateway's operator grants that, by token or API key.
+ * The identity that a verified token proves. It is never an admin: only the gateway's operator grants admin rights,
+ * through the gateway's token or an API key.
  */
 function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: ChallengeOf): AuthIdentity {
   const { issuer, agentClaim, scopes } = config
@@ -149,7 +150,7 @@ function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: Challeng
   if (Object.keys(scopes).length === 0) return { ...known, agents: named }
   const granted = scopesOf(claims).flatMap((scope) => (Object.hasOwn(scopes, scope) ? (scopes[scope] ?? []) : []))
   const agents = [...new Set([...named, ...granted])]
-  // If scopes are configured, reject a token that has none of them: it must not get the default agent.
+  // If scopes are configured, reject a token that has none of them: its holder must not get the default agent.
   if (agents.length === 0) {
     const sentence = `The token has none of the scopes that this gateway accepts: request one of ${Object.keys(scopes).join(', ')}.`
     throw insufficientScope(sentence, challengeOf({ error: 'insufficient_scope' }))
@@ -201,7 +202,7 @@ const maxMs = 5 * 60_000
 
 /** A cache of recently verified tokens, by digest. Verifying a signature costs a hundred times as much as a lookup. */
 export function createVerifiedTokens(clock: Clock, limit = maxEntries) {
-  // The least recently used first, because `get` moves an entry to the end.
+  // Entries, the least recently used first, because `get` moves an entry to the end.
   const entries = new Map<string, { identity: AuthIdentity; until: number; keptUntil: number }>()
   return {
     get(digest: string): AuthIdentity | undefined {
@@ -212,7 +213,7 @@ export function createVerifiedTokens(clock: Clock, limit = maxEntries) {
       entries.set(digest, entry)
       return entry.identity
     },
-    /** Keeps an identity until `until`, but at most for `maxMs`, because the provider may revoke its keys. */
+    /** Keeps an identity until `until`, but no longer than `maxMs`, because the provider may revoke its keys. */
     keep(digest: string, identity: AuthIdentity, until: number): void {
       entries.delete(digest)
       const [oldest] = entries.keys()

@@ -42,7 +42,7 @@ import {
 import type { Session, SessionClient } from '../session/session.ts'
 import { legacyToolList } from './tool-list.ts'
 
-/** What the gateway reports about itself to clients. */
+/** The information about itself that the gateway reports to clients. */
 export interface GatewayInfo {
   readonly name: string
   readonly version: string
@@ -141,7 +141,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
       return Json.of({
         protocolVersion: revision,
-        // The gateway's own capabilities override those of the servers.
+        // The gateway's own capabilities override the servers' capabilities.
         capabilities: { ...offers.capabilities, ...gatewayCapabilities },
         serverInfo: { name, version },
         ...(instructions !== '' && { instructions }),
