@@ -4,7 +4,7 @@ import { clientServers } from './client-server.ts'
 import type { TranslationReport } from './shape.ts'
 import { bareVariables } from './variables.ts'
 
-/** Settings that occur only in files of Gemini CLI. */
+/** Settings that occur only in Gemini CLI files. */
 const signs = [
   ['selectedAuthType'],
   ['contextFileName'],
