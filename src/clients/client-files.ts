@@ -87,7 +87,7 @@ export interface FoundFile extends ClientFile {
   readonly content: ServersFile
 }
 
-/** Returns the existing files of the given clients, or of all clients by default. */
+/** Returns the given clients' existing files; by default, those of all clients. */
 export async function discover(around: HostEnvironment, clients?: readonly ClientKind[]): Promise<FoundFile[]> {
   const found: FoundFile[] = []
   for (const file of clientFiles(around, clients)) {

@@ -39,13 +39,14 @@ export async function readDocuments(paths: readonly string[], options: ReadOptio
   const rules = rulesPath === undefined ? [] : await readAll([rulesPath], options)
   const paired = rules.length > 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')
   const last = documents.findLastIndex(({ dialect }) => takesRules(dialect))
-  // Insert the rules right after the servers they apply to, so that later files still override them.
+  // Insert the rules right after the servers that they apply to, so that later files still override the rules.
   const all = documents.toSpliced(last + 1, 0, ...rules)
   return { documents: all.map((one) => finished(one, paired)), warnings }
 }
 
 /**
- * Gives imported servers plain names. Servers that have rules keep their names, because rules refer to servers by name.
+ * Finishes an imported document. Servers get plain names. If there are rules for the servers, they keep their names,
+ * because rules refer to servers by name, and each caller gets its own connections.
  */
 function finished(document: ConfigDocument, paired: boolean): ConfigDocument {
   const { dialect, tree } = document

@@ -137,8 +137,8 @@ const nameOf = (paths: readonly string[]): string =>
   paths.length === 0 ? 'default' : createHash('sha256').update(paths.join('\n')).digest('hex').slice(0, 12)
 
 /**
- * Sets the default working folder for programs: the folder of the file that defines the server, not the gateway's
- * working folder.
+ * Sets the default working folder for programs: the folder that contains the file that defines the server, not the
+ * gateway's working folder.
  */
 function withWorkingFolders(servers: Checked['mcpServers'], tree: ConfigTree): Checked['mcpServers'] {
   const placed = Object.entries(servers).map(([name, server]) => {

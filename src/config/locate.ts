@@ -16,9 +16,9 @@ interface LocatedConfig {
 const ownNames = ['yaml', 'yml', 'json', 'jsonc', 'toml'].map((extension) => `toolway.${extension}`)
 
 /**
- * Returns the configuration files to read: the first of these that is given or exists: the named files, TOOLWAY_CONFIG,
- * GATEWAY_MCP_CONFIG, a file in the current folder, a file in the user's configuration folder. If none exists, no file
- * is read and the defaults apply.
+ * Finds the configuration files to read. Uses the first of these that is given or exists: the named files,
+ * TOOLWAY_CONFIG, GATEWAY_MCP_CONFIG, a file in the current folder, a file in the user's configuration folder. If there
+ * is none, no file is read and the defaults apply.
  */
 export async function locate(
   named: readonly string[],

@@ -120,7 +120,7 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
     watch(name, server) {
       const changedLists = createListTracker(server)
       server.onChange(() => {
-        // Do not publish the lists of a server that an operator has paused: they are empty in this process only.
+        // If an operator has paused the server, do not publish its lists: they are empty in this process only.
         const lists = server.control.paused ? [] : changedLists()
         const named = referenceTo(name, current)
         // Ignore changes from a server that a reload has replaced.

@@ -65,7 +65,7 @@ export interface GatewayOptions {
   readonly watch?: boolean
   /** Services that the primary process provides; set if this process is a worker. */
   readonly shared?: SharedServices | undefined
-  /** Tools created with `defineTool`. They run in this process and are served as tools of the server `native`. */
+  /** Tools created with `defineTool`. They run in this process and are served under the server name `native`. */
   readonly tools?: readonly Tool[]
   /** Writes to standard output, for the sink `stdout`. Absent if standard output is the connection to a client. */
   readonly print?: (text: string) => void
@@ -88,7 +88,7 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
    * the agent.
    */
   why(agent: string, tool: string, options?: { readonly authenticated?: boolean }): Promise<Why>
-  /** All servers and their health, regardless of policy. Meant for the operator. */
+  /** All servers and their health, regardless of policy. Intended for the operator. */
   servers(): readonly ServerSummary[]
   /** Refreshes all servers' lists. Settles when each refresh has succeeded or failed. */
   refresh(): Promise<void>

@@ -20,7 +20,9 @@ export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Confi
   return createOAuth({ vault, locks, placeOf, ...context })
 }
 
-/** OAuth for CLI commands. Opens a Redis connection if Redis is configured, because commands do not have one. */
+/**
+ * OAuth for CLI commands. Opens a Redis connection if the tokens are stored in Redis, because commands do not have one.
+ */
 export async function openOAuth(config: Config, context: OAuthContext): Promise<OAuth & AsyncDisposable> {
   const { redis, key } = config.stores
   await using open = new AsyncDisposableStack()

@@ -236,7 +236,7 @@ function codeOf(thrown: unknown): string | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 8; depth++) {
     if (error instanceof AggregateError) error = error.errors[0]
     const { code, cause } = error as NodeJS.ErrnoException & { cause?: unknown }
-    // Skip the codes of Toolway's own errors, which are less specific than those of their causes.
+    // Skip Toolway's own error codes, which are less specific than the codes of the underlying causes.
     if (typeof code === 'string' && !(error instanceof ToolwayError)) return code
     error = cause
   }

@@ -84,7 +84,7 @@ function add(
 }
 
 /**
- * Returns a text that identifies a server, for comparison. The working folder is included only if the command depends
+ * Returns a string that identifies a server, for comparison. The working folder is included only if the command depends
  * on it.
  */
 function markOf(server: ConfigTree): string {

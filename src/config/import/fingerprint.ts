@@ -1,7 +1,7 @@
 /** Keys that are ignored when servers are compared. */
 const besides = ['disabled', 'timeout', 'startTimeout', 'description', 'session']
 
-/** Returns a text that is the same for all definitions of the same server, regardless of key order. */
+/** Returns a string that is the same for all definitions of one server, regardless of key order. */
 export function fingerprint(definition: Readonly<Record<string, unknown>>): string {
   const kept = Object.entries(definition).filter(([key, value]) => !besides.includes(key) && !isEmpty(value))
   return JSON.stringify(sorted(Object.fromEntries(kept)))

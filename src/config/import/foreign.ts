@@ -5,14 +5,14 @@ import { unknownKeyAt } from '../validate.ts'
 import type { TranslationReport } from './shape.ts'
 
 /**
- * Sections that cause an error instead of a warning, because ignoring such a section could allow what the author meant
- * to forbid.
+ * Sections that cause an error instead of a warning, because ignoring one of them could allow what the author meant to
+ * forbid.
  */
 const neverIgnored = ['agents', 'policy', 'auth', 'limits', 'mcpServers']
 
 /**
- * Reports the sections that are not in `known`. They belong to another program, so they are ignored. Those in
- * `neverIgnored` are reported as errors.
+ * Reports the sections that are not in `known`. Those in `neverIgnored`, and those whose names look like a misspelt
+ * known name, are errors. All others belong to another program, so they are ignored with a warning.
  */
 export function otherSections(tree: BranchNode, known: readonly string[], report: TranslationReport): void {
   const ignored: string[] = []

@@ -15,7 +15,7 @@ const signs = [
   ['mcp', 'serverCommand'],
 ]
 
-/** Recognizes Gemini CLI's `settings.json`, which has `mcpServers` beside other settings. */
+/** Recognizes Gemini CLI's `settings.json`, which has `mcpServers` among other settings. */
 export const isGemini = (tree: BranchNode): boolean =>
   find(tree, ['mcpServers'])?.kind === 'branch' && signs.some((path) => find(tree, path) !== undefined)
 

@@ -82,7 +82,7 @@ export function readForwarding(
   }
 }
 
-/** Adds Toolway's native tools to an allow-list. An empty list stays empty, because it allows all tools. */
+/** Adds Toolway's native tools to an allow-list. An empty list of tools stays empty, because it allows all tools. */
 function withNative(entry: TreeMember | undefined, native: string, report: TranslationReport): TreeMember | undefined {
   if (entry?.value.kind !== 'list') return entry
   const { items } = entry.value

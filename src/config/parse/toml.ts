@@ -169,7 +169,7 @@ export function scanToml(text: string): Map<string, TomlPlace> {
   return places
 }
 
-/** Unescapes the content of a basic string. Content that is not valid as JSON is returned unchanged. */
+/** Unescapes a basic string's content. Content that is not valid as JSON is returned unchanged. */
 export function unescaped(content: string): string {
   try {
     return JSON.parse(`"${content}"`) as string

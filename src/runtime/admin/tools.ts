@@ -62,8 +62,8 @@ function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
 }
 
 /**
- * Whether a tool reads, writes or destroys. `read` requires trusted annotations; a `destructiveHint` is accepted from
- * any server.
+ * How a tool accesses data. It counts as `read` only if the configuration or a trusted server says so; a
+ * `destructiveHint` is accepted from any server.
  */
 function accessOf({ traits, definition }: Entry): ToolView['access'] {
   if (traits.readOnly) return 'read'

@@ -53,7 +53,10 @@ const mentions = ({ name, entry }: Served, word: string): boolean =>
     (text) => typeof text === 'string' && text.toLowerCase().includes(word),
   )
 
-/** The cursor is the name of the page's last tool, so that it stays valid when other tools are added or removed. */
+/**
+ * The cursor for the next page. It is the name of this page's last tool, so that it stays valid when other tools are
+ * added or removed.
+ */
 const cursorOf = ({ name }: Served): string => Buffer.from(name).toString('base64url')
 
 function startAfter(tools: readonly Served[], cursor: string): number {

@@ -97,7 +97,7 @@ export function createCredentials(options: {
 
 const over = () => HttpError.of('AUTH_REQUIRED', 'Your login has expired: log in again.')
 
-/** The name of the cookie. It contains the port, because browsers share cookies between ports. */
+/** The cookie's name. It contains the port, because browsers share cookies between ports. */
 const nameOn = (port: number): string => `toolway_admin_${port}`
 
 function cookieOf({ headers }: IncomingMessage, port: number): string | undefined {

@@ -17,7 +17,7 @@ interface Reader {
   readonly response: ServerResponse
   /** Calls that have not been sent yet, by id. */
   readonly pending: Map<string, CallView>
-  /** The list of servers that was sent last. */
+  /** The server list that was last sent to this reader. */
   servers: Buffer | undefined
   sentAt: number
 }
@@ -40,7 +40,7 @@ const maxCalls = 100
 const maxNews = 2_000
 const silentMs = 15_000
 
-/** The event streams of all dashboards. No work is done while there are no readers. */
+/** Sends events to all open dashboards. Does no work while there are no readers. */
 export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
   const readers = new Set<Reader>()
   let watching: DisposableStack | undefined

@@ -71,7 +71,7 @@ export interface RouteContext {
 }
 
 interface Request<Query, Body> {
-  /** The path parameter: the name of a server or tool, or the id of a call. */
+  /** The path parameter: a server's or tool's name, or a call's id. */
   readonly target: string
   readonly query: Output<Query>
   readonly body: Output<Body>
@@ -121,7 +121,7 @@ export const publicRoute = routeFor<unknown>('anyone')
 export const userRoute = routeFor<Authenticated>('guest')
 export const adminRoute = routeFor<Authenticated>('admin')
 
-/** Returned by a route that has sent the response itself. */
+/** Returned by a route handler that has already sent the response. */
 export const answered = Symbol('answered')
 
 /** Parses and validates the query of a URL. Parameters with an empty value count as missing. */

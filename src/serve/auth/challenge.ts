@@ -50,7 +50,7 @@ export const cannotVerify = (retryAfterMs: number): HttpError => {
   return HttpError.of('OVERLOADED', sentence, { retryAfterMs })
 }
 
-/** Builds the WWW-Authenticate header, which says where OAuth clients get a token and which scopes to request. */
+/** Builds the WWW-Authenticate header, which tells OAuth clients where to get a token and which scopes to request. */
 export type ChallengeOf = (refusal?: {
   readonly error?: 'invalid_token' | 'insufficient_scope'
   readonly scopes?: readonly string[]
@@ -64,7 +64,7 @@ export function resourceOf({ resource, audience }: Pick<JwtConfig, 'resource' | 
   return /^https?:\/\//.test(named) && URL.canParse(named) ? new URL(named) : undefined
 }
 
-/** The path of a resource's metadata (RFC 9728). */
+/** The path at which a resource's metadata is served (RFC 9728). */
 export const metadataPath = (resourcePath: string): string => `${wellKnown}${resourcePath === '/' ? '' : resourcePath}`
 
 export function challengeFor(jwt: JwtConfig): ChallengeOf {

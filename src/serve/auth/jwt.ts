@@ -132,7 +132,10 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
   return 'The token cannot be verified: get a new one from your identity provider.'
 }
 
-/** The name of an error, for the log. The message of an unexpected error may quote the token, so it is not logged. */
+/**
+ * An error's name, for the log. The message is not logged, because the message of an unexpected error may quote the
+ * token.
+ */
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
 
 /** Valid agent names; the same pattern as in the configuration. */
@@ -163,15 +166,15 @@ function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: Challeng
   return { ...known, agents, stepUp }
 }
 
-/** The scopes of a token. `scope` is a string (RFC 9068); some providers send a list in `scp` instead. */
+/** A token's scopes. `scope` is a string (RFC 9068); some providers send a list in `scp` instead. */
 function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
   const texts = [scope, scp].flat().filter((part) => typeof part === 'string')
   return texts.flatMap((part) => part.split(' ')).filter((part) => part !== '')
 }
 
 /**
- * The subject for use in a principal. Short printable subjects are kept; others are hashed, so that principals stay
- * short, printable and unique.
+ * The token's subject, as part of a principal. Short printable subjects are kept; others are hashed, so that principals
+ * stay short, printable and unique.
  */
 function subject({ sub }: JWTPayload): string {
   if (typeof sub !== 'string' || sub === '') {
@@ -181,8 +184,8 @@ function subject({ sub }: JWTPayload): string {
 }
 
 /**
- * The agents named in a claim, which is a name or a list of names. An invalid claim is rejected: it must not lead to
- * the default agent.
+ * The agents named in a claim, which is a name or a list of names. A token with an invalid claim is rejected: its
+ * holder must not get the default agent.
  */
 function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
   if (!Object.hasOwn(claims, claim)) return []

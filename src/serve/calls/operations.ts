@@ -150,13 +150,13 @@ const namedInput = (received: ReceivedParams): Input => ({
   ...restOf(received, named),
 })
 
-/** The arguments of a request, with their original bytes. */
+/** A request's arguments, with their original bytes. */
 export function argumentsOf(received: ReceivedParams): Input['arguments'] {
   const value = object(received.params, 'arguments')
   return value === received.params.arguments ? (memberOf(received, 'arguments') as Input['arguments']) : Json.of(value)
 }
 
-/** The arguments of a completion, built from the original bytes. */
+/** A completion request's arguments, built from the original bytes. */
 function completionOf(received: ReceivedParams): Input['arguments'] {
   const { argument, context } = received.params
   const pieces = [Buffer.from('{"argument":'), memberOf(received, 'argument').bytes]
@@ -230,7 +230,7 @@ function withRequestedUri(
   return new ServerError(Json.raw<RpcErrorObject>(Buffer.concat(replaced)))
 }
 
-/** Where the messages of one request are sent: the response to its POST, or the stdio stream. */
+/** Where one request's messages are sent: the response to its POST, or the stdio stream. */
 export interface ResponseChannel {
   /** The request's peer, which is cancelled if the client disconnects before the response is sent. */
   owner: { cancel(): void } | undefined
@@ -313,7 +313,10 @@ export class RequestPeer implements Peer {
 
 const maxTokenBytes = 256
 
-/** Rejects progress tokens other than integers and short text, because each notification repeats the token. */
+/**
+ * Rejects progress tokens other than integers and short strings. Long ones would be costly, because each notification
+ * repeats the token.
+ */
 export function checkProgressToken({ _meta }: Params): void {
   const token = isObject(_meta) ? _meta.progressToken : undefined
   if (token === undefined || Number.isSafeInteger(token)) return
@@ -322,7 +325,7 @@ export function checkProgressToken({ _meta }: Params): void {
   throw new ProtocolError(rpcCodes.params, sentence)
 }
 
-/** Replaces the progress token in a notification with the caller's, because each hop has its own token. */
+/** Replaces the progress token in a notification with the caller's token, because each hop has its own. */
 export function withProgressToken(token: unknown, params: Json): Json {
   const progress = params.value as Params
   return progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })

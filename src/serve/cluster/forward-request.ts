@@ -93,7 +93,7 @@ export interface Forwarded {
   readonly hops: number
 }
 
-/** The content of the signed header of a forwarded request. Undefined if the request came directly from a client. */
+/** The information in a forwarded request's signed header. Undefined if the request came directly from a client. */
 export function forwardedFrom(
   { headers }: Pick<ReceivedRequest, 'headers'>,
   membership: Membership | undefined,
@@ -111,7 +111,7 @@ export function clientAddress(request: ReceivedRequest, membership: Membership |
 }
 
 export interface Workers {
-  /** Membership among the workers of this machine; used if there are no other replicas. */
+  /** Membership among the workers on this machine; used if there are no other replicas. */
   readonly membership: Membership | undefined
   /** The address of the worker that serves the admin API; undefined if that is this worker. */
   lead(): string | undefined

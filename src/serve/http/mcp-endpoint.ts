@@ -160,7 +160,7 @@ export function createMcpEndpoint(options: {
   const post = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const reading = bodies.read({ request, response, identity })
     const body = reading instanceof Promise ? await reading : reading
-    // Do not parse the messages of a batch here: it is routed by its session header alone.
+    // Do not parse a batch here: it is routed by its session header alone.
     const message = isBatch(body) ? undefined : readInbound(body)
     if (ownerRouting && (await ownerRouting.route({ request, response, identity, body, inbound: message }))) return
     if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return

@@ -84,8 +84,8 @@ export function createOAuthMetadataEndpoint(options: {
 }
 
 /**
- * Whether the metadata is served at this path. Clients look for it at the root, at the endpoint's path and at the path
- * of the public URL.
+ * Whether the metadata is served at this path. Clients look for it at the root, at the endpoint's path and at the
+ * public URL's path.
  */
 function isPlace(path: string, jwt: JwtConfig, endpoint: string): boolean {
   const stream = `${endpoint.replace(/\/$/, '')}/stream`

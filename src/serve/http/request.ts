@@ -90,7 +90,7 @@ const special: ReadonlySet<string> = new Set([
   ...['set-cookie', '__proto__'],
 ])
 
-/** Maximum size of the cache of header names. Clients use few spellings. */
+/** Maximum number of cached header names. Clients use few different spellings. */
 const maxKnown = 256
 const known = new Map<string, string>()
 

@@ -93,7 +93,7 @@ export function sendJson(response: ServerResponse, value: unknown): void {
 let second = 0
 let date = ''
 
-/** The value of the Date header. It is formatted at most once a second. */
+/** The Date header's value. It is formatted at most once a second. */
 function dateNow(): string {
   const now = Math.floor(Date.now() / 1000)
   if (now !== second) {

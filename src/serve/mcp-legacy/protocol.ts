@@ -229,7 +229,7 @@ export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   return messages.map(readInbound)
 }
 
-/** Handles all messages of a batch concurrently. Resolves with the responses when all of them are complete. */
+/** Handles all messages in a batch concurrently. Resolves with the responses when all of them are complete. */
 export async function answerBatch(options: {
   readonly protocol: LegacyProtocol
   readonly session: Session

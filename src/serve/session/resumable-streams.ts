@@ -15,7 +15,7 @@ const maxMissed = 2_048
 const maxMissedBytes = 1024 * 1024
 
 /**
- * The event streams of one HTTP session: one per streamed POST response (p1, p2, …) and one per GET (g1, g2, …). Each
+ * One HTTP session's event streams: one per streamed POST response (p1, p2, …) and one per GET (g1, g2, …). Each
  * message is sent once, on one stream.
  */
 export class SessionStreams implements Disposable {

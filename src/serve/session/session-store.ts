@@ -72,7 +72,7 @@ export function createSessionStore(options: {
     session.streams[Symbol.dispose]()
   }
 
-  /** Ends a session: cancels its calls, closes its streams and drops its events. */
+  /** Ends a session: cancels its calls, closes its streams and discards its events. */
   const end = (session: HttpSession) => {
     if (!take(session)) return
     membership?.forget(session.id)
