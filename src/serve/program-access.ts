@@ -61,7 +61,7 @@ export interface ListedTool extends Definition {
   readonly tool: string
 }
 
-/** The result object of `tools/call`. */
+/** The result of `tools/call`. */
 export interface ToolResult extends ResultBody {
   readonly content: readonly Content[]
 }

@@ -58,12 +58,12 @@ export const ipcTtlStore = (primary: RpcPeer<PrimaryServiceMethods>): TtlStore =
   get: (key, ttlMs) => primary.request('keepsakeOf', key, ttlMs),
 })
 
-/** The primary's methods that a worker calls to publish messages. */
+/** Primary methods that a worker calls to publish messages. */
 export type PublishMethods = {
   spread(topic: string, text: string): void
 }
 
-/** A worker's methods that the primary calls to deliver a message from another worker. */
+/** Worker methods that the primary calls to deliver a message from another worker. */
 export type DeliverMethods = {
   hear(topic: string, text: string): void
 }

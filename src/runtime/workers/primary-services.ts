@@ -5,7 +5,7 @@ import { memoryBuckets } from '../../stores/buckets.ts'
 import { memoryCache } from '../../stores/cache.ts'
 import { memoryTtlStore } from '../../stores/ttl-store.ts'
 
-/** The primary's methods that workers call. */
+/** Primary methods that workers call. */
 export type PrimaryServiceMethods = {
   take: Buckets['take']
   get: CacheStore['get']

@@ -21,7 +21,7 @@ export interface WorkerIdentity {
   readonly of: number
 }
 
-/** The primary's methods that workers call. */
+/** Primary methods that workers call. */
 export type PrimaryMethods = PrimaryServiceMethods &
   PublishMethods & {
     listening(facts: unknown): void
@@ -29,7 +29,7 @@ export type PrimaryMethods = PrimaryServiceMethods &
     pages(accept?: string): Promise<readonly WorkerMetricsPage[]>
   }
 
-/** A worker's methods that the primary calls. */
+/** Worker methods that the primary calls. */
 export type WorkerMethods = DeliverMethods & {
   members(members: readonly WorkerMember[]): void
   /**

@@ -15,7 +15,7 @@ export type * from './schemas/figures.ts'
  * of each kind.
  */
 export interface AdminEvents {
-  /** Sent once a second. */
+  /** The gateway's current state. Sent once a second. */
   readonly overview: Overview
   /** Calls that began or ended, newest last. Sent a few times a second; under load, some calls are dropped. */
   readonly calls: readonly CallView[]

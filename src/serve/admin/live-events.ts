@@ -22,7 +22,7 @@ interface Reader {
   sentAt: number
 }
 
-/** Interval for sending calls. All other events are sent once a second. */
+/** Interval at which calls are sent. All other events are sent once a second. */
 const tickMs = 250
 const ticksPerOverview = 4
 
@@ -82,7 +82,8 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
         send(reader, 'overview', overviewOf(reader))
         sendServers(reader, serversOf(reader))
       }
-      // Send a keep-alive comment only if nothing is unread; otherwise it would hide that the reader has stalled.
+      // Send a keep-alive comment only if nothing is unread; otherwise the comment would hide that the reader has
+      // stalled.
       if (clock.monotonic() - reader.sentAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
         reader.sentAt = clock.monotonic()

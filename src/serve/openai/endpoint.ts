@@ -54,7 +54,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
     if (isPreflight(request)) return answerPreflight(response)
     const identity = await admit(authorization, request)
     sender.principal = identity.principal
-    // Stop here: a response that is already closed does not emit another close event.
+    // Stop here: the code below relies on the close event, which a response that is already closed does not emit again.
     if (response.destroyed) return
     if (draining) throw shuttingDown()
     if (path === completionsPath) {
