@@ -5,7 +5,7 @@ import type { EnvVars } from '../config/interpolate.ts'
 import { folder, isFile } from '../config/locate.ts'
 import { homeOf } from '../core/home.ts'
 
-/** What the paths of client files depend on. */
+/** The parts of the environment that determine the paths of client files. */
 export interface HostEnvironment {
   readonly env: EnvVars
   readonly cwd: string
@@ -28,7 +28,7 @@ function settingsFolder({ env, platform }: HostEnvironment): string {
 
 const clineName = 'cline_mcp_settings.json'
 
-/** Paths of the user-level files. For a client with several paths, the most likely one comes first. */
+/** Paths of the user-level files. If a client has several possible paths, the most likely one comes first. */
 function userFiles(around: HostEnvironment): Record<ClientKind, readonly string[]> {
   const { env, platform } = around
   const home = homeOf(env)
@@ -78,16 +78,16 @@ export function clientFiles(around: HostEnvironment, clients: readonly ClientKin
       scope: 'project' as const,
     })),
   ])
-  // A project in the home folder can have the same path for its project file and the user file; keep the first.
+  // In the home folder, a project file can have the same path as the user file; keep only the first.
   return all.filter(({ path }, index) => all.findIndex((other) => other.path === path) === index)
 }
 
-/** An existing client file with the servers read from it. */
+/** An existing client file and the servers that were read from it. */
 export interface FoundFile extends ClientFile {
   readonly content: ServersFile
 }
 
-/** Returns the existing files of the given clients; of all clients by default. */
+/** Returns the given clients' existing files; by default, those of all clients. */
 export async function discover(around: HostEnvironment, clients?: readonly ClientKind[]): Promise<FoundFile[]> {
   const found: FoundFile[] = []
   for (const file of clientFiles(around, clients)) {

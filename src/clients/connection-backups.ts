@@ -22,10 +22,10 @@ interface Connection {
 export type ConnectionBackups = ReturnType<typeof createConnectionBackups>
 
 interface UndoResult {
-  /** True if the original file was restored; false if there was none, so Toolway's file was deleted. */
+  /** True if the original file was restored; false if there was no original, so that Toolway's file was deleted. */
   readonly restored: boolean
   readonly forced: boolean
-  /** Path where the discarded content was saved. */
+  /** The path at which the discarded content was saved. */
   readonly kept?: string
 }
 
@@ -61,7 +61,7 @@ export function createConnectionBackups(folder: string, now: () => number) {
   }
 
   return {
-    /** Backs up the current content, then writes the new one. Returns the path of the backup. */
+    /** Backs up the current content, then writes the new content. Returns the path of the backup. */
     async write(client: ClientKind, before: FileSnapshot, content: string): Promise<{ readonly backup: string }> {
       const { path } = before
       const bytes = Buffer.from(before.mark + content)
@@ -90,7 +90,7 @@ export function createConnectionBackups(folder: string, now: () => number) {
       return { backup }
     },
 
-    /** Restores the original file. Fails if the file has changed since, unless `force` is set. */
+    /** Restores the original file. Fails if the file has changed since Toolway wrote it, unless `force` is set. */
     async undo(client: ClientKind, path: string, force: boolean): Promise<UndoResult> {
       const record = await recorded(client, path)
       if (!record) throw new FileProblem(`Nothing to undo: Toolway has not changed ${path}.`)

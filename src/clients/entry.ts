@@ -16,7 +16,7 @@ export type ClientTransport =
 
 interface TokenLocation {
   readonly variable: string
-  /** Absent if the token is not stored in a file. */
+  /** The file that contains the token; absent if the token is not stored in a file. */
   readonly file?: string
   /** The token itself, if the user wants it in the client's file. */
   readonly literal?: string
@@ -24,14 +24,17 @@ interface TokenLocation {
 
 type Http = Extract<ClientTransport, { kind: 'http' }>
 
-/** The format of the entry for Toolway in a client's file. */
+/** The format of Toolway's entry in a client's file. */
 interface EntryFormat {
-  /** Path of the servers section. */
+  /** Path of the section that lists the servers. */
   readonly servers: readonly string[]
   readonly stdio: (way: Extract<ClientTransport, { kind: 'stdio' }>) => object
   /** Absent if the client supports stdio only. */
   readonly http?: (way: Http, bearer: string | undefined) => object
-  /** Formats a reference to a token in a variable or file; absent if the client does not support references. */
+  /**
+   * Formats a reference to a token that is stored in a variable or file; absent if the client does not support
+   * references.
+   */
   readonly reference?: (token: TokenLocation) => string | undefined
 }
 
@@ -119,15 +122,15 @@ export function entryFor(client: ClientKind, label: string, way: ClientTransport
   return shape.http(way, bearer)
 }
 
-/** The name of the entry for Toolway in clients' files. */
+/** The name of Toolway's entry in clients' files. */
 export const ownName = 'toolway'
 
 /** A client's file as text. Edits change only the servers section. */
 export interface ClientText {
   readonly servers: Section
-  /** Path of the servers section. */
+  /** Path of the section that lists the servers. */
   readonly path: readonly string[]
-  /** Sets or removes the entry for Toolway and removes the servers in `without`. */
+  /** Sets or removes Toolway's entry, and removes the servers in `without`. */
   edited(entry: object | undefined, without?: readonly string[]): string
 }
 

@@ -2,12 +2,12 @@ import { mkdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { writeAtomic } from '../lib/atomic-write.ts'
 
-/** A file's state when it was read. Writing fails if the file has changed since. */
+/** A file's state at the time it was read. Writing fails if the file has changed since then. */
 export interface FileSnapshot {
   readonly path: string
   /** The path with symbolic links resolved. Writes go to this path, so that links are preserved. */
   readonly target: string
-  /** Undefined if the file does not exist. */
+  /** The file's content; undefined if the file does not exist. */
   readonly bytes: Buffer | undefined
   readonly mode: number
   readonly owner: { readonly uid: number; readonly gid: number } | undefined
@@ -16,7 +16,7 @@ export interface FileSnapshot {
   readonly mark: string
 }
 
-/** Maximum size of a client's file; far above any real one. */
+/** Maximum size of a client's file; far larger than any real one. */
 const maxBytes = 64 * 1024 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
@@ -75,7 +75,7 @@ function decoded(path: string, bytes: Buffer): { text: string; mark: string } {
 
 /**
  * Replaces the file atomically and preserves its mode, owner and symbolic links. Fails if the file has changed since
- * the snapshot. Returns the folders that were created.
+ * the snapshot was taken. Returns the folders that were created.
  */
 export async function replaceFile(before: FileSnapshot, bytes: Buffer): Promise<readonly string[]> {
   await refuseChanged(before)
@@ -89,7 +89,7 @@ export async function replaceFile(before: FileSnapshot, bytes: Buffer): Promise<
   }
 }
 
-/** Deletes the file. Fails if it has changed since the snapshot. */
+/** Deletes the file. Fails if it has changed since the snapshot was taken. */
 export async function remove(before: FileSnapshot): Promise<void> {
   await refuseChanged(before)
   await rm(before.target, { force: true }).catch((thrown) => {
@@ -113,7 +113,9 @@ function foldersFrom(first: string, last: string): string[] {
   return folders
 }
 
-/** The error for a file that cannot be read, edited or restored. The file is unchanged. `hint` says what to do. */
+/**
+ * The error for a file that cannot be read, edited or restored. The file has not been changed. `hint` says what to do.
+ */
 export class FileProblem extends Error {
   override readonly name = 'FileProblem'
   readonly hint: string | undefined

@@ -11,14 +11,14 @@ export interface ImportOptions {
   readonly known: ReadonlyMap<string, ServerDefinition>
   readonly find: FindSecrets
   readonly keep: StoreSecret
-  /** Returns the variables and files that a definition refers to but that do not exist. */
+  /** Returns the missing variables and files to which a definition refers. */
   readonly missing: (definition: ServerDefinition) => readonly string[]
 }
 
 export interface PlannedServer extends MergedServer {
   /**
-   * Missing variables and files. The server is imported as disabled while any are missing, because an enabled one would
-   * make the whole configuration invalid.
+   * Missing variables and files. If any are missing, the server is imported as disabled, because an enabled server
+   * would make the whole configuration invalid.
    */
   readonly waiting: readonly string[]
 }
@@ -32,7 +32,10 @@ export interface ImportPlan {
   readonly secrets: number
 }
 
-/** Merges servers, replaces their secrets with references and skips those already configured. */
+/**
+ * Plans an import: merges servers, replaces their secrets with references, and skips servers that are already
+ * configured.
+ */
 export async function planImport(found: readonly FoundServer[], options: ImportOptions): Promise<ImportPlan> {
   const { known, find, keep, missing } = options
   const merged = merge(found)
@@ -63,8 +66,8 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
 }
 
 /**
- * Sets `session: caller` for stateful servers. Each client starts its own processes, so such a server expects one
- * caller.
+ * Sets `session: caller` for stateful servers. Each client starts its own server processes, so a stateful server
+ * expects only one caller.
  */
 const withSession = (definition: ServerDefinition): ServerDefinition =>
   definition.session === undefined && keepsState(definition) ? { ...definition, session: 'caller' } : definition
@@ -81,7 +84,7 @@ function tidy(definition: ServerDefinition): ServerDefinition {
   )
 }
 
-/** `600000ms` becomes `10m`. */
+/** Shortens a duration: `600000ms` becomes `10m`. */
 function rounded(time: unknown): unknown {
   const count = Number(/^(\d+)ms$/.exec(String(time))?.[1] ?? Number.NaN)
   if (count % 60_000 === 0) return `${count / 60_000}m`
@@ -137,7 +140,10 @@ export function merge(found: readonly FoundServer[]) {
   return { servers: [...merged.values()], notes }
 }
 
-/** Merges a repeated definition. The server is enabled if either definition enables it; the longer timeout wins. */
+/**
+ * Merges a second definition of the same server. The server is enabled if either definition enables it; the longer
+ * timeout wins.
+ */
 function joined(twin: MergedServer, definition: ServerDefinition, origin: Origin): MergedServer {
   const { disabled: _, timeout: __, ...rest } = twin.definition
   const disabled = twin.definition.disabled === true && definition.disabled === true

@@ -6,7 +6,7 @@ interface Style {
   readonly unit: string
 }
 
-/** Edits JSON with or without comments. Text outside the edited entry stays the same. */
+/** Edits JSON with or without comments. Text outside the edited entry does not change. */
 export function jsonText(text: string) {
   const faults: ParseError[] = []
   const root = parseTree(text, faults, { allowTrailingComma: true, allowEmptyContent: true })
@@ -18,7 +18,7 @@ export function jsonText(text: string) {
   }
 
   return {
-    /** Sets `value` at `path` in the file's style and creates missing sections. */
+    /** Sets `value` at `path`, formatted in the file's style. Creates missing sections. */
     set(path: readonly string[], value: unknown): string {
       if (!root) {
         const gap = text === '' || text.endsWith('\n') ? '' : style.eol
@@ -97,7 +97,7 @@ function insert(text: string, section: Node, key: string, value: unknown, style:
   const inner = first && ownLine ? indentAt(text, first.offset) : outer + style.unit
   const closing = text.slice(end, close).includes('\n') ? '' : style.eol + outer
   const entry = `${style.eol}${inner}${JSON.stringify(key)}: ${render(value, inner, style)}${closing}`
-  // Drop white space between empty braces: `closing` already contains the line break.
+  // Drop the white space between empty braces: `closing` already contains the line break.
   const rest = closing === '' ? text.slice(end) : text.slice(close)
   return `${text.slice(0, at)}${separator}${kept}${entry}${rest}`
 }

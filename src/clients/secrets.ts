@@ -13,18 +13,18 @@ export interface SecretSpan {
 }
 
 /**
- * Finds the secrets in a server definition. It is passed in as a function because the redaction code decides what looks
- * like a secret.
+ * Finds the secrets in a server definition. It is passed in as a function, because only the redaction code knows what
+ * looks like a secret.
  */
 export type FindSecrets = (definition: ServerDefinition) => readonly SecretSpan[]
 
 /** Stores a secret and returns a reference to it. */
 export type StoreSecret = (secret: string, server: string, key: string) => Promise<string>
 
-/** Minimum length of secrets that are also replaced elsewhere; shorter ones may occur in other text by chance. */
+/** Minimum length of secrets that are also replaced in other places; shorter ones may occur in other text by chance. */
 const unmistakable = 8
 
-/** Replaces each secret with a reference, also where it is repeated elsewhere in the definition. */
+/** Replaces each secret with a reference, including where the secret is repeated elsewhere in the definition. */
 export async function withoutSecrets(
   server: string,
   definition: ServerDefinition,
@@ -40,7 +40,7 @@ export async function withoutSecrets(
     const literal = text.replaceAll('$${', () => '${')
     if (!references.has(text)) references.set(text, await keep(literal, server, secret.key))
   }
-  // Longest first: a secret may be part of a longer one.
+  // Replace longer secrets first: a secret may be part of a longer one.
   const wanted = [...references].filter(([text]) => text.length >= unmistakable).sort(([a], [b]) => b.length - a.length)
   const elsewhere = (text: string): string => {
     for (const [secret, reference] of wanted) {
@@ -93,9 +93,7 @@ interface SecretFile {
   readonly secret: string
 }
 
-/**
- * Assigns each secret a file in `folder`. References use `spelt` as the path of the folder. Does not write any files.
- */
+/** Assigns a file in `folder` to each secret. References use `spelt` as the folder's path. Does not write any files. */
 export function fileSecretStore(folder: string, spelt: string) {
   const taken = new Map<string, string>()
   /** Files to write. Existing files that already contain the secret are not listed. */
@@ -123,7 +121,7 @@ async function present(path: string): Promise<string | undefined> {
   }
 }
 
-/** Assigns each secret a variable, which the user must set. The secret itself is not stored. */
+/** Assigns a variable to each secret. The user must set the variable; the secret itself is not stored. */
 export function variableSecretStore() {
   const taken = new Map<string, string>()
   const keep: StoreSecret = async (secret, server, key) => {
@@ -138,8 +136,8 @@ export function variableSecretStore() {
 }
 
 /**
- * Candidate variable names. A specific key such as API_TOKEN is used as it is; other keys are too common, so they get
- * the server's name as a prefix.
+ * Candidate variable names. A specific key such as API_TOKEN is used as it is; other keys are too common, so they are
+ * prefixed with the server's name.
  */
 function* namesFor(server: string, key: string): Iterable<string> {
   if (/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/.test(key)) yield key
@@ -154,7 +152,7 @@ const variableName = (text: string): string =>
     .replace(/[^A-Z0-9]+/g, '_')
     .replace(/^(\d)/, '_$1')
 
-/** Writes files that only the owner can read. Never overwrites an existing file. */
+/** Writes secret files that only the owner can read. Never overwrites an existing file. */
 export async function writeSecrets(files: readonly SecretFile[]): Promise<void> {
   for (const { path, secret } of files) {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })

@@ -12,8 +12,8 @@ import { addServers, documentOf, type NewServer, removeServer, replaceServer } f
 export type Section = Readonly<Record<string, unknown>>
 
 /**
- * Edits one section of a JSON or TOML file. Text outside the section stays the same. `find` returns the path of the
- * section in the parsed file. A missing section counts as empty.
+ * Edits one section of a JSON or TOML file. Text outside the section does not change. `find` returns the section's path
+ * in the parsed file. A missing section counts as empty.
  */
 export function sectionText(file: string, text: string, find: (whole: Section) => readonly string[]) {
   const syntax = extname(file) === '.toml' ? toml : json
@@ -99,11 +99,11 @@ function plain(value: unknown): unknown {
 export interface ServersText {
   readonly names: readonly string[]
   set(server: NewServer): string
-  /** The server must exist. */
+  /** Removes a server, which must exist. */
   remove(name: string): string
 }
 
-/** Supports YAML, JSON and TOML. */
+/** Edits the servers in a YAML, JSON or TOML configuration. */
 export function serversText(path: string, text: string): ServersText {
   if (syntaxOf({ path, text }) === 'yaml') return yamlServers(text)
   const { members, edited } = sectionText(path, text, () => ['mcpServers'])

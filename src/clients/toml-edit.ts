@@ -2,14 +2,14 @@ import { parse } from 'smol-toml'
 import { unescaped } from '../config/parse/toml.ts'
 import { FileProblem } from './file.ts'
 
-/** A table (header and body, up to the next header), or a single `key = value`. */
+/** Part of a TOML file: a table (header and body, up to the next header), or a single `key = value`. */
 interface Part {
   readonly path: readonly string[]
   readonly start: number
   readonly end: number
 }
 
-/** Edits tables of a TOML file. Text outside the edited table stays the same. */
+/** Edits tables in a TOML file. Text outside the edited table does not change. */
 export function tomlText(text: string) {
   try {
     parse(text)
@@ -36,8 +36,8 @@ export function tomlText(text: string) {
       const table = [`[${path.map(word).join('.')}]`, ...lines, ''].join(eol)
       const rest = without(path)
       const [first] = below(tables, path)
-      // Replace in place only if nothing before the table was removed. Otherwise append: keys that follow could end up
-      // in the new table.
+      // Replace in place only if nothing before the table was removed. Otherwise append the table, because keys that
+      // follow its old place could end up in it.
       if (first && rest.startsWith(text.slice(0, first.start))) {
         const follows = rest.slice(first.start)
         return `${rest.slice(0, first.start)}${table}${follows.trim() === '' || /^\s*\r?\n/.test(follows) ? '' : eol}${follows}`

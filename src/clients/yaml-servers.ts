@@ -17,13 +17,13 @@ import { FileProblem } from './file.ts'
 export interface NewServer {
   readonly name: string
   readonly definition: ServerDefinition
-  /** Written above the entry; says where the server was imported from. */
+  /** A comment to write above the entry. It says where the server was imported from. */
   readonly comment?: string
 }
 
 const unit = '  '
 
-/** Formats servers for `mcpServers`, each line indented by `indent`. */
+/** Formats servers for the `mcpServers` section, with each line indented by `indent`. */
 export function serversBlock(servers: readonly NewServer[], indent = unit): string {
   return servers.map((server) => entryLines(server).replace(/^(?=.)/gm, indent)).join('')
 }
@@ -32,7 +32,7 @@ function entryLines({ name, definition, comment }: NewServer): string {
   const document = new Document({ [name]: definition })
   visit(document, {
     Seq(_, list) {
-      // Short lists are easier to read on one line.
+      // Write short lists on one line, which is easier to read.
       list.flow = list.items.every(isScalar) && JSON.stringify(list.toJSON()).length <= 90
     },
     Scalar(_, scalar) {
@@ -163,8 +163,8 @@ function withinBraces(text: string, { items }: YAMLMap, entry: YamlEntry, server
 }
 
 /**
- * The comment that an import wrote above a server. It is removed together with the server. Other comments stay, because
- * they may not be about this server only.
+ * Matches the comment that an import wrote above a server. It is removed together with the server. Other comments stay,
+ * because they may also be about other servers.
  */
 const ownComment = /(?<=^|\n)[ \t]*# (?:from|disabled until there is) [^\n]*\n$/
 

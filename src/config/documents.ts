@@ -15,13 +15,19 @@ interface ReadOptions {
   readonly env: EnvVars
   readonly cwd: string
   readonly home: string
-  /** Rejects empty files, because an editor may be in the middle of saving one. */
+  /**
+   * Whether to reject empty files. Set while the gateway is running, because an editor may be in the middle of saving a
+   * file.
+   */
   readonly whileRunning: boolean
   /** Unsaved file contents by path; used instead of the files on disk. */
   readonly drafts?: ReadonlyMap<string, string>
 }
 
-/** Reads configuration files and the rules file that belongs to them. Throws one ConfigError with all parse errors. */
+/**
+ * Reads configuration files and the rules file that belongs to them. If any of them cannot be parsed, throws one
+ * ConfigError with all parse errors.
+ */
 export async function readDocuments(paths: readonly string[], options: ReadOptions) {
   const { env, cwd } = options
   const documents = await readAll(paths, options)
@@ -33,12 +39,15 @@ export async function readDocuments(paths: readonly string[], options: ReadOptio
   const rules = rulesPath === undefined ? [] : await readAll([rulesPath], options)
   const paired = rules.length > 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')
   const last = documents.findLastIndex(({ dialect }) => takesRules(dialect))
-  // Insert the rules right after the servers they apply to, so that later files still override them.
+  // Insert the rules right after the servers that they apply to, so that later files still override the rules.
   const all = documents.toSpliced(last + 1, 0, ...rules)
   return { documents: all.map((one) => finished(one, paired)), warnings }
 }
 
-/** Gives imported servers plain names, except those with rules, because rules refer to servers by name. */
+/**
+ * Finishes an imported document. Servers get plain names. If there are rules for the servers, they keep their names,
+ * because rules refer to servers by name, and each caller gets its own connections.
+ */
 function finished(document: ConfigDocument, paired: boolean): ConfigDocument {
   const { dialect, tree } = document
   if (paired && takesRules(dialect)) return { ...document, tree: withCallerSessions(tree) }
@@ -72,7 +81,7 @@ async function readAll(
   return documents
 }
 
-/** Paths where the rules for these configuration files may be. */
+/** The paths at which the rules for these configuration files may be found. */
 export const rulePlaces = (places: readonly string[], env: EnvVars, cwd: string): string[] =>
   env.GATEWAY_RULES ? [resolve(cwd, env.GATEWAY_RULES)] : places.map((path) => join(dirname(path), rulesName))
 

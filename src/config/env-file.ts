@@ -19,7 +19,7 @@ import {
 
 /**
  * Merges each server's `envFile` into its `env`; existing keys in `env` win. The returned `files` must be watched,
- * because a change there requires a reload.
+ * because a change to one of them requires a reload.
  */
 export async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string) {
   const problems: ConfigProblem[] = []
@@ -60,7 +60,7 @@ function envFileOf(server: BranchNode): LeafNode | undefined {
 function withVariables(server: BranchNode, named: LeafNode, variables: NodeJS.Dict<string>): BranchNode {
   const rest = withoutMember(server, 'envFile')
   const written = find(server, ['env'])
-  // Leave an `env` that is not a section unchanged: the schema reports it.
+  // Leave an `env` that is not a section unchanged: schema validation reports the error.
   if (written !== undefined && written.kind !== 'branch') return rest
   const env = new Map<string, TreeMember>()
   for (const [name, value] of Object.entries(variables)) {

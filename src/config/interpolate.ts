@@ -9,7 +9,9 @@ export type EnvVars = Readonly<Record<string, string | undefined>>
 
 type Found = { readonly text: string } | { readonly fault: string }
 
-/** Sources of values other than the environment. A reference whose scheme has no provider is reported as invalid. */
+/**
+ * Sources for values other than environment variables. A reference whose scheme has no provider is reported as invalid.
+ */
 interface Providers {
   file?(path: string): Found
   exec?(command: string): Found
@@ -74,7 +76,7 @@ function foreign(body: string): string {
 /** Returns the output of a command, given its command line and the configuration file that contains it. */
 export type RunCommand = (line: string, file: string) => Found
 
-/** Expands the variables of a document. Unset variables are not reported in disabled sections. */
+/** Expands the variables in a document. Unset variables are not reported in disabled sections. */
 export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: RunCommand) {
   const problems: ConfigProblem[] = []
   /** Files read for `${file:PATH}`. A change to one of them requires a reload. */
@@ -104,7 +106,7 @@ export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: Run
       return { ...leaf, value: finish(expansion.text), ...(expansion.text !== leaf.value && { variables: 'filled' }) }
     }
     if (!disabled) problems.push(problemAt(leaf.at, expansion.fault, { key: keyPath(path) }))
-    // `left` prevents validation from reporting a second problem for the same value.
+    // Mark the value as `left`, so that validation does not report a second problem for it.
     return { ...leaf, variables: 'left' }
   }
 
@@ -132,7 +134,7 @@ export function isDisabled(part: ConfigTree, env: EnvVars = {}): boolean {
   return says('disabled', true) || says('enabled', false)
 }
 
-/** Maximum size of a secret file. No key or certificate is that large, so a larger file is a mistake. */
+/** Maximum size of a secret file. Keys and certificates are much smaller, so a larger file must be a mistake. */
 const maxBytes = 64 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
@@ -144,8 +146,8 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads a secret from a file and drops the final line break. Rejects files that other users can read. Error messages
- * never contain the content.
+ * Reads a secret from a file and removes the final line break. Rejects files that other users can read. Error messages
+ * never contain the secret.
  */
 export function readSecretFile(path: string): Found {
   let descriptor: number

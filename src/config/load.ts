@@ -37,7 +37,10 @@ interface LoadConfigOptions {
   readonly paths?: readonly string[]
   readonly env: EnvVars
   readonly cwd: string
-  /** Rejects an empty file, because an editor may be in the middle of saving it. */
+  /**
+   * Whether to reject an empty file. Set while the gateway is running, because an editor may be in the middle of saving
+   * the file.
+   */
   readonly whileRunning?: boolean
   /** Unsaved file contents by path; used instead of the files on disk. */
   readonly drafts?: ReadonlyMap<string, string>
@@ -47,7 +50,7 @@ const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
 
 const isOwnFile = (path: string): boolean => /^toolway\.\w+$/.test(basename(path))
 
-/** Finds, reads, merges and validates the configuration; throws a ConfigError with all problems. */
+/** Finds, reads, merges and validates the configuration. If it is invalid, throws one ConfigError with all problems. */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { paths = [], env, cwd, whileRunning = false, drafts } = options
   const home = homeOf(env)
@@ -90,7 +93,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   return loaded
 }
 
-/** Applies TOOLWAY_DEFAULT_AGENT. GATEWAY_DEFAULT_AGENT applies only if there is a gateway rules file. */
+/** Applies TOOLWAY_DEFAULT_AGENT. GATEWAY_DEFAULT_AGENT is applied only if there is a gateway rules file. */
 function withDefaultAgent(tree: BranchNode, documents: readonly ConfigDocument[], env: EnvVars): BranchNode {
   const ruled = documents.some(({ dialect }) => dialect === 'gateway-rules')
   const name = env.TOOLWAY_DEFAULT_AGENT ? 'TOOLWAY_DEFAULT_AGENT' : ruled ? 'GATEWAY_DEFAULT_AGENT' : undefined
@@ -129,12 +132,13 @@ function withFolders(config: Checked, tree: ConfigTree, paths: readonly string[]
   }
 }
 
-/** Name of the configuration's subfolder in the user's state folder. State is not stored in the project. */
+/** Name of this configuration's subfolder in the user's state folder. State is not stored in the project. */
 const nameOf = (paths: readonly string[]): string =>
   paths.length === 0 ? 'default' : createHash('sha256').update(paths.join('\n')).digest('hex').slice(0, 12)
 
 /**
- * Sets the default working folder of programs: the folder of the file that defines the server, not that of the gateway.
+ * Sets the default working folder for programs: the folder that contains the file that defines the server, not the
+ * gateway's working folder.
  */
 function withWorkingFolders(servers: Checked['mcpServers'], tree: ConfigTree): Checked['mcpServers'] {
   const placed = Object.entries(servers).map(([name, server]) => {

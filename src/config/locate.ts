@@ -16,8 +16,9 @@ interface LocatedConfig {
 const ownNames = ['yaml', 'yml', 'json', 'jsonc', 'toml'].map((extension) => `toolway.${extension}`)
 
 /**
- * Uses the first of these that is given or exists: the named files, TOOLWAY_CONFIG, GATEWAY_MCP_CONFIG, a file in the
- * current folder, a file in the user's configuration folder. If there is none, no file is read and the defaults apply.
+ * Finds the configuration files to read. Uses the first of these that is given or exists: the named files,
+ * TOOLWAY_CONFIG, GATEWAY_MCP_CONFIG, a file in the current folder, a file in the user's configuration folder. If there
+ * is none, no file is read and the defaults apply.
  */
 export async function locate(
   named: readonly string[],
@@ -51,7 +52,10 @@ export async function locate(
   return { paths: [], places, warnings: [] }
 }
 
-/** Returns `named` if it is an absolute path. The XDG specification says to ignore relative paths. */
+/**
+ * Returns `named` if it is an absolute path, and `otherwise` if not. The XDG specification says to ignore relative
+ * paths.
+ */
 export const folder = (named: string | undefined, otherwise: string): string =>
   named !== undefined && isAbsolute(named) ? named : otherwise
 
@@ -60,7 +64,7 @@ async function existing(paths: readonly string[]): Promise<string[]> {
   return paths.filter((_, index) => found[index])
 }
 
-/** Whether a file exists. An inaccessible file counts as existing, so that reading it reports an error. */
+/** Whether a file exists. An inaccessible file counts as existing, so that the attempt to read it reports an error. */
 export async function isFile(path: string): Promise<boolean> {
   try {
     return !(await stat(path)).isDirectory()
@@ -70,7 +74,7 @@ export async function isFile(path: string): Promise<boolean> {
   }
 }
 
-/** Maximum size of a configuration file; far above any real one. */
+/** Maximum size of a configuration file; far larger than any real one. */
 const maxBytes = 8 * 1024 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
@@ -87,7 +91,7 @@ export async function readSource(path: string): Promise<SourceFile | ConfigProbl
     const facts = await stat(path)
     if (facts.isDirectory()) return fileProblem(path, reasons.EISDIR as string)
     if (facts.size > maxBytes) return tooLarge(path)
-    // Limit the read as well, because a device reports no size and may be endless.
+    // Limit the read as well, because a device has no reported size and may be endless.
     const bytes = await buffer(createReadStream(path, { end: maxBytes }))
     return bytes.length > maxBytes ? tooLarge(path) : decode(path, bytes)
   } catch (thrown) {

@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { type BranchNode, type LeafNode, mapLeaves, matchesPath } from './tree.ts'
 
-/** Keys whose values are paths. Paths in the arguments of programs are not resolved. */
+/** Keys whose values are paths. Paths in a program's arguments are not resolved. */
 const pathKeys = [
   'mcpServers.*.cwd',
   'mcpServers.*.guards.*.roots.*',
@@ -13,7 +13,7 @@ const pathKeys = [
   'models.*.path',
 ]
 
-/** Resolves each path against the folder of the file that contains it. */
+/** Resolves each path relative to the folder of the configuration file that contains the path. */
 export function absolutePaths(tree: BranchNode, home: string): BranchNode {
   return mapLeaves(tree, (part, path) =>
     typeof part.value === 'string' && part.value !== '' && pathKeys.some((pattern) => matchesPath(pattern, path))
@@ -32,8 +32,8 @@ export const inHome = (path: string, home: string): string | undefined =>
   path === '~' || path.startsWith('~/') ? resolve(home, `.${path.slice(1)}`) : undefined
 
 /**
- * Whether a path depends on the folder of the file that contains it. A path that starts with a variable counts as not
- * relative.
+ * Whether a path is relative to the folder of the configuration file that contains it. A path that starts with a
+ * variable counts as not relative.
  */
 export const isRelative = (path: string): boolean =>
   path !== '' && !isAbsolute(path) && !/^~(\/|$)|^\$\{|^[A-Za-z]:[\\/]/.test(path)

@@ -3,10 +3,10 @@ import type { SourceLocation } from './tree.ts'
 
 export interface ConfigProblem {
   readonly file: string
-  /** Counted from 1; absent if the problem concerns the whole file. */
+  /** The line number, counted from 1; absent if the problem concerns the whole file. */
   readonly line?: number
   readonly column?: number
-  /** Path of the key; empty if the problem does not concern a key. */
+  /** The key's path in the configuration; empty if the problem does not concern a key. */
   readonly key: string
   /** What is wrong and how to fix it. */
   readonly message: string
@@ -23,7 +23,7 @@ const secretWords = /token|secret|passw|key|auth|bearer|cookie|credential|env\b|
 /** Matches long runs of letters and digits, which may be keys. */
 const secretLook = /(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])[\w+/=-]{20,}/i
 
-/** Whether a text may contain a secret. Such text is not quoted, because errors end up in logs and issue trackers. */
+/** Whether text may contain a secret. Such text is not quoted, because errors end up in logs and issue trackers. */
 export const mayHoldSecret = (text: string): boolean =>
   text.length > 200 || secretWords.test(text) || secretLook.test(text)
 
@@ -41,7 +41,7 @@ export function problemAt(place: SourceLocation, message: string, facts: Facts =
     column: place.offset - lineStart + 1,
     ...facts,
     key,
-    // Name the key as it is written in the file too: in another dialect it differs from Toolway's key.
+    // Also name the key as it is written in the file: in another dialect it differs from Toolway's key.
     message: key.startsWith(place.key) ? message : `${message} (written as ${place.key})`,
     ...(shown && { excerpt }),
   }
@@ -49,7 +49,7 @@ export function problemAt(place: SourceLocation, message: string, facts: Facts =
 
 export const fileProblem = (file: string, message: string): ConfigProblem => ({ file, key: '', message })
 
-/** Formats problems like a compiler: location, key, message, then the source line with a caret. */
+/** Formats problems in the style of a compiler: location, key, message, then the source line with a caret. */
 function formatProblems(problems: readonly ConfigProblem[], cwd?: string): string {
   return problems.map((problem) => formatProblem(problem, cwd)).join('\n')
 }
@@ -76,7 +76,7 @@ function inOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly ConfigProblem[]
-  /** Files that the configuration refers to. Changing one of them may fix the problem. */
+  /** Files that the configuration refers to. A change to one of them may fix the problem. */
   readonly places: readonly string[]
 
   constructor(problems: readonly ConfigProblem[], places: readonly string[] = []) {

@@ -44,7 +44,7 @@ interface SchemaDefinition {
   readonly element?: Schema
 }
 
-/** Returns all secret settings of a configuration, in the order of its keys. */
+/** Returns all secret settings in a configuration, in the order of its keys. */
 export function* secretSettings(config: Config): Generator<SecretSetting> {
   yield* settingsIn(config, [configSchema], [])
 }

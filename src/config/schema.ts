@@ -11,7 +11,7 @@ import { sinksSection } from './schema/sinks.ts'
 import { storesSection } from './schema/stores.ts'
 import { auditSection, telemetrySection } from './schema/telemetry.ts'
 
-/** The schema of the configuration. Defaults are defined only here and in its sections; an empty document is valid. */
+/** The configuration schema. Defaults are defined only here and in the section schemas; an empty document is valid. */
 export const configSchema = z
   .strictObject({
     $schema: z.string().optional().describe('URL of this schema, for editors.'),
@@ -46,13 +46,14 @@ export const configSchema = z
 type Checked = z.output<typeof configSchema>
 
 /**
- * A loaded configuration: validated and with defaults. Durations are in milliseconds, sizes in bytes, paths absolute.
+ * A loaded configuration: validated and with defaults applied. Durations are in milliseconds, sizes in bytes, and paths
+ * are absolute.
  */
 export type Config = Checked & {
   readonly audit: { readonly path: string }
   readonly stores: {
     readonly path: string
-    /** Folder shared by all configurations of this user. It contains the token that editors use. */
+    /** Folder shared by all of this user's configurations. It contains the token that editors use. */
     readonly common: string
   }
 }

@@ -7,7 +7,7 @@ import { type BranchNode, mapLeaves } from './tree.ts'
 
 type CommandOutcome = ReturnType<RunCommand>
 
-/** Maximum size of a command's output. No key or certificate is that large. */
+/** Maximum size of a command's output. Keys and certificates are much smaller. */
 const maxBytes = 64 * 1024
 const usualMs = 5_000
 
@@ -93,8 +93,8 @@ function end(pid: number | undefined): void {
 }
 
 /**
- * Returns why a program must not be run to get a secret: other users can change the program, a folder on its path, or a
- * file among its arguments, such as an interpreter's script. Undefined if it is safe.
+ * Returns the reason why a program must not be run to get a secret: other users can change the program, a folder on its
+ * path, or a file among its arguments, such as an interpreter's script. Undefined if running it is safe.
  */
 async function changeableByOthers(words: readonly string[], folder: string, env: EnvVars): Promise<string | undefined> {
   // Windows has no file modes to check.
@@ -127,7 +127,7 @@ async function searched(program: string, env: EnvVars): Promise<string | undefin
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
 
-/** Checks the file and all folders above it, because write access to a folder allows replacing what is in it. */
+/** Checks the file and all folders above it, because anyone with write access to a folder can replace what is in it. */
 function faultOnPath(file: string): string | undefined {
   let below: Stats | undefined
   for (let path = file; ; path = dirname(path)) {
@@ -153,8 +153,8 @@ const isTrustedGroup = (uid: number, gid: number): boolean =>
   gid === 0 || (process.platform === 'darwin' && gid === 80) || (gid === uid && uid === process.getuid?.())
 
 /**
- * Whether the sticky bit protects `below`. In a folder with that bit, such as /tmp, only the owner of a file can
- * replace it.
+ * Whether the sticky bit protects `below` from being replaced. In a folder with that bit, such as /tmp, only a file's
+ * owner can replace it.
  */
 const isProtected = (folder: Stats, below: Stats | undefined): boolean =>
   below !== undefined && (folder.mode & 0o1000) !== 0 && (below.uid === 0 || below.uid === process.getuid?.())

@@ -4,7 +4,9 @@ export interface SourceFile {
   readonly text: string
 }
 
-/** Where a value was written. Translation and merging preserve it, so that errors point at the original text. */
+/**
+ * The place where a value was written. Translation and merging preserve it, so that errors point to the original text.
+ */
 export interface SourceLocation {
   readonly file: SourceFile
   readonly offset: number
@@ -18,11 +20,11 @@ export interface LeafNode {
   readonly kind: 'leaf'
   readonly at: SourceLocation
   readonly value: Scalar
-  /** The value as spelled in the file, so that 1.10 does not become 1.1 where text is expected. */
+  /** The value as it is spelled in the file, so that 1.10 does not become 1.1 where text is expected. */
   readonly written: string
   /** Converts the value after interpolation, for dialects whose values differ from Toolway's. */
   readonly finish?: (text: string) => string
-  /** `filled`: variables were expanded. `left`: they were not, because a variable is missing or invalid. */
+  /** `filled`: variables were expanded. `left`: variables were not expanded, because one is missing or invalid. */
   readonly variables?: 'filled' | 'left'
 }
 
@@ -91,7 +93,10 @@ export function scalarAt(tree: ConfigTree | undefined, path: Path): Scalar | und
   return found?.kind === 'leaf' ? found.value : undefined
 }
 
-/** The location of the key at this path. If the key does not exist, the location of its nearest existing ancestor. */
+/**
+ * The location of the key at this path. If the key does not exist, returns the location of its nearest existing
+ * ancestor.
+ */
 export function locationOf(tree: ConfigTree, path: Path): SourceLocation {
   let current: ConfigTree | undefined = tree
   let place = tree.at
@@ -122,7 +127,7 @@ export function mapLeaves(
   return mapMembers(tree, (value, key) => mapLeaves(value, change, [...path, key]))
 }
 
-/** Applies `change` to each value of a section. */
+/** Applies `change` to each value in a section. */
 export const mapMembers = (
   section: BranchNode,
   change: (value: ConfigTree, key: string, at: SourceLocation) => ConfigTree,

@@ -20,7 +20,10 @@ import {
 
 type Outcome = { readonly config: z.output<typeof configSchema> } | { readonly problems: readonly ConfigProblem[] }
 
-/** Keys whose values are text. Numbers and booleans there keep their spelling, so that 1.10 does not become 1.1. */
+/**
+ * Keys whose values are text. Numbers and booleans in these places keep their spelling, so that 1.10 does not become
+ * 1.1.
+ */
 const textKeys = ['mcpServers.*.args.*', 'mcpServers.*.env.*', 'mcpServers.*.headers.*', 'sinks.*.headers.*']
 
 export const asText = (part: LeafNode, path: Path): LeafNode =>
@@ -31,7 +34,7 @@ export const asText = (part: LeafNode, path: Path): LeafNode =>
 
 export function validate(document: ConfigTree): Outcome {
   const tree = mapLeaves(document, asText)
-  // Without `jitless`, zod compiles the schema, which takes longer than parsing the few documents of a run.
+  // Set `jitless`: without it, zod compiles the schema, which takes longer than parsing the few documents in one run.
   const parsed = configSchema.safeParse(toPlain(tree), { jitless: true })
   if (parsed.success) return { config: parsed.data }
   const unknown = unknownValues(tree)
@@ -79,7 +82,7 @@ function problemsOf(issues: readonly Issue[], tree: ConfigTree, schema: z.core.$
   return issues.flatMap((issue) => {
     const path = issue.path as Path
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(tree, schema, path, key))
-    // Do not also report a misspelt `command` as missing.
+    // Do not report a missing `command` if it is only misspelt.
     if (issue.code === 'custom' && misspelt.has(keyPath(path))) return []
     return [wrongValue(issue, tree, path)]
   })

@@ -18,7 +18,7 @@ export function configWarnings(config: Config, tree: ConfigTree): string[] {
   ]
 }
 
-/** Warns about a gateway open to other machines, even though `server.allowUnauthenticated` permits it. */
+/** Warns if the gateway is open to other machines, even though `server.allowUnauthenticated` permits this. */
 function openToAll(config: Config): string[] {
   if (!isOpenToOthers(config)) return []
   return [`auth.token is none and server.host is ${config.server.host}: anyone who can reach it may use every tool`]
@@ -29,7 +29,7 @@ function unknownModel({ models, chat }: Config): string[] {
   return [`chat.model: model ${chat.model} is not defined in models`]
 }
 
-/** Warns about settings without effect: headers of a started program, and arguments and environment of a URL. */
+/** Warns about settings without effect: headers for a program, and arguments or environment variables for a URL. */
 function withoutEffect({ mcpServers }: Config, tree: ConfigTree): string[] {
   return Object.entries(mcpServers).flatMap(([name, { transport }]) => {
     const unused = transport === 'stdio' ? ['headers'] : ['args', 'env', 'cwd']
@@ -45,7 +45,7 @@ function withoutEffect({ mcpServers }: Config, tree: ConfigTree): string[] {
   })
 }
 
-/** Warns about secrets in arguments, because all local users can list processes with their arguments (B6). */
+/** Warns about secrets in arguments, because all local users can see the arguments of running processes (B6). */
 function inArguments({ mcpServers }: Config, tree: ConfigTree): string[] {
   return Object.entries(mcpServers).flatMap(([name, server]) => {
     if (server.transport !== 'stdio' || server.disabled) return []
@@ -61,9 +61,7 @@ function inArguments({ mcpServers }: Config, tree: ConfigTree): string[] {
   })
 }
 
-/**
- * The reference in an argument that yields a secret, recognized by its scheme, its name, or the option it belongs to.
- */
+/** The reference to a secret in an argument. It is recognized by its scheme, its name, or the option it belongs to. */
 function secretAt(args: readonly string[], index: number, written: ConfigTree | undefined): string | undefined {
   if (written?.kind !== 'leaf') return undefined
   const word = String(written.value)
@@ -79,8 +77,8 @@ function secretAt(args: readonly string[], index: number, written: ConfigTree | 
 }
 
 /**
- * Warns if no tool is known to be read-only: the cache then stores at most resources and prompts, where servers allow
- * it.
+ * Warns if no tool is known to be read-only: the cache can then store only resources and prompts, and only if servers
+ * allow it.
  */
 function cachesNothing(config: Config): string[] {
   if (!config.cache.enabled || cachedTools(config).length > 0 || Object.keys(config.mcpServers).length === 0) return []
@@ -89,7 +87,8 @@ function cachesNothing(config: Config): string[] {
 }
 
 /**
- * Warns if replicas do not share OAuth sign-ins because `stores.key` is missing, or if the key is unused without Redis.
+ * Warns if replicas cannot share OAuth sign-ins because `stores.key` is missing, or if the key has no effect because
+ * Redis is not used.
  */
 function unshared({ stores: { redis, key }, mcpServers }: Config): string[] {
   const sharing = redis && !redis.disabled
@@ -104,7 +103,7 @@ function unshared({ stores: { redis, key }, mcpServers }: Config): string[] {
 
 const usesOAuth = (server: ServerConfig): boolean => server.transport !== 'stdio' && server.auth?.type === 'oauth'
 
-/** Describes which tools are cached and why. Empty if the cache is disabled. */
+/** Describes which tools are cached and why. Returns an empty list if the cache is disabled. */
 export function cachedTools({ cache, mcpServers }: Pick<Config, 'cache' | 'mcpServers'>): readonly string[] {
   if (!cache.enabled) return []
   const servers = Object.entries(mcpServers).filter(([, { disabled }]) => !disabled)

@@ -2,10 +2,12 @@ import { type FSWatcher, statSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 
-/** Delay between a change event and the check of the files, because events come in bursts. */
+/** Delay between a change event and the file check, because events come in bursts. */
 const soonMs = 20
 
-/** How long files must be stable before a change is reported, because files are written in several steps. */
+/**
+ * How long files must stay unchanged before a change is reported, because programs often write a file in several steps.
+ */
 const quietMs = 100
 
 /** Polling interval, for folders that do not exist yet and for file systems without change events. */
@@ -70,8 +72,8 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
     /** Replaces the list of watched files. */
     follow(next: readonly string[]): void {
       if (same(next, places)) return
-      // Keep the marks of files that were already watched, so that no change is missed. New files have just been read,
-      // so their current marks are right.
+      // Keep the marks of files that were already being watched, so that no change is missed. New files have just been
+      // read, so their current marks are correct.
       const marks = (known: readonly string[]) => next.map((path) => known[places.indexOf(path)] ?? markOfFile(path))
       reported = marks(reported)
       seen = marks(seen)
@@ -96,7 +98,7 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
 
 const same = (one: readonly string[], other: readonly string[]): boolean => one.join('\n') === other.join('\n')
 
-/** Identifies the content of a file by metadata that changes with it. */
+/** Returns a mark for a file's content, made from metadata that changes with the content. */
 function markOfFile(path: string): string {
   try {
     const facts = statSync(path, { bigint: true, throwIfNoEntry: false })

@@ -7,7 +7,7 @@ interface AuditedAction extends Omit<AuditBegin, 'call' | 'write'> {
 
 type Outcome = Pick<AuditEnd, 'decision' | 'rule' | 'reason' | 'code' | 'is_error'>
 
-/** Runs an action other than a call and audits it like a call (F11). Rejects if the action cannot be recorded. */
+/** Runs an action that is not a call, and audits it like a call (F11). Rejects if the action cannot be recorded. */
 export async function auditAction<T>(
   audit: Audit,
   { rule, arguments: args, ...action }: AuditedAction,

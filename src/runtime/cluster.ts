@@ -7,7 +7,7 @@ import type { Generation } from './generation.ts'
 import { type ConfiguredServer, createListTracker, digestOf } from './upstream-servers.ts'
 
 export interface ClusterOptions {
-  /** Undefined if this is the only process. */
+  /** Messages to and from other processes; undefined if this is the only process. */
   readonly pubSub: PubSub | undefined
   readonly breakers: Pick<Breakers, 'onChange' | 'hint'>
   readonly current: CurrentServers
@@ -19,9 +19,9 @@ export interface ClusterOptions {
 
 /** Keeps replicas and workers in sync (B10): reloads, open breakers and changed lists are published to all of them. */
 export interface Cluster extends Disposable {
-  /** Reloads in all processes. Settles when this process is done. */
+  /** Reloads in all processes. Settles when the reload in this process is done. */
   reload(): Promise<void>
-  /** Publishes the lists of a server whenever they change. */
+  /** Publishes a server's lists whenever they change. */
   watch(name: string, server: UpstreamServer): void
 }
 
@@ -40,7 +40,7 @@ export function createCluster({ pubSub, breakers, current, reload, clock, log }:
   const changes = breakers.onChange((server, state) => {
     const transport = current().servers.get(server)?.builtFrom.config.transport
     const named = referenceTo(server, current)
-    // Each replica runs its own process of a stdio server, so a failure there says nothing about other replicas.
+    // Each replica runs its own process for a stdio server, so a failure there says nothing about other replicas.
     if (state !== 'open' || !named || transport === undefined || transport === 'stdio') return
     pubSub.publish('breaker', JSON.stringify(named))
   })
@@ -62,8 +62,8 @@ interface ListsMessage extends ServerReference {
 }
 
 /**
- * Delay before a refresh. Many replicas report the same change, and within this time the server itself often notifies
- * each of them.
+ * Delay before a refresh. Several replicas may report the same change, and the server itself often notifies each of
+ * them within this time.
  */
 const debounceMs = 250
 
@@ -71,9 +71,11 @@ interface ListBroadcastOptions extends Pick<ClusterOptions, 'current' | 'clock' 
   readonly pubSub: PubSub
 }
 
-/** Publishes lists that changed in this process, and refreshes servers whose lists changed in another (F4, B10). */
+/**
+ * Publishes lists that changed in this process, and refreshes servers whose lists changed in another process (F4, B10).
+ */
 function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptions): Omit<Cluster, 'reload'> {
-  /** By server, the digests that were received but not handled yet. */
+  /** For each server, the digests that were received but not handled yet. */
   const received = new Map<string, Set<string>>()
   const timers = new Map<string, Disposable>()
   /**
@@ -89,7 +91,7 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
 
   const refresh = async (reference: ServerReference) => {
     const { server, builtFrom } = findServer(reference, current) ?? {}
-    // Refresh again later: the lists may have changed after the current refresh read them.
+    // A refresh is already running. Refresh again later: the lists may have changed after that refresh read them.
     if (server && refreshing.has(server)) return refreshSoon(reference)
     const lists = received.get(reference.server) ?? new Set()
     received.delete(reference.server)
@@ -118,10 +120,10 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
     watch(name, server) {
       const changedLists = createListTracker(server)
       server.onChange(() => {
-        // Do not publish the lists of a server that an operator has paused: they are empty only in this process.
+        // If an operator has paused the server, do not publish its lists: they are empty in this process only.
         const lists = server.control.paused ? [] : changedLists()
         const named = referenceTo(name, current)
-        // Ignore changes of a server that a reload has replaced.
+        // Ignore changes from a server that a reload has replaced.
         const isCurrent = current().servers.get(name)?.server === server
         if (lists.length === 0 || !named || !isCurrent || refreshing.has(server)) return
         pubSub.publish('lists', JSON.stringify({ ...named, lists } satisfies ListsMessage))

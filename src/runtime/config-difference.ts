@@ -9,7 +9,7 @@ export interface ConfigDifference {
     readonly removed: readonly string[]
     readonly changed: readonly string[]
   }
-  /** Changed sections that apply now. `mcpServers` is not listed here. */
+  /** Changed sections that apply immediately. `mcpServers` is not listed here. */
   readonly sections: readonly string[]
   /** Changed keys that need a restart. */
   readonly atNextStart: readonly string[]
@@ -17,7 +17,7 @@ export interface ConfigDifference {
 
 /** Sections that need a restart, because their ports, files and stores are already open. */
 const fixed = ['server', 'stores', 'audit', 'telemetry'] as const
-/** Keys of the `fixed` sections that nevertheless apply without a restart. */
+/** Keys in the `fixed` sections that nevertheless apply without a restart. */
 const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact', 'telemetry.traces'])
 
 export function compareConfigs(before: Config, after: Config): ConfigDifference {
@@ -46,7 +46,7 @@ const changedKeys = (section: string, before: object, after: object): string[] =
     .filter((key) => !live.has(key))
 }
 
-/** Returns the new configuration, but with the old values of settings that need a restart. */
+/** Returns the new configuration, but with the old values for settings that need a restart. */
 export function keepFixedSettings(before: Config, after: Config): Config {
   const kept = fixed.map((section) => {
     const changing = Object.entries(after[section]).filter(([key]) => live.has(`${section}.${key}`))
@@ -59,10 +59,10 @@ export function keepFixedSettings(before: Config, after: Config): Config {
 export const isEmpty = ({ servers, sections }: ConfigDifference): boolean =>
   servers.added.length + servers.removed.length + servers.changed.length + sections.length === 0
 
-/** Whether values at this path may be shown. If not, a change is reported without its values. */
+/** Whether values at this path may be shown. If they may not, a change is reported without its values. */
 export type MayShow = (path: readonly string[]) => boolean
 
-/** Sections whose keys are chosen names, with a noun for one entry. */
+/** Sections whose keys are user-defined names, with a noun for one entry. */
 const named: Readonly<Record<string, string>> = {
   mcpServers: 'server',
   agents: 'agent',
@@ -70,7 +70,7 @@ const named: Readonly<Record<string, string>> = {
   sinks: 'sink',
 }
 
-/** Maximum number of changes to describe, in case a whole configuration is replaced. */
+/** Maximum number of changes to describe, in case the whole configuration is replaced. */
 const maxChanges = 100
 const maxValue = 100
 

@@ -6,14 +6,14 @@ import type { Tool } from '../tools/define-tool.ts'
 import type { GatewayStatus } from '../tools/meta/index.ts'
 import type { ProcessState } from './process-state.ts'
 
-/** Everything needed to build a generation: the state of the process and access to the current generation. */
+/** Everything needed to build a generation: the process state and access to the current generation. */
 export interface GenerationContext extends ProcessState {
   readonly access: Access
   servedUri(server: string, uri: string): string
-  /** Removes the secrets of the current configuration from a text. */
+  /** Removes the current configuration's secrets from text. */
   redact(text: string): string
   policy(): Policy
-  /** The state of the gateway; undefined if the caller may not see it. */
+  /** The gateway's state; undefined if the caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
   /** Tools registered by the embedding program. They are served with the native ones. */
   readonly tools: readonly Tool[]
@@ -21,7 +21,7 @@ export interface GenerationContext extends ProcessState {
   readonly print: ((text: string) => void) | undefined
 }
 
-/** A part built from some of the settings. The next generation reuses it while those settings stay the same. */
+/** A part that is built from some of the settings. The next generation reuses it if those settings have not changed. */
 export interface Reusable<T> {
   readonly value: T
   readonly builtFrom: unknown

@@ -9,7 +9,7 @@ import { pinned, readBody } from '../tools/native/fetch/guarded-get.ts'
 import { type GenerationContext, type Reusable, reuseOrCreate } from './context.ts'
 import { moduleFile } from './package-paths.ts'
 
-/** Models, and the sandbox that runs agents' programs. Each is reused until its own settings change. */
+/** The models, and the sandbox that runs agents' programs. Each is reused until its own settings change. */
 export interface Engines {
   readonly models: Reusable<Models>
   readonly executor: Reusable<Executor>

@@ -59,13 +59,13 @@ import type { SharedServices } from './workers/worker.ts'
 export interface GatewayOptions {
   readonly log: Log
   readonly clock?: Clock
-  /** Loads the configuration again. Without it, `reload` applies the first configuration again. */
+  /** Loads the configuration again. If it is absent, `reload` applies the first configuration again. */
   readonly load?: () => Promise<LoadedConfig>
-  /** Reloads when a file of the configuration changes. Otherwise only `reload` does. */
+  /** Whether to reload automatically when a configuration file changes. If not set, only `reload` reloads. */
   readonly watch?: boolean
-  /** Services of the primary process; set if this process is a worker. */
+  /** Services that the primary process provides; set if this process is a worker. */
   readonly shared?: SharedServices | undefined
-  /** Tools created with `defineTool`. They run in this process and are served as tools of the server `native`. */
+  /** Tools created with `defineTool`. They run in this process and are served under the server name `native`. */
   readonly tools?: readonly Tool[]
   /** Writes to standard output, for the sink `stdout`. Absent if standard output is the connection to a client. */
   readonly print?: (text: string) => void
@@ -73,11 +73,11 @@ export interface GatewayOptions {
 
 /** A running Toolway: `Access` for calls, and the endpoints that clients connect to. */
 export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
-  /** Chat with the models and tools of the current configuration. */
+  /** Chat with the models and tools in the current configuration. */
   readonly chat: Chat
   /** The current configuration; a reload replaces it. */
   readonly loaded: LoadedConfig
-  /** The local user as a caller, who needs no credential. */
+  /** The local user as a caller. No credential is needed. */
   readonly local: Caller
   localAs(agent: string | undefined): Caller
   /** The bearer token for HTTP clients; undefined if none is required. */
@@ -88,16 +88,16 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
    * the agent.
    */
   why(agent: string, tool: string, options?: { readonly authenticated?: boolean }): Promise<Why>
-  /** All servers and their health, regardless of policy. Meant for the operator. */
+  /** All servers and their health, regardless of policy. Intended for the operator. */
   servers(): readonly ServerSummary[]
-  /** Refreshes the lists of all servers. Settles when each refresh has succeeded or failed. */
+  /** Refreshes all servers' lists. Settles when each refresh has succeeded or failed. */
   refresh(): Promise<void>
   /** Number of generations: the current one and older ones with calls in progress. */
   generations(): number
   reloadStatus(): ReloadStatus
   /**
-   * Reloads in this and all other replicas. An invalid configuration changes nothing. Never rejects; failures are in
-   * the status.
+   * Reloads in this replica and all others. An invalid configuration changes nothing. Never rejects; failures are
+   * reported in the status.
    */
   reload(): Promise<ReloadStatus>
   listen(): Promise<HttpServer>
@@ -176,8 +176,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const configAudit = createConfigAudit(processState.audit, await keptAuditKey(config.stores.path), context.redact)
   let serving = false
   /**
-   * Records start and stop in the audit log. Called only when clients are served, so commands such as `toolway tools`
-   * are not recorded.
+   * Records start and stop in the audit log. Called only when the gateway starts to serve clients, so commands such as
+   * `toolway tools` are not recorded.
    */
   const startServing = () => {
     if (serving) return
@@ -192,8 +192,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     current: () => current().loaded,
     load: () =>
       load().catch((thrown: unknown) => {
-        // Also watch the files that the configuration refers to, such as secrets: a missing one may appear without a
-        // change of the configuration.
+        // Also watch the files that the configuration refers to, such as secrets: a missing file may appear without a
+        // change to the configuration.
         if (thrown instanceof ConfigError) files?.follow([...watchedFiles(current()), ...thrown.places])
         throw thrown
       }),
@@ -259,14 +259,15 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     },
     async listen() {
       refuseUnauthenticated(current().loaded)
-      // Serialize the tool list now, so that the first request need not wait for it.
+      // Serialize the tool list now, so that the first request does not have to wait for it.
       current().catalog.view(localAs(undefined)).page('tool')
       const authenticate: Authenticate = (...params) => current().inboundAuth.authenticate(...params)
       const { shared } = options
       const page = shared?.pages(processState.metrics.page) ?? processState.metrics.page
       const metrics = config.telemetry.metrics ? page : undefined
       const adminRoutes = async (open: ListeningServer) => {
-        // Import the module with the first request to the dashboard or admin API, because many gateways never get one.
+        // Import the module on the first request to the dashboard or admin API, because many gateways never get such a
+        // request.
         const { createAdminRoutes } = await import('./admin/index.ts')
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
         const reloading = { ...reload, now: cluster.reload, history }
@@ -332,5 +333,5 @@ const local: Omit<Caller, 'agent'> = {
   capabilities: {},
 }
 
-/** Files whose change triggers a reload. */
+/** Files that trigger a reload when they change. */
 const watchedFiles = ({ loaded, plugins }: Generation): readonly string[] => [...loaded.places, ...plugins.value.places]

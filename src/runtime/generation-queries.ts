@@ -14,8 +14,8 @@ import type { ReloadStatus } from './reload.ts'
 import { serversOf } from './upstream-servers.ts'
 
 /**
- * Explains whether an agent may use a tool, for `toolway why` and the dashboard. `tool` can be in any spelling that
- * resolves.
+ * Explains whether an agent may use a tool, for `toolway why` and the dashboard. `tool` can be in any spelling that a
+ * call accepts.
  */
 export async function explainDecision(
   { policy, catalog, token, inboundAuth, loaded }: Generation,
@@ -57,7 +57,7 @@ export function gatewayStatus(
 
 export const mayInspect = ({ policy }: Generation, { admin, agent }: Caller): boolean => admin || policy.mayDebug(agent)
 
-/** Capabilities and instructions of the servers that a caller may use. */
+/** Capabilities and instructions from the servers that a caller may use. */
 export const offersTo = (caller: Caller, generation: Generation): Offers =>
   joinOffers(
     serversOf(generation)
@@ -65,7 +65,7 @@ export const offersTo = (caller: Caller, generation: Generation): Offers =>
       .map((server) => advice(server, generation)),
   )
 
-/** What a server offers, without quarantined instructions. */
+/** A server's capabilities and instructions, without quarantined instructions. */
 function advice({ name, capabilities, instructions }: UpstreamServer, { pins }: Generation): ServerOffers {
   const { usable } = pins.checkServer(name, instructions)
   return { name, capabilities, instructions: usable ? withoutHidden(instructions) : '' }
@@ -80,7 +80,7 @@ function mayUseSome(caller: Caller, server: UpstreamServer, { policy: { decide, 
 export type ToolInvocation = readonly [caller: Caller, tool: string, args: Readonly<Record<string, unknown>>]
 
 /**
- * The sandbox environment named by a call of `execute_code`. Returns undefined, not a promise, for calls without that
+ * The sandbox environment that a call to `execute_code` names. Returns undefined, not a promise, for calls without that
  * argument.
  */
 export const environmentOf = (

@@ -56,7 +56,7 @@ export interface Generation extends PreparedConfig, Engines, Omit<CurrentSetting
   readonly servers: ConfiguredServers
   readonly inboundAuth: InboundAuth
   readonly chat: Chat & AsyncDisposable
-  /** Removes the secrets of the configuration from text. */
+  /** Removes the configuration's secrets from text. */
   readonly redactor: Redactor
 }
 
@@ -68,13 +68,13 @@ export interface PreparedConfig extends ChosenTraces {
   readonly pins: Pins
   /** A digest of each server's command or URL. Pins and other replicas use it to recognize the server. */
   readonly origins: ReadonlyMap<string, ServerOrigin>
-  /** Creates the verifier of JWTs. Loaded only if `auth.jwt` is set. */
+  /** Creates the JWT verifier. Loaded only if `auth.jwt` is set. */
   readonly createVerifier: typeof CreateVerifier | undefined
   readonly plugins: Reusable<Plugins>
 }
 
 /**
- * The asynchronous step before `buildGeneration`. Reuses pins, plugins and traces of the previous generation where
+ * The asynchronous step before `buildGeneration`. Reuses the previous generation's pins, plugins and traces where
  * possible.
  */
 export async function prepareConfig(
@@ -184,7 +184,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   }
 }
 
-/** Process-lifetime listeners for events of a generation. */
+/** Process-lifetime listeners for a generation's events. */
 export interface GenerationListeners {
   current(): Generation
   readonly cache: Pick<Cache, 'invalidate'>
@@ -242,7 +242,7 @@ interface InboundAuth {
   readonly config: Config['auth']
 }
 
-/** Creates authentication of callers, or reuses the previous one if its settings have not changed. */
+/** Creates the authentication for callers, or reuses the previous one if its settings have not changed. */
 function createInboundAuth(
   { loaded: { config }, token, createVerifier }: PreparedConfig,
   context: GenerationContext,
@@ -256,7 +256,7 @@ function createInboundAuth(
   return { config: auth, authenticate: createAuthenticate({ token, keys, verify, clock }) }
 }
 
-/** Loads the chat code with the first request, because most gateways only proxy calls. */
+/** Loads the chat code on the first request, because most gateways only proxy calls. */
 function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
   let opening: Promise<Chat & AsyncDisposable> | undefined
   const open = () => {
@@ -274,7 +274,7 @@ function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
   }
 }
 
-/** Logs the warnings and cached tools that are new compared with the previous configuration. */
+/** Logs the warnings and cached tools that are new compared to the previous configuration. */
 function announce({ warnings, loaded }: Generation, before: Generation | undefined, log: Log): void {
   const cached = cachedTools(loaded.config)
   if (cached.length > 0 && cached.join() !== (before && cachedTools(before.loaded.config).join())) {

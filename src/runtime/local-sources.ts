@@ -27,8 +27,8 @@ export interface LocalSourcesOptions {
 }
 
 /**
- * Tools that run in the gateway: meta-tools, native tools (including those of plugins and of the embedding program) and
- * sinks.
+ * Tools that run in the gateway: meta-tools, native tools (including those from plugins and from the embedding program)
+ * and sinks.
  */
 export function createLocalSources(options: LocalSourcesOptions, context: GenerationContext): readonly Source[] {
   const { config, policy, plugins } = options

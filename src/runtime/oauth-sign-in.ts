@@ -14,13 +14,15 @@ export type { GrantSummary as KeptGrant, OAuth } from '../upstream/oauth/oauth.t
 
 type OAuthContext = Pick<OAuthOptions, 'clock' | 'log'>
 
-/** OAuth for servers. Tokens are stored in Redis or in the state folder, and shared by the gateway and the CLI. */
+/** OAuth for servers. Tokens are stored in Redis or in the state folder; the gateway and the CLI share them. */
 export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Config, context: OAuthContext): OAuth {
   const { vault, locks } = safe ?? { vault: fileVault(stores.path), locks: fileLocks(stores.path) }
   return createOAuth({ vault, locks, placeOf, ...context })
 }
 
-/** OAuth for CLI commands. Opens a Redis connection if needed, because commands do not have one. */
+/**
+ * OAuth for CLI commands. Opens a Redis connection if the tokens are stored in Redis, because commands do not have one.
+ */
 export async function openOAuth(config: Config, context: OAuthContext): Promise<OAuth & AsyncDisposable> {
   const { redis, key } = config.stores
   await using open = new AsyncDisposableStack()
@@ -45,7 +47,7 @@ export interface SignInOptions {
   readonly signal: AbortSignal
 }
 
-/** Signs in to a server from this machine. The browser is redirected to a temporary port on loopback. */
+/** Signs in to a server from this machine. The browser is redirected to a temporary port on the loopback address. */
 export async function signIn(
   options: SignInOptions,
 ): Promise<{ readonly issuer: string; readonly scopes: readonly string[] }> {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Resolves paths in the installed package. Only this module does so, because builds put bundles at the top of `dist/`,
- * so relative paths differ between sources (`..`) and bundles (`.`).
+ * Resolves paths in the installed package. Only this module does so: builds put bundles at the top of `dist/`, so
+ * relative paths differ between sources (`..`) and bundles (`.`).
  */
 const isSource = import.meta.url.endsWith('.ts')
 const modules = new URL(isSource ? '..' : '.', import.meta.url)
@@ -10,7 +10,9 @@ const modules = new URL(isSource ? '..' : '.', import.meta.url)
 /** The URL of a file in the package, by its path from the package's root. */
 export const packageFile = (path: string): URL => new URL(`../${path}`, modules)
 
-/** The URL of a module that is started as a process or thread. `name` is its path in `src/` without the extension. */
+/**
+ * The URL of a module that runs as a separate process or thread. `name` is its path in `src/` without the extension.
+ */
 export const moduleFile = (name: string): URL => new URL(`${name}.${isSource ? 'ts' : 'js'}`, modules)
 
 const { version: own } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }

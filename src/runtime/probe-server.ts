@@ -38,11 +38,11 @@ export interface ProbeResult {
   readonly hintedReads?: readonly string[]
   /** The number of resources, templates and prompts. */
   readonly others?: number
-  /** Lists that the server declares but failed to return. */
+  /** Lists that the server declares but fails to return. */
   readonly missing?: readonly string[]
   /** Warnings that the gateway would log. */
   readonly remarks: readonly string[]
-  /** The last lines of output that are not protocol messages, on stderr and on stdout. */
+  /** The last lines of output that are not protocol messages, from stderr and stdout. */
   readonly stderr: readonly string[]
   readonly stdout: readonly string[]
   readonly failure?: ProbeFailure
@@ -52,20 +52,20 @@ export interface ProbeFailure {
   readonly message: string
   /** A system error code, such as ENOENT, ECONNREFUSED, CERT_HAS_EXPIRED. */
   readonly code?: string | undefined
-  /** HTTP status. */
+  /** The HTTP status of the response, if there was one. */
   readonly status?: number | undefined
   readonly timedOut: boolean
-  /** Set if the server only needs a sign-in; says why. */
+  /** Set if the server only requires a sign-in; says why it is required. */
   readonly signIn?: string | undefined
 }
 
 export interface ServerProber extends AsyncDisposable {
-  /** Rejects only if `signal` is aborted. Failures are part of the result. */
+  /** Connects to a server once. Rejects only if `signal` is aborted. Failures are part of the result. */
   probe(name: string, config: ServerConfig, withinMs: number, signal: AbortSignal): Promise<ProbeResult>
 }
 
 export interface ServerProberOptions {
-  /** Removes secrets from the output of servers. */
+  /** Removes secrets from servers' output. */
   redact(text: string): string
   readonly oauth?: OAuth | undefined
   readonly clock: Clock
@@ -161,7 +161,7 @@ export async function probeSandbox(
 
 /**
  * Measures the last start of the process. A server that exits during protocol detection is started twice and writes all
- * its output twice; `linesBefore` tells how many lines to skip.
+ * its output twice; `linesBefore` returns how many lines to skip.
  */
 function stopwatch(orphanReaper: OrphanReaper, lines: () => number) {
   let last: { readonly begun: number; readonly started: number } | undefined
@@ -169,7 +169,7 @@ function stopwatch(orphanReaper: OrphanReaper, lines: () => number) {
   return {
     startMs: () => last && last.started - last.begun,
     startedAt: () => last?.started,
-    // If the line buffer has wrapped, it contains no lines of the first start.
+    // If old lines have been dropped from the buffer, it contains no lines from the first start.
     linesBefore: () => (lines() > linesBefore ? linesBefore : 0),
     orphanReaper: {
       ...orphanReaper,
@@ -189,7 +189,7 @@ function stopwatch(orphanReaper: OrphanReaper, lines: () => number) {
   }
 }
 
-/** A log that also collects warnings, and lines on stdout that are not protocol messages. */
+/** A log that also collects warnings and those lines on stdout that are not protocol messages. */
 function recordLog(log: Log, redact: (text: string) => string) {
   const remarks: string[] = []
   const stdout: string[] = []
@@ -236,7 +236,7 @@ function codeOf(thrown: unknown): string | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 8; depth++) {
     if (error instanceof AggregateError) error = error.errors[0]
     const { code, cause } = error as NodeJS.ErrnoException & { cause?: unknown }
-    // Skip the codes of Toolway's own errors, which are less specific than those of their causes.
+    // Skip Toolway's own error codes, which are less specific than the codes of the underlying causes.
     if (typeof code === 'string' && !(error instanceof ToolwayError)) return code
     error = cause
   }

@@ -38,7 +38,7 @@ import type { SharedServices } from './workers/worker.ts'
 /** State that outlives a configuration: open logs and stores, counters and caches. */
 export interface ProcessState extends AsyncDisposable {
   readonly audit: AuditLog
-  /** The audit records of all replicas; undefined unless `stores.postgres` is set. */
+  /** All replicas' audit records; undefined unless `stores.postgres` is set. */
   readonly archive: PostgresAudit | undefined
   /** Aggregates denials by principal, so that they do not fill the audit log. */
   readonly refusals: Refusals
@@ -54,15 +54,15 @@ export interface ProcessState extends AsyncDisposable {
   /** Membership among replicas or workers; undefined if this is the only process. */
   readonly membership: Pick<RedisMembership, keyof Membership | 'join'> | undefined
   readonly pubSub: PubSub | undefined
-  /** Leases on resources that only one replica may hold. */
+  /** Leases for resources that only one replica may hold. */
   readonly leases: Leases | undefined
   readonly store: DescriptorStore
-  /** Conversations that wait for results of client-side tools. */
+  /** Conversations that are waiting for results from client-side tools. */
   readonly clientToolState: ClientToolState
   readonly oauth: OAuth
   /** The detected features of each model server. */
   readonly profiles: ReturnType<typeof createProfiles>
-  /** Records child processes, so that those of a gateway that was killed can be found and ended. */
+  /** Records child processes, so that processes left behind by a killed gateway can be found and ended. */
   readonly orphanReaper: OrphanReaper
   readonly clock: Clock
   readonly log: Log
@@ -72,7 +72,7 @@ export interface ProcessState extends AsyncDisposable {
 export interface CurrentSettings {
   readonly loaded: { readonly config: Config }
   readonly servers: ReadonlyMap<string, { readonly server: UpstreamServer }>
-  /** How the audit log represents arguments. */
+  /** Formats arguments for the audit log. */
   readonly describe: DescribeArguments
   readonly breakerOf: (server: string) => BreakerConfig | undefined
   readonly concurrencyOf: {
@@ -84,14 +84,14 @@ export interface CurrentSettings {
 }
 
 export interface ProcessStateOptions extends Required<Pick<Readings, 'sessions' | 'reloads' | 'tokens'>> {
-  /** Stores shared by the workers of one machine; `stores.redis` takes precedence. */
+  /** Stores shared by the workers on one machine; `stores.redis` takes precedence. */
   readonly shared?: SharedServices | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
 /**
- * Opens the state with the settings of the first configuration. Settings that a reload may change are read from
+ * Opens the state with the settings in the first configuration. Settings that a reload may change are read from
  * `current`.
  */
 export async function openProcessState(

@@ -17,7 +17,7 @@ import {
 
 export interface ReloadAttempt {
   readonly at: string
-  /** Absent if the reload succeeded. */
+  /** The error message; absent if the reload succeeded. */
   readonly error?: string
   readonly difference?: ConfigDifference
 }
@@ -29,7 +29,7 @@ export interface ReloadStatus {
   readonly last_error: string | null
   readonly last_error_at: string | null
   readonly last_success_at: string | null
-  /** Newest first. */
+  /** The latest attempts, newest first. */
   readonly history: readonly ReloadAttempt[]
 }
 
@@ -109,7 +109,8 @@ export function createReload(options: ReloadOptions): Reload {
 
   return {
     now() {
-      // If a reload is running, run another one afterwards: the files may have changed since the first one read them.
+      // If a reload is already running, run another one afterwards: the files may have changed since the running one
+      // read them.
       if (running) again = true
       else running = run()
       return running
@@ -126,8 +127,8 @@ export function createReload(options: ReloadOptions): Reload {
 }
 
 /**
- * Throws if a configuration file has disappeared: its rules would be dropped, and a file found in its place may have
- * none.
+ * Throws if a configuration file has disappeared: its rules would be dropped, and a file found in its place may not
+ * have any.
  */
 function requireFiles(before: LoadedConfig, after: LoadedConfig): void {
   const gone = before.files.find(({ path }) => !after.files.some((file) => file.path === path) && !existsSync(path))
@@ -138,14 +139,14 @@ function requireFiles(before: LoadedConfig, after: LoadedConfig): void {
 export interface ReloadOutcome {
   readonly at: number
   readonly ok: boolean
-  /** Null if the reload succeeded. */
+  /** The error message; null if the reload succeeded. */
   readonly error: string | null
   /** Sentences such as `server memory added`. */
   readonly changes: readonly string[]
 }
 
 export interface ReloadHistory {
-  /** Newest first. */
+  /** The latest reload attempts, newest first. */
   readonly events: readonly ReloadOutcome[]
   add(event: ReloadOutcome): void
   onEvent(listener: (event: ReloadOutcome) => void): Disposable
@@ -192,7 +193,8 @@ interface ConfigAudit {
 }
 
 /**
- * The hash is keyed with `secret`: a configuration contains passwords, and a plain hash would let someone guess them.
+ * Creates the audit of configuration changes. Its hashes are keyed with `secret`: a configuration contains passwords,
+ * which could be guessed from a plain hash.
  */
 export function createConfigAudit(audit: Audit, secret: string, redact: (text: string) => string): ConfigAudit {
   const hashOf = (config: Config) => createHmac('sha256', secret).update(JSON.stringify(config, sorted)).digest('hex')
@@ -208,7 +210,7 @@ export function createConfigAudit(audit: Audit, secret: string, redact: (text: s
       audit.begin({ ...subject, arguments: args })?.catch(() => {})
       return audit.end({ ...subject, ...how, latency_ms: 0 })?.catch(() => {})
     } catch {
-      // Ignore failures of the audit log, which reports them itself; they must not stop a reload.
+      // Ignore audit log failures: the audit log reports them itself, and they must not stop a reload.
       return undefined
     }
   }
@@ -248,7 +250,7 @@ interface Slot<G> {
   old: boolean
 }
 
-/** How long a replaced generation stays open for calls that have looked up an entry but have not started yet. */
+/** How long a replaced generation stays open for calls that have looked up an entry in it but have not started yet. */
 const graceMs = 1_000
 
 /** Manages generations. A replaced one is disposed of when its last call has finished. */

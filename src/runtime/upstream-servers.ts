@@ -25,8 +25,8 @@ export const serversOf = ({ servers }: { readonly servers: ConfiguredServers }):
   [...servers.values()].map(({ server }) => server)
 
 /**
- * Builds the servers of a generation and reuses those of the previous one whose settings have not changed. This is a
- * separate function so that no closure of the new generation keeps the previous one in memory.
+ * Builds a generation's servers and reuses the previous generation's servers whose settings have not changed. This is a
+ * separate function so that no closure in the new generation keeps the previous one in memory.
  */
 export const buildServers = (
   config: Config,
@@ -71,7 +71,7 @@ function buildServer(
       servedUri: (uri) => context.servedUri(name, uri),
       connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, clock, log }),
       seal,
-      // A server that an operator has paused stays paused when its configuration changes.
+      // Keep a server paused when its configuration changes, if an operator has paused it.
       paused: known?.server.control.paused ?? false,
       clock,
       log,
@@ -88,8 +88,8 @@ export function isOurselves(server: ServerConfig, { port, path }: HttpConfig): b
 }
 
 /**
- * Returns a function that returns the digests of all lists that changed since its last call. When the list for a kind
- * of client first appears, that is not a change. Changes of health are ignored.
+ * Returns a function that returns the digests of all lists that have changed since its last call. The first list for a
+ * kind of client does not count as a change. Health changes are ignored.
  */
 export function createListTracker(server: Pick<UpstreamServer, 'kinds'>): () => readonly string[] {
   const before = new Map<string, string>()
@@ -104,7 +104,7 @@ export function createListTracker(server: Pick<UpstreamServer, 'kinds'>): () => 
 
 const digests = new WeakMap<readonly Entry[], string>()
 
-/** A digest of a list. Memoized, because a list is the same array until it changes. */
+/** A list's digest. Memoized, because a list is the same array until it changes. */
 export function digestOf(entries: readonly Entry[]): string {
   const known = digests.get(entries)
   if (known !== undefined) return known

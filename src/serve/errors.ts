@@ -26,7 +26,7 @@ export type FailedRequest = ({ readonly result: Buffer } | { readonly error: Buf
 }
 
 /**
- * Translates anything thrown into a response (E1). A denied or failed tool call becomes a result that a model can read;
+ * Converts anything thrown into a response (E1). A denied or failed tool call becomes a result that a model can read;
  * malformed requests and all other failures become JSON-RPC errors.
  */
 export function failureOf(method: string, thrown: unknown, log: Log): FailedRequest {
@@ -73,7 +73,7 @@ export function recordMalformed(access: Pick<Access, 'rejected'>, sender: Sender
   access.rejected({ code: 'INVALID_ARGUMENTS', malformed: true, detail, principal, address })
 }
 
-/** Whether an error means that the request is malformed. For endpoints other than the MCP endpoint. */
+/** Whether an error means that the request is malformed. Used by endpoints other than the MCP endpoint. */
 export const isUnreadableRequest = ({ status }: HttpError): boolean =>
   status === 400 || status === 413 || status === 415
 
@@ -163,7 +163,7 @@ function rpcError({ code, message, details: { id = null, data } }: HttpError): B
   return errorBytes(id, data === undefined ? { code, message } : { code, message, data })
 }
 
-/** Maximum size of a rejected body that is read to the end, so that the connection can be reused. */
+/** Maximum size of a rejected body that is still read to the end, so that the connection can be reused. */
 const spared = 64 * 1024
 
 function hasMoreToSend(request: IncomingMessage): boolean {
@@ -171,7 +171,7 @@ function hasMoreToSend(request: IncomingMessage): boolean {
   return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > spared
 }
 
-/** Limits for what a rejected client may still send before the connection is closed. */
+/** Limits for the time and the bytes that a rejected client may still use before the connection is closed. */
 const lingerMs = 1_000
 const lingerBytes = 8 * 1024 * 1024
 

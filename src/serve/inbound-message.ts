@@ -20,12 +20,14 @@ export interface InboundRequest {
   readonly text?: ParamsText
 }
 
-/** The original bytes of params. Servers get what the caller wrote, except for members that had to be changed (V5). */
+/**
+ * The original bytes of params. Servers receive what the caller wrote, except for members that had to be changed (V5).
+ */
 export interface ParamsText {
   /** One JSON object without duplicate members; `value` is its parsed value. */
   readonly bytes: Buffer
   readonly value: Params
-  /** The bytes of `arguments`; set if parsing has located them. */
+  /** The bytes of `arguments`; set only if the parser located them. */
   readonly arguments: Buffer | undefined
   /** Whether every number can be represented exactly as a double. */
   readonly exact: boolean
@@ -60,7 +62,7 @@ const none: Params = Object.freeze({})
 export const readInbound = (bytes: Buffer): InboundMessage | UnreadableMessage =>
   (bytes.length <= small ? readPlain(bytes) : undefined) ?? readCarefully(bytes)
 
-/** Maximum size of messages that are parsed whole. Larger responses of clients are passed on unparsed. */
+/** Maximum size of messages that are parsed whole. Larger client responses are passed on unparsed. */
 const small = 64 * 1024
 
 /** A fast path for ordinary requests. Returns undefined for everything else, which `readCarefully` then reads. */
@@ -83,7 +85,7 @@ function readPlain(bytes: Buffer): InboundRequest | undefined {
   return { kind: 'request', id, method, params, text }
 }
 
-/** The bytes of a span. They are copied if the slice would keep a much larger buffer in memory. */
+/** The bytes in a span. They are copied if the slice would keep a much larger buffer in memory. */
 function kept(bytes: Buffer, span: JsonSpan | undefined): Buffer | undefined {
   if (span === undefined) return undefined
   const part = toCleanLine(bytes.subarray(span[0], span[1]))
@@ -103,8 +105,8 @@ function parsed(bytes: Buffer): unknown {
 const isPlainId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id)
 
 /**
- * Whether an object has duplicate keys. Parsers disagree on which of them counts, so a server might run something other
- * than what was checked here. Also true if the value is nested too deeply.
+ * Whether an object has duplicate keys. Parsers disagree on which duplicate counts, so a server might run something
+ * other than what was checked here. Also returns true if the value is nested too deeply.
  */
 function hasDuplicateKeys(bytes: Buffer, value: unknown): boolean {
   const { members, depth } = extentOf(bytes)
@@ -139,8 +141,8 @@ function readCarefully(bytes: Buffer): InboundMessage | UnreadableMessage {
 }
 
 /**
- * Returns a member of params with its original bytes. If the member was changed since it was received, it is serialized
- * again.
+ * Returns a member of params with its original bytes. If the member has been changed since it was received, it is
+ * serialized again.
  */
 export function memberOf({ params, text }: ReceivedParams, name: string): Json {
   const value = params[name]
@@ -203,7 +205,7 @@ export function definedNotificationParams(
 }
 
 /**
- * Copies the trace context of the HTTP headers into `_meta`. A context that is already in `_meta` takes precedence,
+ * Copies the trace context from the HTTP headers into `_meta`. A context that is already in `_meta` takes precedence,
  * because it belongs to this message and not only to its transport (F16).
  */
 export function withTraceContext(

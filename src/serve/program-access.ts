@@ -7,14 +7,14 @@ import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Content, ResultBody } from '../core/result.ts'
 
-/** Access for the program that embeds the gateway. Calls go through the same pipeline as those of other callers. */
+/** Access for the program that embeds the gateway. Its calls go through the same pipeline as other callers' calls. */
 export interface ProgramAccess {
   /** Lists the tools that the agent may use. Waits up to `discovery.listDeadline` for servers that are starting. */
   list(options?: ListOptions): Promise<readonly ListedTool[]>
   /**
-   * Runs a tool and returns its result, even one with `isError`. The tool can be named in any known spelling. Rejects
-   * with a `ToolwayError`, which has a `code`, if the call is denied or fails, and with a `ServerError` if the server
-   * responds with an error.
+   * Runs a tool and returns its result, even a result with `isError`. The tool can be named in any accepted spelling.
+   * Rejects with a `ToolwayError`, which has a `code`, if the call is denied or fails, and with a `ServerError` if the
+   * server responds with an error.
    */
   call(tool: string, args?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<ToolResult>
   /**
@@ -26,21 +26,21 @@ export interface ProgramAccess {
 
 /** The identity that policy, limits, cache and audit use. */
 export interface ActingAs {
-  /** The agent. By default, it is chosen as for a client that does not name one. */
+  /** The agent. By default, it is chosen in the same way as for a client that does not name one. */
   readonly agent?: string | undefined
   /** The user on whose behalf the program acts; `local` by default. Caches and sessions are kept per principal. */
   readonly principal?: string | undefined
 }
 
 export interface ListOptions extends ActingAs {
-  /** Only the tools of this server. */
+  /** If set, only this server's tools are listed. */
   readonly server?: string | undefined
 }
 
 export interface CallOptions extends ActingAs {
   /** Overrides the tool's timeout. */
   readonly timeoutMs?: number | undefined
-  /** When aborted, cancels the call, also at the server. */
+  /** Cancels the call when aborted, including at the server. */
   readonly signal?: AbortSignal | undefined
   /** Receives the tool's progress. For a batch, receives the number of finished calls. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
@@ -61,7 +61,7 @@ export interface ListedTool extends Definition {
   readonly tool: string
 }
 
-/** The result object of `tools/call`. */
+/** The result of `tools/call`. */
 export interface ToolResult extends ResultBody {
   readonly content: readonly Content[]
 }
@@ -155,8 +155,8 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
 }
 
 /**
- * The error of one call in a batch. Errors of servers are passed on unchanged, with a numeric code; Toolway's errors
- * have a string code.
+ * The error from one call in a batch. Server errors are passed on unchanged, with a numeric code; Toolway's errors have
+ * a string code.
  */
 function errorOf(thrown: unknown): { readonly code: string | number; readonly message: string } {
   if (thrown instanceof ServerError) return thrown.error.value
@@ -165,8 +165,8 @@ function errorOf(thrown: unknown): { readonly code: string | number; readonly me
 }
 
 /**
- * Keeps the process running. The gateway's timers do not, so a program that only waits for a call would exit before the
- * timeout.
+ * Keeps the process running. The gateway's timers do not keep it running, so a program that is only waiting for a call
+ * would exit before the timeout.
  */
 function holdOpen(): Disposable {
   const timer = setInterval(() => {}, 2 ** 31 - 1)

@@ -25,7 +25,7 @@ import { createStatelessProtocol } from './mcp-stateless/protocol.ts'
 import { createStatelessStdio } from './mcp-stateless/stdio.ts'
 import { createSession, listChangedNotifications, type Session } from './session/session.ts'
 
-/** How long calls in flight may continue after the client has closed its end. */
+/** How long calls in flight may continue after the client has closed its end of the connection. */
 const graceMs = 2_000
 
 /** Serves one client over a pair of streams. Resolves when the input has ended and the calls in flight are answered. */
@@ -71,7 +71,7 @@ export async function serveStdio(options: {
     }
   }
 
-  /** The channel of one request. All requests share the stream, so cancelling one does not close anything. */
+  /** The channel for one request. All requests share one stream, so cancelling a request does not close anything. */
   const newChannel = (): ResponseChannel => ({ owner: undefined, send: writer.offer, abandon() {} })
 
   const answer = async (current: Session, request: InboundRequest) => {

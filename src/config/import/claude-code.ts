@@ -17,7 +17,7 @@ import { clientServer } from './client-server.ts'
 import { dependsOnFolder, fingerprint } from './fingerprint.ts'
 import { count, shape, type TranslationReport } from './shape.ts'
 
-/** Recognizes Claude Code's `~/.claude.json`, which contains the user's servers and those of each project. */
+/** Recognizes Claude Code's `~/.claude.json`, which contains the user's servers and each project's servers. */
 export const isClaudeCode = (tree: BranchNode): boolean => {
   const projects = find(tree, ['projects'])
   if (projects?.kind !== 'branch') return false
@@ -25,8 +25,8 @@ export const isClaudeCode = (tree: BranchNode): boolean => {
 }
 
 /**
- * Merges identical servers of several projects into one. If projects define different servers with the same name, the
- * project's name is appended to the later one.
+ * Converts Claude Code's file. Identical servers from several projects are merged into one. If projects define
+ * different servers with the same name, the project's name is appended to the name of the later one.
  */
 export function translateClaudeCode(tree: BranchNode, report: TranslationReport): BranchNode {
   const found = new Map<string, TreeMember>()
@@ -83,7 +83,10 @@ function add(
   found.set(other, entry)
 }
 
-/** Identifies a server for comparison. The working folder is included only if the command depends on it. */
+/**
+ * Returns a string that identifies a server, for comparison. The working folder is included only if the command depends
+ * on it.
+ */
 function markOf(server: ConfigTree): string {
   const { cwd, ...rest } = toPlain(server) as Record<string, unknown>
   return fingerprint(dependsOnFolder(rest) ? { ...rest, cwd } : rest)

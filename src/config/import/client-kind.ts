@@ -39,15 +39,14 @@ export function kindOf(path: string): ClientKind | undefined {
 /** Folders inside a project that contain client files. */
 const inside = ['.vscode', '.cursor', '.codex', '.gemini', '.zed']
 
-/** The working folder of the servers in a client's file, and the base for relative paths in it. */
+/** The working folder for servers in a client's file, and the base for relative paths in that file. */
 export function folderOf(path: string): string {
   const folder = dirname(path)
   return inside.includes(basename(folder)) ? dirname(folder) : folder
 }
 
 /**
- * The editor's workspace folder. Undefined for a user-level file, because only the editor knows which workspace is
- * open.
+ * The editor's workspace folder. Undefined for user-level files, because only the editor knows which workspace is open.
  */
 export function workspaceOf(path: string, home: string): string | undefined {
   const folder = folderOf(path)

@@ -52,8 +52,8 @@ export function clientServer(
 }
 
 /**
- * Sets `session: caller` for stateful servers. Each client starts its own processes, so such a server expects one
- * caller.
+ * Sets `session: caller` for stateful servers. Each client starts its own server processes, so a stateful server
+ * expects only one caller.
  */
 function withSession(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const command = server.members.get('command')
@@ -63,7 +63,7 @@ function withSession(server: BranchNode, name: string, report: TranslationReport
   return withMember(server, 'session', { at: command.at, value: leaf(command.at, 'caller') })
 }
 
-/** Recognizes a client's `auth`, which describes OAuth only. Toolway's own `auth` always has a `type`. */
+/** Recognizes a client's `auth` section, which only describes OAuth. Toolway's own `auth` always has a `type`. */
 const isForeignAuth = (part: ConfigTree): boolean => part.kind === 'branch' && !part.members.has('type')
 
 function unknown(
@@ -87,8 +87,8 @@ export const inUnit = (part: ConfigTree, unit: 's' | 'ms'): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}${unit}`) : part
 
 /**
- * Makes programs start in the folder where the client would start them. An added `cwd` gets the source location of
- * `command`.
+ * Makes programs start in the same folder in which the client would start them. An added `cwd` gets the source location
+ * of `command`.
  */
 function inFolder(server: BranchNode, folder: string | undefined): BranchNode {
   const command = server.members.get('command')
@@ -123,7 +123,7 @@ function oauthOf(part: ConfigTree, server: string, report: TranslationReport): B
   })
 }
 
-/** Accepts a list, or a string separated by spaces or commas. */
+/** Converts scopes to a list. Accepts a list, or a string separated by spaces or commas. */
 function scopesOf(part: ConfigTree | undefined): ConfigTree | undefined {
   if (part?.kind !== 'leaf' || typeof part.value !== 'string') return part
   return list(
@@ -137,12 +137,12 @@ function scopesOf(part: ConfigTree | undefined): ConfigTree | undefined {
 
 export interface ClientFormat {
   readonly label: string
-  /** Unit of a bare number in `timeout`. Undefined if `timeout` must include its unit. */
+  /** Unit for a bare number in `timeout`. Undefined if `timeout` must include its unit. */
   readonly timeout?: 's' | 'ms'
   readonly respell?: RewriteVariable
-  /** Working folder of the client's servers, if it is not the folder of the file. */
+  /** Working folder for the client's servers, if it is not the folder that contains the file. */
   readonly folder?: string
-  /** Whether unknown keys only cause a warning, because the client owns the file. */
+  /** Whether unknown keys only cause a warning. True if the client owns the file. */
   readonly tolerant: boolean
 }
 
@@ -178,9 +178,9 @@ interface ClientFile {
   readonly tree: BranchNode
   readonly servers: TreeMember | undefined
   readonly manner: ClientFormat
-  /** How the import note names the file. */
+  /** The file's name in the import note. */
   readonly called: string
-  /** Other top-level keys that concern servers; not counted as ignored settings. */
+  /** Other top-level keys that concern servers; they are not counted as ignored settings. */
   readonly known?: readonly string[]
 }
 

@@ -16,7 +16,7 @@ import { folderOf } from './client-kind.ts'
 import { clientServers, inUnit } from './client-server.ts'
 import { instead, mapText, shape, type TranslationReport } from './shape.ts'
 
-/** Recognizes Codex's `config.toml`, which has `[mcp_servers.NAME]` tables beside other settings. */
+/** Recognizes Codex's `config.toml`, which has `[mcp_servers.NAME]` tables among other settings. */
 export const isCodex = ({ members }: BranchNode): boolean => members.get('mcp_servers')?.value.kind === 'branch'
 
 /** Converts a Codex file. Settings that name environment variables become `${NAME}` references. */

@@ -35,7 +35,9 @@ type Translate = (tree: BranchNode, report: TranslationReport, home: string) => 
 
 type Reader = { readonly dialect: ConfigDialect; readonly translate: Translate }
 
-/** The first match wins. Toolway's own format is last because it accepts anything. */
+/**
+ * The formats in order of detection; the first match wins. Toolway's own format is last because it accepts anything.
+ */
 const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => boolean })[] = [
   { dialect: 'mcp-endpoints', recognises: isEndpoints, translate: translateEndpoints },
   { dialect: 'opencode', recognises: isOpencode, translate: translateOpencode },
@@ -50,13 +52,16 @@ const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => b
   { dialect: 'toolway', recognises: () => true, translate: translateOwn },
 ]
 
-/** A plain file named toolway.* is validated strictly, as a Toolway configuration. */
+/**
+ * Converts a file that contains only `mcpServers`. If the file is named toolway.*, it is validated strictly, as a
+ * Toolway configuration.
+ */
 function translatePlain(tree: BranchNode, report: TranslationReport, home: string): BranchNode {
   const own = basename(tree.at.file.path).startsWith('toolway.')
   return own ? translateOwn(tree, report) : translateMcpJson(tree, report, home)
 }
 
-/** The reader for the file of a known client; undefined if the content does not match that client's format. */
+/** The reader for a known client's file; undefined if the content does not match that client's format. */
 function readerOf(kind: ClientKind, tree: BranchNode): Reader | undefined {
   if (kind === 'vscode') {
     return tree.members.has('mcpServers') ? undefined : { dialect: 'vscode', translate: translateVscode }
@@ -65,7 +70,7 @@ function readerOf(kind: ClientKind, tree: BranchNode): Reader | undefined {
     return { dialect: 'claude-code', translate: translateClaudeCode }
   }
   if (isPlainClient(kind)) {
-    // A project's .mcp.json that has sections of Toolway is a Toolway configuration.
+    // A project's .mcp.json with Toolway sections is a Toolway configuration, not a client's file.
     const fits = kind === 'claude-code' ? isPlain(tree) : isMcpJson(tree)
     return fits ? { dialect: 'mcpServers', translate: (...given) => translateMcpJson(...given, kind) } : undefined
   }

@@ -22,7 +22,7 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
         !isEmpty(auth_token.value) && {
           auth: shape(auth_token.at, { type: leaf(auth_token.at, 'bearer'), token: auth_token }),
         }),
-      // This format cannot list which tools only read, so trust the server's annotations.
+      // In this format, a server cannot list its read-only tools, so trust the server's annotations.
       ...(read_only && { readOnly: read_only, trustAnnotations: rest.trustAnnotations ?? read_only }),
     })
     return normaliseServer(server, name, report)
@@ -37,7 +37,9 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
   return shape(tree.at, { mcpServers: servers })
 }
 
-/** Adds /mcp to an endpoint without a path. Applied after interpolation, because a variable may hold the endpoint. */
+/**
+ * Adds /mcp to an endpoint without a path. Applied after interpolation, because a variable may contain the endpoint.
+ */
 function withPath(part: ConfigTree): ConfigTree {
   if (part.kind !== 'leaf' || typeof part.value !== 'string') return part
   return { ...part, finish: (url) => (/^https?:\/\/[^/?#]+\/?$/i.test(url) ? `${url.replace(/\/$/, '')}/mcp` : url) }

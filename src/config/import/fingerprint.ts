@@ -1,13 +1,13 @@
 /** Keys that are ignored when servers are compared. */
 const besides = ['disabled', 'timeout', 'startTimeout', 'description', 'session']
 
-/** Returns the same text for definitions of the same server, regardless of key order. */
+/** Returns a string that is the same for all definitions of one server, regardless of key order. */
 export function fingerprint(definition: Readonly<Record<string, unknown>>): string {
   const kept = Object.entries(definition).filter(([key, value]) => !besides.includes(key) && !isEmpty(value))
   return JSON.stringify(sorted(Object.fromEntries(kept)))
 }
 
-/** Empty lists, empty sections and the implied transport stdio count as absent. */
+/** Whether a value counts as absent: empty lists, empty sections and the implied transport stdio. */
 const isEmpty = (value: unknown): boolean =>
   value === 'stdio' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 

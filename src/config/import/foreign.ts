@@ -5,13 +5,14 @@ import { unknownKeyAt } from '../validate.ts'
 import type { TranslationReport } from './shape.ts'
 
 /**
- * Sections that cause an error instead of a warning, because ignoring one could allow what the author meant to forbid.
+ * Sections that cause an error instead of a warning, because ignoring one of them could allow what the author meant to
+ * forbid.
  */
 const neverIgnored = ['agents', 'policy', 'auth', 'limits', 'mcpServers']
 
 /**
- * Reports the sections that are not in `known`. They belong to another program, so they are ignored, except those in
- * `neverIgnored`.
+ * Reports the sections that are not in `known`. Those in `neverIgnored`, and those whose names look like a misspelt
+ * known name, are errors. All others belong to another program, so they are ignored with a warning.
  */
 export function otherSections(tree: BranchNode, known: readonly string[], report: TranslationReport): void {
   const ignored: string[] = []
@@ -30,7 +31,7 @@ export function otherSections(tree: BranchNode, known: readonly string[], report
   }
 }
 
-/** Converts a list of `{name, …}` entries, a form that two dialects use for servers. */
+/** Converts a list of `{name, …}` entries to servers. Two dialects list their servers in this form. */
 export function namedServers(
   servers: ConfigTree | undefined,
   translate: (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode) => BranchNode,

@@ -5,14 +5,15 @@ import { count, membersOf, shape, type TranslationReport } from './shape.ts'
 export const rulesName = '.mcp-gateway-rules.json'
 
 /**
- * Recognizes the rules of an agent gateway: `agents.NAME.allow|deny.servers|tools` and
+ * Recognizes an agent gateway's rules file: `agents.NAME.allow|deny.servers|tools` and
  * `defaults.deny_on_missing_agent`.
  */
 export const isRules = (tree: BranchNode): boolean =>
   basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined
 
 /**
- * Converts a rules file. In this format, callers without an agent are rejected unless `deny_on_missing_agent` is false.
+ * Converts a rules file. In this format, callers that do not name an agent are rejected unless `deny_on_missing_agent`
+ * is false.
  */
 export function translateRules(tree: BranchNode, report: TranslationReport): BranchNode {
   const members = membersOf(tree, ['agents', 'defaults', '$schema'], report)

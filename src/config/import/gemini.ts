@@ -4,7 +4,7 @@ import { clientServers } from './client-server.ts'
 import type { TranslationReport } from './shape.ts'
 import { bareVariables } from './variables.ts'
 
-/** Settings that occur only in files of Gemini CLI. */
+/** Settings that occur only in Gemini CLI files. */
 const signs = [
   ['selectedAuthType'],
   ['contextFileName'],
@@ -15,7 +15,7 @@ const signs = [
   ['mcp', 'serverCommand'],
 ]
 
-/** Recognizes Gemini CLI's `settings.json`, which has `mcpServers` beside other settings. */
+/** Recognizes Gemini CLI's `settings.json`, which has `mcpServers` among other settings. */
 export const isGemini = (tree: BranchNode): boolean =>
   find(tree, ['mcpServers'])?.kind === 'branch' && signs.some((path) => find(tree, path) !== undefined)
 

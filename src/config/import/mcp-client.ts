@@ -58,7 +58,7 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
   return shape(tree.at, { mcpServers: finished, ...read.sections })
 }
 
-/** A key of a server entry: if true, all tools of the server require an authenticated caller. */
+/** A key in a server entry: if true, all of the server's tools require an authenticated caller. */
 const authKey = 'auth_required'
 
 /** Applies the `tool_forwarding` section to a server; the server's own keys win. */
@@ -71,7 +71,10 @@ function finishedServer(server: BranchNode, { caches, paths }: Forwarding): Bran
   return paths ? withPathGuard(trusting, paths.roots) : trusting
 }
 
-/** Converts a value that is only `"$NAME"` to a variable; in this dialect, `$NAME` within a longer text is literal. */
+/**
+ * Converts a value that consists only of `"$NAME"` to a variable; in this dialect, `$NAME` within longer text is
+ * literal.
+ */
 function withVariable(part: LeafNode): LeafNode {
   const [, name] = typeof part.value === 'string' ? (/^\$([A-Za-z_]\w*)$/.exec(part.value) ?? []) : []
   return name === undefined ? part : instead(part, `\${${name}}`)
@@ -112,8 +115,8 @@ function withPathGuard(server: BranchNode, roots: ListNode | undefined): BranchN
 }
 
 /**
- * Returns the arguments that are absolute or explicitly relative paths. A path with a file extension is taken for a
- * program and omitted.
+ * Returns the arguments that are absolute or explicitly relative paths. A path with a file extension is assumed to be a
+ * program and is omitted.
  */
 function foldersIn(args: ConfigTree | undefined): readonly ConfigTree[] {
   if (args?.kind !== 'list') return []

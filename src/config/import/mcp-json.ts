@@ -15,8 +15,8 @@ export const isPlainClient = (kind: ClientKind): kind is PlainClient =>
 const units: Partial<Record<ClientKind, 's' | 'ms'>> = { cline: 's', 'claude-code': 'ms' }
 
 /**
- * Toolway's sections. A file that contains one is a Toolway configuration: ignoring the section could allow what the
- * author meant to forbid.
+ * Toolway's own sections. A file that contains one of them is a Toolway configuration: ignoring the section could allow
+ * what the author meant to forbid.
  */
 const ours = ['agents', 'policy', 'auth', 'limits', 'defaults', 'server', 'version']
 
@@ -47,7 +47,7 @@ export function translateMcpJson(
 export const isPlain = ({ members }: BranchNode): boolean =>
   members.has('mcpServers') && [...members.keys()].every((key) => key === 'mcpServers' || key === '$schema')
 
-/** Reads Toolway's own format or a plain `{"mcpServers": …}` file. Server keys of other clients are accepted. */
+/** Reads Toolway's own format or a plain `{"mcpServers": …}` file. Other clients' server keys are accepted. */
 export function translateOwn(tree: BranchNode, report: TranslationReport): BranchNode {
   const kind = isPlain(tree) ? 'a plain mcpServers file' : "Toolway's own configuration"
   report.notes.push(`read as ${kind}: ${count(countServers(tree), 'server')}`)

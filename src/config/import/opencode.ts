@@ -33,7 +33,7 @@ export function translateOpencode(tree: BranchNode, report: TranslationReport): 
   return clientServers({ tree, servers, manner, called: "OpenCode's configuration", known: ['mcp'] }, report)
 }
 
-/** Excludes entries that only enable or disable a server defined elsewhere. */
+/** Returns the reason to exclude an entry that only enables or disables a server defined elsewhere. */
 const reasonFor = ({ members }: BranchNode): string | undefined =>
   members.has('command') || members.has('url')
     ? undefined

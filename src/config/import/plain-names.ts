@@ -5,8 +5,8 @@ import type { TranslationReport } from './shape.ts'
 const reserved = ['native', 'sink']
 
 /**
- * Renames servers whose names are not valid in Toolway, with a note for each. Some clients allow names such as
- * sentences and URLs.
+ * Renames servers whose names are not valid in Toolway, with a note for each. Some clients allow sentences or URLs as
+ * names.
  */
 export function withPlainNames(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')

@@ -68,7 +68,7 @@ export async function readServers(path: string, home: string, kind?: ClientKind)
 
 function readServer(name: string, server: BranchNode, problems: readonly ConfigProblem[]): ReadServer {
   const { key } = server.at
-  // Validate without `envFile`: the file is not read here, and its variables cannot make the server invalid.
+  // Validate without `envFile`: that file is not read here, and its variables cannot make the server invalid.
   const outcome = validate(interpolate(alone(name, withoutMember(server, 'envFile')), {}).tree)
   return {
     name,
@@ -93,7 +93,10 @@ function impliedFolder(server: BranchNode): string | undefined {
   return cwd.at === command.at ? String(toPlain(cwd.value)) : undefined
 }
 
-/** Reports values that must be converted after their variables are expanded. They cannot be written to another file. */
+/**
+ * Reports values that can be converted only after their variables are expanded. Such values cannot be written to
+ * another file.
+ */
 function unfinished(server: BranchNode): ConfigProblem[] {
   const found: ConfigProblem[] = []
   mapLeaves(server, (part) => {

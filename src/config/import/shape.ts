@@ -40,14 +40,14 @@ export function membersOf(
     const problem = unknownKeyAt(entry.at, key, known)
     report.problems.push(problem)
     members.delete(key)
-    // Treat the value as that of the suggested key, so that a typo is not also reported as a missing key.
+    // Use the value for the suggested key as well, so that a typo is not also reported as a missing key.
     const { suggestion } = problem
     if (suggestion !== undefined && !members.has(suggestion)) members.set(suggestion, entry)
   }
   return members
 }
 
-/** Negates a boolean, even if a variable provides it. */
+/** Negates a boolean, even if its value comes from a variable. */
 export function inverted(part: ConfigTree): ConfigTree {
   if (part.kind !== 'leaf') return part
   if (typeof part.value === 'boolean') return { ...part, value: !part.value }

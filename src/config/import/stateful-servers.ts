@@ -1,6 +1,6 @@
 /**
- * Packages and images of servers that keep state in their process (browsers, reasoning, open shells), which callers
- * must not share. Versions and tags are ignored.
+ * Packages and images of servers that keep state in their process (browsers, reasoning, open shells). Callers must not
+ * share these servers. Versions and tags are ignored.
  */
 const stateful: ReadonlySet<string> = new Set([
   // Browsers

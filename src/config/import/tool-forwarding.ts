@@ -20,7 +20,7 @@ const strategies: Readonly<Record<string, string>> = {
 }
 const shownStrategies = ['server_prefix', 'flat', 'custom']
 
-/** Keys that may contain the map of names for the strategy `custom`. */
+/** Keys that may contain the name map for the strategy `custom`. */
 const mapKeys = ['custom', 'custom_names', 'names', 'mappings', 'aliases']
 
 export interface Forwarding {
@@ -39,7 +39,7 @@ interface ForwardingOptions {
 }
 
 /**
- * Converts `[tool_forwarding]`. The section applies to forwarded tools only, so native tools are added to its
+ * Converts `[tool_forwarding]`. The section applies only to forwarded tools, so native tools are added to its
  * allow-lists.
  */
 export function readForwarding(
@@ -114,7 +114,7 @@ function namingOf(
   })
 }
 
-/** Accepts maps from `server::tool` to a name, and maps from a name to `server::tool`. */
+/** Converts a map of tool names. Accepts maps from `server::tool` to a name, and maps from a name to `server::tool`. */
 function aliasesOf(entry: TreeMember, report: TranslationReport): TreeMember {
   const aliases = [...membersOf(entry.value, undefined, report)].map(([key, { at, value }]): [string, TreeMember] => {
     const reversed = !key.includes('::') && value.kind === 'leaf' && String(value.value).includes('::')

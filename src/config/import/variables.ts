@@ -15,8 +15,8 @@ export const bareVariables: RewriteVariable = (text) =>
   text.replace(/(?<!\$)\$([A-Za-z_]\w*)/g, (_, name: string) => `\${${name}}`)
 
 /**
- * Replaces variables that an editor sets, such as folders. If the workspace is unknown, `${workspaceFolder}` stays a
- * variable that the user must set. Other editor variables are rejected later, during interpolation.
+ * Replaces the variables that an editor defines, such as folders. If the workspace is unknown, `${workspaceFolder}`
+ * stays a variable that the user must set. Other editor variables are rejected later, during interpolation.
  */
 export const editorVariables = (workspace: string | undefined): RewriteVariable => {
   const separator = process.platform === 'win32' ? '\\' : '/'

@@ -8,7 +8,7 @@ import { editorVariables, inputVariable } from './variables.ts'
 export const isVscode = ({ members }: BranchNode): boolean =>
   members.get('servers')?.value.kind === 'branch' && !members.has('mcpServers')
 
-/** Converts VS Code's file. Inputs, for which VS Code prompts the user, become variables. */
+/** Converts VS Code's file. Inputs, which VS Code asks the user for, become variables. */
 export function translateVscode(document: BranchNode, report: TranslationReport, home: string): BranchNode {
   membersOf(document, ['servers', 'inputs', '$schema'], report)
   const tree = mapLeaves(document, inputs(find(document, ['inputs']), report)) as BranchNode

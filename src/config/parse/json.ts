@@ -25,7 +25,7 @@ const sentences: Readonly<Record<string, string>> = {
 export function parseJson(file: SourceFile): Parsed {
   const parseErrors: ParseError[] = []
   const root = parseTree(file.text, parseErrors, { allowTrailingComma: true, allowEmptyContent: true })
-  // One mistake can cause several parse errors; report the first, because only that one is accurate.
+  // A single mistake can cause several parse errors; report only the first, because the others are often misleading.
   const first = parseErrors[0]
   if (first)
     return {

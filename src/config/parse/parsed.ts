@@ -12,12 +12,12 @@ export interface SyntaxFault {
   readonly key?: string
 }
 
-/** Maximum nesting. Real configurations are less deep, and recursion is safe at this depth. */
+/** Maximum nesting depth. Real configurations are less deep, and recursion is safe at this depth. */
 const maxDepth = 64
 /** Maximum number of values. YAML aliases can expand a short file exponentially. */
 const maxParts = 200_000
 
-/** The document parses, but it exceeds a limit or uses an unsupported feature. */
+/** The error for a document that can be parsed, but exceeds a limit or uses an unsupported feature. */
 export class RejectedDocument extends Error {
   readonly offset: number
 

@@ -38,7 +38,7 @@ export function parseToml(file: SourceFile): Parsed {
 const scalarLeaf = (part: unknown, at: SourceLocation, written: string | undefined) =>
   leaf(at, typeof part === 'number' || typeof part === 'boolean' ? part : String(part), written ?? String(part))
 
-/** Keeps the first line only: the others quote lines of the file, which may contain a secret. */
+/** Keeps only the first line of an error message: the others quote lines of the file, which may contain a secret. */
 const firstLine = (message: string) =>
   (message.split('\n', 1)[0] as string).replace(/^Invalid TOML document:\s*/, '').trim()
 
@@ -84,7 +84,7 @@ export function scanToml(text: string): Map<string, TomlPlace> {
     at += fence.length
     while (at < text.length && !text.startsWith(fence, at)) at += quote === '"' && text[at] === '\\' ? 2 : 1
     at += fence.length
-    // Up to two quotes may directly precede a closing fence of three.
+    // Up to two quotes may directly precede the three closing quotes.
     while (fence.length === 3 && text[at] === quote) at++
     return text.slice(start + fence.length, at - fence.length)
   }
@@ -169,7 +169,7 @@ export function scanToml(text: string): Map<string, TomlPlace> {
   return places
 }
 
-/** Unescapes the content of a basic string. Content that is not valid as JSON is returned unchanged. */
+/** Unescapes a basic string's content. Content that is not valid as JSON is returned unchanged. */
 export function unescaped(content: string): string {
   try {
     return JSON.parse(`"${content}"`) as string

@@ -36,8 +36,8 @@ export function parseYaml(file: SourceFile): Parsed {
     check(path, here)
     const at = { file, offset: here, key: keyPath(path) }
     if (isAlias(node)) {
-      // Resolve aliases here, because the library searches the whole document for each one, which takes minutes with
-      // many aliases.
+      // Resolve aliases here: the library searches the whole document for each alias, which takes minutes if there are
+      // many.
       const target = targets.get(node) ?? anchors.get(node.source)
       if (!target) throw new RejectedDocument(`unknown anchor ${node.source}`, here)
       targets.set(node, target)
@@ -70,7 +70,7 @@ export function parseYaml(file: SourceFile): Parsed {
       else if (members.has(key)) errors.push({ message: 'duplicate key', offset, key: keyAt.key })
       else members.set(key, entry)
     }
-    // Keys of the map itself override merged ones.
+    // The map's own keys override merged ones.
     for (const { at, value } of merged) {
       for (const source of value.kind === 'list' ? value.items : [value]) {
         if (source.kind !== 'branch') {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { address, duration, flag, limit, names, numeric, path, size, text } from './values.ts'
 
-/** A prompt template with `{message}`, `{tools}`, `{agent}` and `{date}`. An empty prompt is not sent. */
+/** A prompt template with `{message}`, `{tools}`, `{agent}` and `{date}`. If it is empty, no prompt is sent. */
 const prompt = (preset: string, what: string) => z.string({ error: 'text' }).default(preset).describe(what)
 
 const candidates = z

@@ -51,7 +51,10 @@ const oauth = z.strictObject({
     .describe('Whether each principal signs in separately; otherwise all calls use one grant.'),
 })
 
-/** Checks combinations of OAuth settings. Returns what is expected instead; undefined if they are valid. */
+/**
+ * Checks combinations of OAuth settings. Returns a description of what is expected; undefined if the settings are
+ * valid.
+ */
 function oauthFault(auth: z.output<typeof oauth>, url: string): string | undefined {
   const { grant, clientId, clientSecret, privateKey, perPrincipal } = auth
   if (!safeAddress(url)) return 'an https:// url: OAuth tokens must not be sent unencrypted'

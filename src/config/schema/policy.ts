@@ -35,7 +35,7 @@ const rules = z
   })
   .prefault({})
 
-/** How an agent sees tools: all of them, the meta-tools, both, or the code mode tools. */
+/** The tools that an agent sees: all tools, the meta-tools, both, or the code mode tools. */
 export const exposure = z.enum(['direct', 'meta', 'both', 'code'])
 
 const agent = z.strictObject({
@@ -52,7 +52,7 @@ const agent = z.strictObject({
   debug: flag().optional().describe('Offers get_gateway_status to the agent. Default: defaults.debug.'),
 })
 
-/** Rules by agent. An agent named `team.role` inherits from `team`. */
+/** Rules for each agent. An agent named `team.role` inherits from `team`. */
 export const agentsSection = z.record(
   textLike(/^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/, 'a name of up to 128 letters, digits and _ . : @ / -'),
   agent,

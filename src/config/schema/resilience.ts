@@ -19,7 +19,7 @@ export const breakerSection = z.strictObject({
   halfOpenCalls: halfOpenCalls.prefault(1).describe('Number of trial calls while the breaker is half-open.'),
 })
 
-/** Overrides for one server. Missing keys are taken from the section `breaker`. */
+/** Overrides for one server. Missing keys are taken from the `breaker` section. */
 export const serverBreaker = z.strictObject({ failures, rate, minimumCalls, window, openFor, halfOpenCalls }).partial()
 
 /** Settings for retries. Only calls that are safe to repeat are retried. */

@@ -14,7 +14,7 @@ export const serverSection = z.strictObject({
   allowedOrigins: names('an origin such as https://app.example.com')
     .default([])
     .describe("Accepted values of the Origin header, in addition to the gateway's own."),
-  // Only http:// is accepted, because replicas call each other at this endpoint, which has no TLS.
+  // Accept only http://, because replicas call each other at this address, and the gateway does not serve TLS.
   advertise: address('http')
     .optional()
     .describe('URL where other replicas reach this one, such as http://10.0.0.7:4322. Default: its host and port.'),

@@ -2,7 +2,8 @@ import * as z from 'zod'
 import { durationUnits } from '../../lib/duration.ts'
 
 /**
- * Extends a published pattern so that it also accepts a variable, because editors validate values before interpolation.
+ * Extends a published pattern so that it also accepts a variable, because editors validate values before variables are
+ * expanded.
  */
 const orVariable = (pattern: string) => `^(?:${pattern})$|\\$\\{`
 
@@ -31,8 +32,8 @@ export function refuse(context: z.core.$RefinementCtx, expected: string, hint?: 
 }
 
 /**
- * Caches the schemas that `make` returns, by its arguments. Without this, creating duplicates would take half of the
- * total time and memory.
+ * Caches the schemas that `make` returns, by its arguments. Without this cache, building the configuration schema would
+ * take twice as much time and memory.
  */
 function shared<Given extends readonly unknown[], Schema>(make: (...given: Given) => Schema) {
   const made = new Map<string, Schema>()
@@ -68,7 +69,7 @@ const amount = ({ factors, expected, hint }: Unit, least: string, most: string) 
  */
 export const duration = shared(({ least = '0', most = '24d' } = {}) => amount(time, least, most))
 
-/** A time limit. It cannot be 0: that would reject everything, and disabling the limit is not supported. */
+/** A time limit. It cannot be 0: a limit of 0 would reject everything, and disabling the limit is not supported. */
 export const limit = () => duration({ least: '1ms' })
 
 /** A size such as `64KiB` or `4MiB`; outputs bytes. */
@@ -117,8 +118,8 @@ export const textLike = (pattern: RegExp, expected: string) =>
     .refine((value) => pattern.test(value), { error: expected })
 
 /**
- * An absolute URL with one of these schemes. Text with an unexpanded variable is accepted, because it belongs to a
- * disabled section.
+ * An absolute URL with one of these schemes. Text with an unexpanded variable is also accepted, because it can occur
+ * only in a disabled section.
  */
 export const address = (...schemes: readonly string[]) => {
   const expected = `a URL that starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`
@@ -147,7 +148,7 @@ export const path = () => text('the path of a file or folder')
 
 export const names = shared((expected: string = 'a name or a pattern with *') => z.array(text(expected)))
 
-/** HTTP headers. Values with line breaks are rejected, because they would inject another header. */
+/** HTTP headers. Values with line breaks are rejected, because a line break could inject another header. */
 export const headers = z
   .record(
     textLike(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'the name of an HTTP header'),

@@ -8,7 +8,7 @@ import type { AdminContext } from './context.ts'
 import { accountOf } from './overview.ts'
 import { selectTools, withoutMetaTools } from './visibility.ts'
 
-/** All agents. If none are configured, only the default agent. */
+/** All configured agents, or only the default agent if none are configured. */
 export const agentsOf = ({ policy }: Generation): readonly string[] =>
   policy.agents.size === 0 ? [defaultAgent] : [...policy.agents]
 
@@ -22,7 +22,7 @@ export const asAgent = (agent: string): Caller => ({
   capabilities: {},
 })
 
-/** The agent asked for, or the caller's own by default. Throws if the caller may not act as that agent. */
+/** The requested agent, or the caller's own by default. Throws if the caller may not act as that agent. */
 export const resolveAgent = (access: Access, caller: Caller, agent: string | undefined): string =>
   agent === undefined ? caller.agent : agentFor(access, caller, agent)
 
@@ -62,7 +62,7 @@ export function matrixOf({ current }: AdminContext, query: ToolsQuery): Matrix {
   return { agents, rows, ...page }
 }
 
-/** Explains a decision. Non-admins may ask only about agents that they may act as. */
+/** Explains a policy decision. Non-admins may ask only about agents that they may act as. */
 export async function whyFor({ access, why }: AdminContext, caller: Caller, params: WhyParams): Promise<WhyView> {
   const agent = caller.admin ? (params.agent ?? caller.agent) : resolveAgent(access, caller, params.agent)
   // Resolve the tool as the caller would, so that a denied lookup is counted and audited like a denied call.

@@ -11,8 +11,8 @@ import type { AuditRequests, AuditResponse, AuditWorkerResponse } from './audit-
 import type { AdminContext } from './context.ts'
 
 /**
- * Searches and verifies the audit log in a worker thread. If there is an archive in PostgreSQL, searches use the
- * archive while it can be reached.
+ * Searches and verifies the audit log in a worker thread. If there is an archive in PostgreSQL, searches use it while
+ * it is reachable.
  */
 export interface AuditQueries extends AsyncDisposable {
   search(query: AuditPageQuery): Promise<AuditPage>
@@ -22,9 +22,9 @@ export interface AuditQueries extends AsyncDisposable {
 
 export interface AuditQueriesOptions {
   readonly folder: string
-  /** The folder with the audit log's high-water marks. */
+  /** The folder that contains the audit log's high-water marks. */
   readonly marks?: string
-  /** Resolves when all records so far are on disk. */
+  /** Resolves when all records written so far are on disk. */
   flushed(): Promise<void>
   readonly archive?: Pick<PostgresAudit, 'ask' | 'status'> | undefined
   readonly clock: Clock
@@ -90,7 +90,7 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
     name: Name,
     input: Parameters<AuditRequests[Name]>[1],
   ): Promise<AuditResponse<Name>> => {
-    // Search even if records could not be written: they are missing from the results, and the failure is reported
+    // Search even if some records could not be written: they are missing from the results, but the failure is reported
     // elsewhere.
     await flushed().catch(() => {})
     if (disposed) throw shuttingDown()
@@ -127,8 +127,8 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
 }
 
 /**
- * Recreates an error from the worker. Errors caused by the request keep their code; all others become INTERNAL and are
- * logged.
+ * Recreates an error that was thrown in the worker. Errors caused by the request keep their code; all others become
+ * INTERNAL and are logged.
  */
 const errorOf = ({ code, message }: { readonly code?: string; readonly message: string }): Error =>
   code !== undefined && code in errorKinds ? new ToolwayError(code as ErrorCode, message) : failure(new Error(message))

@@ -25,8 +25,8 @@ export type AuditWorkerResponse =
 const maxProblems = 100
 
 /**
- * The requests that the worker handles. They run in a thread because indexing and verifying signatures are CPU-bound
- * and must not delay calls.
+ * Handlers for the worker's requests. They run in a thread because indexing and verifying signatures are CPU-bound and
+ * must not delay calls.
  */
 const handlers = {
   query: (folder: string, query: AuditPageQuery) => searchLog(folder, query),

@@ -38,8 +38,8 @@ export function createCallsAdmin({ calls, log }: AdminContext, auditQueries: Aud
 const none: CallDetail['audit'] = { begin: null, end: null }
 
 /**
- * Calls a tool from the dashboard. Policy, limits and audit apply as to any other call. Calls that need approval are
- * refused, because the dashboard cannot ask anyone.
+ * Calls a tool from the dashboard. Policy, limits and audit apply as they do to any other call. Calls that need
+ * approval are refused, because the dashboard cannot ask anyone.
  */
 export async function tryTool(
   { access }: AdminContext,
@@ -67,7 +67,7 @@ export async function tryTool(
   }
 }
 
-/** The error to show in the result of the call. Unexpected errors are thrown, so that they are logged. */
+/** The error to show in the call's result. Unexpected errors are thrown instead, so that they are logged. */
 function errorOf(thrown: unknown): TryResult['error'] {
   if (thrown instanceof ServerError) {
     const { code, message } = thrown.error.value

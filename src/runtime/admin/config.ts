@@ -46,7 +46,7 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
 
 const hidden = '[redacted]'
 
-/** Values of `token` that are not secret. */
+/** Special values of `token`, which are not secret. */
 const keywords: ReadonlySet<unknown> = new Set(['generated', 'none'])
 
 /**
@@ -65,7 +65,7 @@ export function redactConfig(config: Config, redactor: Redactor): Record<string,
       const items = kind === 'words' ? withoutSecrets(value) : value
       return items.map((item, index) => show(item, [...path, index]))
     }
-    // Arguments of a sink's tool are redacted like those of any call.
+    // Redact the arguments of a sink's tool in the same way as the arguments of any call.
     if (kind === 'payload' && isRecord(value)) return redactor.value(value)
     return isRecord(value) ? mapped(value, (part, key) => show(part, [...path, key])) : value
   }

@@ -28,7 +28,7 @@ export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | '
   readonly calls: Pick<RecentCalls, 'list' | 'find' | 'subscribe'>
   readonly reload: {
     status(): ReloadStatus
-    /** Never rejects; a failure is recorded in the history. */
+    /** Reloads the configuration. Never rejects; a failure is recorded in the history. */
     now(): Promise<unknown>
     readonly history: ReloadHistory
   }
@@ -45,7 +45,7 @@ export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | '
   readonly log: Log
 }
 
-/** Runs an operator's action and audits it (F11). */
+/** Runs an operator's action and records it in the audit log (F11). */
 export function audited<T>(
   audit: Audit,
   { agent, principal, authenticated, address }: Caller,

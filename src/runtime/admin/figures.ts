@@ -5,7 +5,7 @@ import type { AdminService } from '../../serve/admin/service.ts'
 import type { AdminContext } from './context.ts'
 import { maySeeAllFigures } from './visibility.ts'
 
-/** Statistics of calls. Non-admins see only those of their own agent's calls. */
+/** Call statistics. Non-admins see only statistics about their own agent's calls. */
 export interface VisibleFigures extends Pick<AdminService, 'series' | 'stats'> {
   lately(caller: Caller): Figures
   of(caller: Caller, by: Stats['by'], name: string): Figures
@@ -18,9 +18,7 @@ const keptMs = 500
 export function createFigures({ stats, calls, current, clock }: AdminContext): VisibleFigures {
   const all = (caller: Caller) => maySeeAllFigures(caller, current())
   let latest: { readonly agent: string; readonly at: number; readonly calls: readonly CallView[] } | undefined
-  /**
-   * The recent calls of the caller's agent. Cached briefly, because one response may need the figures of many servers.
-   */
+  /** Recent calls by the caller's agent. Cached briefly, because one response may need figures for many servers. */
   const own = ({ agent }: Caller): readonly CallView[] => {
     const at = clock.now()
     if (latest?.agent === agent && at - latest.at < keptMs) return latest.calls
@@ -53,7 +51,7 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
 export function figuresOf(calls: readonly CallView[], ms: number): Figures {
   const over = calls.filter(({ outcome }) => outcome !== 'running')
   const denials = over.filter(({ outcome }) => outcome === 'denied').length
-  // Denials take no time and would distort the latencies.
+  // Leave out denied calls: they take no time and would distort the latencies.
   const times = over.flatMap((call) => (call.outcome === 'denied' || call.ms === null ? [] : [call.ms])).sort(ascending)
   const at = (part: number) => times[Math.ceil(times.length * part) - 1] ?? null
   return {

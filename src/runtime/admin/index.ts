@@ -18,7 +18,7 @@ import { createOverview } from './overview.ts'
 import { createServersAdmin } from './servers.ts'
 import { createToolsAdmin } from './tools.ts'
 
-/** Implements `AdminService`, the interface that the admin API (`serve/admin`) requires of the gateway. */
+/** Implements `AdminService`, the interface between the admin API (`serve/admin`) and the gateway. */
 function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
   const { audit, archive, calls, current, auditKey, clock, log } = context
   const { stores, audit: auditConfig } = current().loaded.config
@@ -51,7 +51,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
   }
 }
 
-/** Converts the parameters of the API to those of the search. Undefined ones are dropped. */
+/** Converts the API's parameters to search parameters. Undefined ones are dropped. */
 function queryOf({ from, to, cursor, decision, limit, ...query }: AuditListQuery): AuditPageQuery {
   const wanted = { ...query, since: from, until: to, before: cursor, decision: decision?.toUpperCase() }
   return { ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)), limit }
@@ -61,7 +61,7 @@ export interface AdminRoutesOptions
   extends Omit<AdminContext, 'sessions' | 'endpoint'>,
     Pick<AdminEndpointOptions, 'authenticate' | 'config' | 'metrics' | 'folder'> {}
 
-/** Creates the admin routes of an HTTP server. They are closed with the server. */
+/** Creates the admin routes for an HTTP server. They are closed with the server. */
 export const createAdminRoutes =
   (options: AdminRoutesOptions) =>
   ({ url, port, hosts, admit, bodies, sessions, chat }: ListeningServer): HttpEndpoint => {

@@ -8,7 +8,7 @@ import type { AdminContext } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { maySeeAllFigures, visibleServers, visibleTools } from './visibility.ts'
 
-/** The state of the gateway. Non-admins see only what concerns their own agent. */
+/** The gateway's state. Non-admins see only what concerns their own agent. */
 export function createOverview(context: AdminContext, figures: VisibleFigures): (caller: Caller) => Overview {
   const { current, breakers, version, startedAt, worker } = context
   return (caller) => {
@@ -47,7 +47,7 @@ export function createOverview(context: AdminContext, figures: VisibleFigures): 
 
 type Load = Pick<Overview, 'inFlight' | 'queued' | 'sessions' | 'cache'>
 
-/** The load of the gateway. If agents are configured, only admins see the load of other agents. */
+/** The gateway's load. If agents are configured, only admins see other agents' load. */
 function loadFor(caller: Caller, context: AdminContext): Load {
   const { bulkhead, cache, calls, sessions, current } = context
   if (!maySeeAllFigures(caller, current())) {
@@ -61,7 +61,7 @@ function loadFor(caller: Caller, context: AdminContext): Load {
   return { inFlight, queued, sessions: sessions(), cache: { hits, misses, joined, hitRate } }
 }
 
-/** The state of reloads. Only admins see the error, because it may quote the configuration. */
+/** The state of configuration reloads. Only admins see the error, because it may quote the configuration. */
 export function reloadView({ reload, current }: AdminContext, admin: boolean): ReloadView {
   const { attempts, successes } = reload.status()
   const [latest] = reload.history.events
@@ -71,12 +71,13 @@ export function reloadView({ reload, current }: AdminContext, admin: boolean): R
 }
 
 /**
- * Token cost of tool definitions (B8). Admins get the cost of all tools, others that of the tools their agent may use.
+ * Token cost of tool definitions (B8): for admins, the cost of all tools; for others, the cost of the tools that their
+ * agent may use.
  */
 const tokenAccount = (caller: Caller, generation: Generation): TokenAccount =>
   caller.admin ? accountOfAll(generation, caller.agent) : accountOf(generation.catalog.view(caller))
 
-/** Token cost for a client that may use all tools, with the exposure of this agent. */
+/** Token cost for a client that may use all tools and has this agent's exposure. */
 export const accountOfAll = ({ catalog, policy }: Generation, agent: string = defaultAgent): TokenAccount =>
   accountOf({ shown: (exposure = policy.exposureOf(agent)) => catalog.shown(exposure) })
 

@@ -14,7 +14,7 @@ import { selectTools, visibleTools } from './visibility.ts'
 type ToolsAdmin = Pick<AdminService, 'tools' | 'tool'>
 
 export function createToolsAdmin({ current, access }: AdminContext, figures: VisibleFigures): ToolsAdmin {
-  /** Finds a tool by any spelling of its name. For non-admins, policy applies as in a call. */
+  /** Finds a tool by any spelling of its name. For non-admins, the policy applies as it does to a call. */
   const find = async (caller: Caller, name: string): Promise<Served> => {
     const { catalog, policy } = current()
     if (caller.admin) return catalog.view(caller).resolve('tool', name)
@@ -62,8 +62,8 @@ function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
 }
 
 /**
- * Whether a tool reads, writes or destroys. `read` requires trusted traits; a `destructiveHint` is accepted from any
- * server.
+ * How a tool accesses data. It counts as `read` only if the configuration or a trusted server says so; a
+ * `destructiveHint` is accepted from any server.
  */
 function accessOf({ traits, definition }: Entry): ToolView['access'] {
   if (traits.readOnly) return 'read'
@@ -79,7 +79,7 @@ function pinOf(entry: Entry, pins: Generation['pins']): ToolView['pin'] {
   return state.condition === 'changed' ? 'changed' : 'pinned'
 }
 
-/** Which agents may use the tool. Admins see all agents; others see those that they may act as. */
+/** The agents that may use the tool. Admins see all agents; others see the agents that they may act as. */
 function permissions(caller: Caller, entry: Entry, generation: Generation): ToolPermission[] {
   const own = new Set(caller.agents === '*' ? [caller.agent] : [caller.agent, ...caller.agents])
   const agents = agentsOf(generation).filter((agent) => caller.admin || own.has(agent))

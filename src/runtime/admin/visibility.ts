@@ -6,15 +6,18 @@ import type { ServerSummary } from '../../core/source-status.ts'
 import type { ToolsQuery } from '../../serve/admin/contract.ts'
 import type { Generation } from '../generation.ts'
 
-/** Admins see all servers; others see those that their own agent may use. */
+/** The servers that a caller may see. Admins see all servers; others see those that their own agent may use. */
 export const visibleServers = (caller: Caller, { catalog }: Generation): readonly ServerSummary[] =>
   caller.admin ? catalog.summaries() : catalog.view(caller).servers()
 
-/** The tools that a caller may see, without meta-tools. Returns the same array until the tools change. */
+/** The tools that a caller may see, excluding meta-tools. Returns the same array until the tools change. */
 export const visibleTools = (caller: Caller, { catalog }: Generation): readonly Served[] =>
   withoutMetaTools(caller.admin ? catalog.everything('tool') : catalog.view(caller).list('tool'))
 
-/** Without agents in the configuration, all callers act as the same agent, so they may see all figures. */
+/**
+ * Whether a caller may see the figures for all agents. If no agents are configured, everyone may, because all callers
+ * act as the same agent.
+ */
 export const maySeeAllFigures = (caller: Caller, { policy }: Generation): boolean =>
   caller.admin || policy.agents.size === 0
 
@@ -50,7 +53,10 @@ const mentions = ({ name, entry }: Served, word: string): boolean =>
     (text) => typeof text === 'string' && text.toLowerCase().includes(word),
   )
 
-/** The cursor is the name of the page's last tool, so that it stays valid when other tools are added or removed. */
+/**
+ * The cursor for the next page. It is the name of this page's last tool, so that it stays valid when other tools are
+ * added or removed.
+ */
 const cursorOf = ({ name }: Served): string => Buffer.from(name).toString('base64url')
 
 function startAfter(tools: readonly Served[], cursor: string): number {

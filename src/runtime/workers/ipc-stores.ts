@@ -5,15 +5,15 @@ import type { RpcPeer } from '../../lib/port-rpc.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { asBuffer, type PrimaryServiceMethods, type WorkerMember } from './primary-services.ts'
 
-// Stores that the primary holds for all workers. Each has a fallback while the primary does not respond.
+// Stores that the primary holds for all workers. Each store has a fallback for when the primary is not responding.
 
 /** Maximum size of a stored value. Larger values would delay the requests behind them on the channel. */
 const maxValueBytes = 1024 * 1024
 
-/** The result of a lookup while the primary does not respond. No entry is ever stored under the empty mark. */
+/** The result of a lookup while the primary is not responding. No entry is ever stored under the empty mark. */
 const unavailable: CacheLookup = { mark: '' }
 
-/** The result cache (F13, B10). Caches nothing while the primary does not respond. */
+/** The result cache (F13, B10). Caches nothing while the primary is not responding. */
 export function ipcCache(primary: RpcPeer<PrimaryServiceMethods>, limits: CacheLimits): CacheStore {
   let usage: CacheUsage = { entries: 0, bytes: 0, evicted: 0 }
   const readUsage = async () => {
@@ -33,7 +33,7 @@ export function ipcCache(primary: RpcPeer<PrimaryServiceMethods>, limits: CacheL
     },
     async drop(group) {
       // Notifications have no timeout, so this one is delivered even if the primary is slow. The response to the next
-      // request proves that it was handled.
+      // request proves that the notification was handled.
       primary.notify('drop', group)
       await readUsage()
     },
@@ -45,12 +45,12 @@ export function ipcCache(primary: RpcPeer<PrimaryServiceMethods>, limits: CacheL
   }
 }
 
-/** Rate limit buckets (F8, B10). While the primary does not respond, each worker counts separately. */
+/** Rate limit buckets (F8, B10). While the primary is not responding, each worker counts separately. */
 export const ipcBuckets = (primary: RpcPeer<PrimaryServiceMethods>, local: Buckets): Buckets => ({
   take: async (buckets, now) => (await primary.request('take', buckets, now)) ?? local.take(buckets, now),
 })
 
-/** A TTL store (B10). It appears empty while the primary does not respond. */
+/** A TTL store (B10). It appears empty while the primary is not responding. */
 export const ipcTtlStore = (primary: RpcPeer<PrimaryServiceMethods>): TtlStore => ({
   set(key, text, ttlMs) {
     if (text.length <= maxValueBytes) primary.notify('keepsake', key, text, ttlMs)
@@ -58,12 +58,12 @@ export const ipcTtlStore = (primary: RpcPeer<PrimaryServiceMethods>): TtlStore =
   get: (key, ttlMs) => primary.request('keepsakeOf', key, ttlMs),
 })
 
-/** Methods of the primary that a worker calls to publish. */
+/** Primary methods that a worker calls to publish messages. */
 export type PublishMethods = {
   spread(topic: string, text: string): void
 }
 
-/** Methods of a worker that the primary calls to deliver a message from another worker. */
+/** Worker methods that the primary calls to deliver a message from another worker. */
 export type DeliverMethods = {
   hear(topic: string, text: string): void
 }
@@ -79,7 +79,7 @@ export const broadcastTo =
     for (const { rpc } of others()) rpc.notify('hear', topic, text)
   }
 
-/** The workers of this machine, as seen by one of them. */
+/** The workers on this machine, as seen by one of them. */
 export interface IpcMembership extends Membership, AsyncDisposable {
   join(address: string): Promise<void>
   /** Called by the primary whenever the list of workers changes. */
@@ -89,8 +89,7 @@ export interface IpcMembership extends Membership, AsyncDisposable {
 }
 
 /**
- * The membership of one worker. `secret` is known to workers only; `self` is this worker's name, which must never be
- * reused.
+ * One worker's membership. `secret` is known to workers only; `self` is this worker's name, which must never be reused.
  */
 export function ipcMembership(primary: RpcPeer<PrimaryServiceMethods>, secret: string, self: string): IpcMembership {
   const seal = createSeal(secret)

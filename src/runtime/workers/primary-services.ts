@@ -5,11 +5,11 @@ import { memoryBuckets } from '../../stores/buckets.ts'
 import { memoryCache } from '../../stores/cache.ts'
 import { memoryTtlStore } from '../../stores/ttl-store.ts'
 
-/** Methods of the primary that workers call. */
+/** Primary methods that workers call. */
 export type PrimaryServiceMethods = {
   take: Buckets['take']
   get: CacheStore['get']
-  /** `limits` are those of the current configuration, which only workers load. */
+  /** `limits` come from the current configuration, which only workers load. */
   put(group: string, key: string, answer: CachedAnswer, now: number, limits: CacheLimits): CacheUsage
   drop(group: string): void
   clear(): void
@@ -22,10 +22,10 @@ export type PrimaryServiceMethods = {
   keepsakeOf(key: string, ttlMs: number): string | undefined | Promise<string | undefined>
 }
 
-/** The state that the workers of one machine share: rate limits, cache, sessions, membership. */
+/** The state that the workers on one machine share: rate limits, cache, sessions, membership. */
 export interface PrimaryServices {
   readonly registry: ReturnType<typeof createWorkerRegistry>
-  /** The methods for the worker named `name`. `joined` is called when that worker starts to listen. */
+  /** The methods for the worker named `name`. `joined` is called when that worker starts listening. */
   methodsFor(name: string, joined: () => void): PrimaryServiceMethods
 }
 
@@ -87,12 +87,12 @@ interface SessionRecord {
 /** How long a session record is kept; longer than the maximum idle time of a session. */
 const sessionMs = 2 * 3_600_000
 /**
- * Maximum number of session records. Each worker has at most 10,000 sessions, and records of exited workers are kept
- * too.
+ * Maximum number of session records. Each worker has at most 10,000 sessions, and the records of workers that have
+ * exited are kept too.
  */
 const maxSessions = 200_000
 
-/** The workers and their addresses, and the session records that let one worker continue a session of another. */
+/** The workers and their addresses, and the session records that let one worker continue another worker's session. */
 export function createWorkerRegistry(clock: Clock, { max = maxSessions } = {}) {
   const addresses = new Map<string, string>()
   /** Session records, the least recently updated first. */
@@ -112,7 +112,7 @@ export function createWorkerRegistry(clock: Clock, { max = maxSessions } = {}) {
   }
 
   return {
-    /** Workers that listen, oldest first. */
+    /** Workers that are listening, oldest first. */
     members: (): readonly WorkerMember[] => [...addresses].map(([name, address]) => ({ name, address })),
     join: ({ name, address }: WorkerMember) => void addresses.set(name, address),
     leave: (name: string) => void addresses.delete(name),

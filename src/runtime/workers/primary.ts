@@ -14,13 +14,13 @@ export interface PrimaryOptions {
   readonly interrupted: AbortSignal
   /** How long a worker may take to stop before it is killed. */
   readonly stopTimeoutMs: number
-  /** Called when all workers listen. `facts` come from the first of them. */
+  /** Called once all workers are listening. `facts` is the data that the first worker reported. */
   listening(facts: unknown): void
   readonly clock: Clock
   readonly log: Log
 }
 
-/** How long a worker must run for its exit not to count as another failure in a row. */
+/** How long a worker must run so that its exit does not count as another consecutive failure. */
 const stableMs = 60_000
 const firstPauseMs = 100
 const maxPauseMs = 30_000
@@ -70,12 +70,12 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
     return handle
   }
 
-  /** Rolling restart (SIGUSR2): each worker stops only once its replacement listens. */
+  /** Rolling restart (SIGUSR2): each worker stops only once its replacement is listening. */
   const replaceAll = async () => {
     for (const before of [...handles]) {
       before.retired = true
       const next = start(before.number)
-      // While `retired` is set, the new worker is not restarted if it exits before it listens.
+      // While `retired` is set, the new worker is not restarted if it exits before it is listening.
       next.retired = true
       const failed = await Promise.race([next.listening.then(() => undefined), next.ended])
       if (interrupted.aborted) return
@@ -101,13 +101,14 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   }
   // Skip Windows, which has no SIGUSR2: listening for it would throw.
   if (process.platform !== 'win32') process.on('SIGUSR2', replace)
-  // Leave no orphans. If this process is killed instead, workers notice the closed channel and exit.
+  // Leave no orphans: kill the workers on exit. If this process itself is killed, workers notice the closed channel and
+  // exit.
   process.on('exit', killAll)
   try {
     const stop = interrupted.aborted ? Promise.resolve() : once(interrupted, 'abort').then(() => {})
     const first = start(1)
-    // If the first worker exits before it listens, exit too: the others would fail in the same way. The worker has
-    // logged the reason.
+    // If the first worker exits before it is listening, exit too: the others would fail in the same way. The worker has
+    // already logged the reason.
     const failed = await Promise.race([first.listening.then(() => undefined), first.ended, stop])
     if (failed) return failed.code ?? 1
     const rest = Array.from({ length: of - 1 }, (_, index) => start(index + 2).listening)
@@ -128,7 +129,7 @@ interface WorkerHandle {
   readonly number: number
   readonly name: string
   readonly rpc: RpcPeer<WorkerMethods>
-  /** Resolves when the worker listens, to the facts that it reported. */
+  /** Resolves once the worker is listening, with the data that it reported. */
   readonly listening: Promise<unknown>
   readonly ended: Promise<WorkerExit>
   /** Set if the worker must not be restarted when it exits. */
@@ -147,7 +148,7 @@ interface WorkerHandleOptions extends Pick<PrimaryOptions, 'clock' | 'log'>, Omi
   methods(name: string): Omit<PrimaryMethods, 'listening'>
 }
 
-/** Timeout for requests to workers. They are only asked for metrics, and a busy worker needs a moment to answer. */
+/** Timeout for requests to workers. Workers are asked only for metrics, and a busy worker needs a moment to respond. */
 const metricsTimeoutMs = 2_000
 
 function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): WorkerHandle {
@@ -157,7 +158,7 @@ function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): 
   const listening = Promise.withResolvers<unknown>()
   const ended = Promise.withResolvers<WorkerExit>()
   worker.on('exit', (code, signal) => ended.resolve({ code, signal }))
-  // Ignore the error of a broken channel, because `exit` follows.
+  // Ignore errors from a broken channel, because `exit` follows.
   worker.on('error', () => {})
   const kill = () => void worker.process.kill('SIGKILL')
   const port: RpcPort = {
@@ -175,7 +176,7 @@ function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): 
     ended: ended.promise,
     retired: false,
     stop(timeoutMs, { replaced } = { replaced: false }) {
-      // Wait until the worker listens: before that, it does not handle messages.
+      // Wait until the worker is listening: before that, it does not handle messages.
       void listening.promise.then(() => rpc.notify('stop', replaced))
       const timer = clock.after(timeoutMs, kill)
       void ended.promise.then(() => timer[Symbol.dispose]())

@@ -12,24 +12,30 @@ import type { PrimaryServiceMethods, WorkerMember } from './primary-services.ts'
 export const workerVariable = 'TOOLWAY_WORKER'
 
 export interface WorkerIdentity {
-  /** Unique among all workers that ever ran, so that a worker does not mistake its predecessor's tokens for its own. */
+  /**
+   * Unique among all workers that have ever run, so that a worker does not mistake its predecessor's tokens for its
+   * own.
+   */
   readonly name: string
   readonly number: number
   readonly of: number
 }
 
-/** Methods of the primary that workers call. */
+/** Primary methods that workers call. */
 export type PrimaryMethods = PrimaryServiceMethods &
   PublishMethods & {
     listening(facts: unknown): void
-    /** Metrics of all other workers. */
+    /** Metrics from all other workers. */
     pages(accept?: string): Promise<readonly WorkerMetricsPage[]>
   }
 
-/** Methods of a worker that the primary calls. */
+/** Worker methods that the primary calls. */
 export type WorkerMethods = DeliverMethods & {
   members(members: readonly WorkerMember[]): void
-  /** `replaced` is true if another worker listens at the same address, so that clients can reconnect there. */
+  /**
+   * Stops the worker. `replaced` is true if another worker is listening at the same address, so that clients can
+   * reconnect there.
+   */
   stop(replaced: boolean): void
   page(accept?: string): MetricsPage | undefined
 }
@@ -44,7 +50,7 @@ export interface WorkerMetricsPage extends MetricsPage {
 }
 
 export interface ConnectOptions extends Pick<PortRpcOptions, 'port' | 'methods' | 'timeoutMs'> {
-  /** The name of the other end in the log. */
+  /** The other end's name in the log. */
   readonly peer: string
   readonly clock: Clock
   readonly log: Log

@@ -26,10 +26,10 @@ export interface WorkerProcess {
   listening(facts: unknown): void
 }
 
-/** Timeout for metrics; longer than the primary waits for the slowest of the other workers. */
+/** Timeout for metrics; longer than the time that the primary waits for the slowest worker. */
 const metricsTimeoutMs = 3_000
 
-/** The worker that this process is; undefined if it is not a worker. */
+/** This process's identity as a worker; undefined if it is not a worker. */
 export function currentWorker(env: Readonly<Record<string, string | undefined>>): WorkerProcess | undefined {
   const { worker } = cluster
   const identity = env[workerVariable]
@@ -43,7 +43,7 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   let topics: Pick<TopicListeners, 'deliver'> | undefined
   let page: ((accept?: string) => MetricsPage) | undefined
 
-  // Ignore errors of the channel: writing to one that has just closed emits an error, and `disconnect` follows.
+  // Ignore channel errors: writing to a channel that has just closed emits an error, and `disconnect` follows.
   worker.on('error', () => {})
   const primaryExited = () => {
     // Without this, Node would exit at once and abort calls in progress.
@@ -123,7 +123,7 @@ const toParent: RpcPort = {
   onMessage: (listener) => void process.on('message', listener),
 }
 
-/** Services that the workers of one gateway share. */
+/** Services that one gateway's workers share. */
 export interface SharedServices {
   /** This worker's number, counted from 1, and the total number of workers. */
   readonly number: number
@@ -135,12 +135,12 @@ export interface SharedServices {
   join(address: string): Promise<void>
   /** The address of the worker that serves the dashboard and its logins; undefined if that is this worker. */
   lead(): string | undefined
-  /** Returns a function that merges the metrics of all other workers with `own`. */
+  /** Returns a function that merges all other workers' metrics with `own`. */
   pages(own: (accept?: string) => MetricsPage): (accept?: string) => Promise<MetricsPage>
 }
 
 interface SharedServicesOptions {
-  /** Buckets to use while the primary does not respond. */
+  /** Buckets to use while the primary is not responding. */
   readonly local: Buckets
   readonly limits: CacheLimits
   /** The secret in the state folder, which all workers share. */
@@ -157,12 +157,12 @@ interface SharedStores {
   readonly ttlStore: TtlStore
   /** The key that seals cursors and other tokens that clients hold. */
   readonly secret: string
-  /** Whether the primary responds. */
+  /** Whether the primary is responding. */
   readonly up: boolean
 }
 
 interface Family {
-  /** The lines with HELP and TYPE. */
+  /** The HELP and TYPE lines. */
   readonly header: Set<string>
   readonly samples: string[]
 }

@@ -3,7 +3,7 @@ import type { ServerView } from './schemas/catalog.ts'
 import type { Overview, ReloadEvent } from './schemas/figures.ts'
 
 /**
- * The types of the admin API, which the dashboard imports. Times are in milliseconds since the epoch, durations in
+ * The admin API's types, which the dashboard imports. Times are in milliseconds since the epoch, durations in
  * milliseconds. Requests other than GET that authenticate with the cookie need the header `Toolway-Admin: 1`.
  */
 export type * from './schemas/calls.ts'
@@ -15,7 +15,7 @@ export type * from './schemas/figures.ts'
  * of each kind.
  */
 export interface AdminEvents {
-  /** Sent once a second. */
+  /** The gateway's current state. Sent once a second. */
   readonly overview: Overview
   /** Calls that began or ended, newest last. Sent a few times a second; under load, some calls are dropped. */
   readonly calls: readonly CallView[]
@@ -30,7 +30,7 @@ export interface AdminEvents {
  * `error`. Closing the stream cancels the answer.
  */
 export type ChatStreamEvent =
-  /** In the audit log, `id` is the parent of the calls that the answer makes. */
+  /** `id` is the id of the answer. In the audit log, it is the parent of the calls that the answer makes. */
   | { readonly kind: 'start'; readonly id: string; readonly model: string }
   | { readonly kind: 'stage'; readonly stage: ChatStageName; readonly round: number }
   | {

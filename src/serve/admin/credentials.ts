@@ -16,12 +16,14 @@ export interface AdminUser {
 
 export type Credentials = ReturnType<typeof createCredentials>
 
-/** Accepts the credentials of the MCP endpoint, and a login cookie for browsers. */
+/** Authenticates admin requests. Accepts the same credentials as the MCP endpoint, and a login cookie from browsers. */
 export function createCredentials(options: {
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly authenticate: Authenticate
   readonly admit: Admit
-  /** The gateway's port, which distinguishes the cookies of several gateways on one machine. */
+  /**
+   * The gateway's port. It is part of the cookie's name, so that several gateways on one machine do not share a cookie.
+   */
   readonly port: number
   readonly clock: Clock
 }) {
@@ -50,7 +52,7 @@ export function createCredentials(options: {
     const header = request.headers['toolway-agent']
     const asked = typeof header === 'string' ? header : undefined
     const agent = agentFor(access, { ...identity, address }, asked)
-    // Servers keep the state of tool calls from the dashboard per principal.
+    // Use one session per principal for tool calls from the dashboard, because servers keep state per session.
     const session = `admin ${identity.principal}`
     return { caller: { ...identity, agent, asked, address, session, capabilities: {} }, identity, reauthenticate }
   }
@@ -95,7 +97,7 @@ export function createCredentials(options: {
 
 const over = () => HttpError.of('AUTH_REQUIRED', 'Your login has expired: log in again.')
 
-/** The name of the cookie. It contains the port, because browsers share cookies between ports. */
+/** The cookie's name. It contains the port, because browsers share cookies between ports. */
 const nameOn = (port: number): string => `toolway_admin_${port}`
 
 function cookieOf({ headers }: IncomingMessage, port: number): string | undefined {
@@ -111,7 +113,7 @@ function cookieOf({ headers }: IncomingMessage, port: number): string | undefine
 function setCookie(request: IncomingMessage, port: number, login?: Login): string {
   const value = login?.id ?? ''
   const seconds = login ? loginMs / 1000 : 0
-  // Behind a TLS proxy, the browser must not send the cookie unencrypted.
+  // Mark the cookie as secure if the page was loaded over TLS, so that the browser never sends it unencrypted.
   const secure = request.headers.origin?.startsWith('https://') ? '; Secure' : ''
   return `${nameOn(port)}=${value}; Path=/admin/api; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
 }
@@ -144,12 +146,15 @@ interface Login {
 /** Lifetime of a login; longer than a working day. */
 export const loginMs = 12 * 3_600_000
 
-/** Maximum number of logins per principal, so that repeated logins end only the principal's own. */
+/**
+ * Maximum number of logins per principal. A new login above this limit ends that principal's oldest login, not someone
+ * else's.
+ */
 const maxOfOne = 16
 const maxOfAll = 1_000
 
 export function createLogins(clock: Clock) {
-  // The oldest first. The keys are digests, so that the timing of a lookup reveals nothing about ids.
+  // Logins by the digest of their id, oldest first. Digests ensure that lookup timing reveals nothing about the ids.
   const logins = new Map<string, Login>()
 
   const end = ({ id }: Login) => void logins.delete(digest(id))

@@ -31,17 +31,17 @@ import { routes } from './routes.ts'
 import type { AdminService } from './service.ts'
 
 export interface HttpEndpoint extends Disposable {
-  /** Handles a request. Returns false if there is nothing at this path. */
+  /** Handles a request. Returns false if nothing is served at this path. */
   handle(request: IncomingMessage, response: ServerResponse, path: string): boolean
 }
 
-/** What the HTTP server provides to the admin endpoint. */
+/** The parts of the HTTP server that the admin endpoint uses. */
 export interface ListeningServer {
   /** The URL of the MCP endpoint. */
   readonly url: string
   readonly port: number
   readonly hosts: Hosts
-  /** Authenticates a request. Limits invalid credentials per address, for all endpoints together. */
+  /** Authenticates a request. Invalid credentials are limited per address, counted across all endpoints. */
   readonly admit: Admit
   readonly bodies: RequestBodies
   sessions(): number
@@ -55,7 +55,7 @@ export interface AdminEndpointOptions extends Pick<ListeningServer, 'admit' | 'b
   readonly config: Pick<HttpConfig, 'path'>
   /** Undefined if metrics are disabled. */
   readonly metrics?: MetricsOf | undefined
-  /** The folder of the built dashboard. */
+  /** The folder that contains the built dashboard. */
   readonly folder: string
   readonly version: string
   readonly clock: Clock
@@ -165,7 +165,10 @@ const onlyForAdmins = (path: string): HttpError =>
     { rule: forAdmins },
   )
 
-/** Whether the rejection was recorded already: denied agents and admin routes are recorded where they are decided. */
+/**
+ * Whether the rejection is already in the audit log: denied agents and denied admin routes are recorded where they are
+ * denied.
+ */
 const isRecorded = ({ details: { data } }: HttpError): boolean => {
   const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
@@ -194,5 +197,8 @@ async function answerMetrics(
   response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body)
 }
 
-/** Whether a caller may see metrics: callers that may act as any agent, and everyone if no credential is required. */
+/**
+ * Whether a caller may see metrics. True for callers that may act as any agent, and for everyone if no credential is
+ * required.
+ */
 const maySee = ({ authenticated, admin, agents }: AuthIdentity): boolean => !authenticated || admin || agents === '*'

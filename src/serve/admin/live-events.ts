@@ -15,29 +15,32 @@ type Source = Pick<AdminService, 'overview' | 'servers' | 'calls' | 'onCalls' | 
 interface Reader {
   readonly caller: Caller
   readonly response: ServerResponse
-  /** Calls that were not sent yet, by id. */
+  /** Calls that have not been sent yet, by id. */
   readonly pending: Map<string, CallView>
-  /** The list of servers that was sent last. */
+  /** The server list that was last sent to this reader. */
   servers: Buffer | undefined
   sentAt: number
 }
 
-/** Interval for sending calls. All other events are sent once a second. */
+/** Interval at which calls are sent. All other events are sent once a second. */
 const tickMs = 250
 const ticksPerOverview = 4
 
-/** Maximum unread bytes per reader. Above this, events are skipped, because they only describe the current state. */
+/**
+ * Maximum unread bytes per reader. Above this, events are skipped, which is safe because later events contain the
+ * current state.
+ */
 const maxUnread = 256 * 1024
 
 const maxReaders = 64
-/** Maximum streams before non-admins are rejected, so that there is room for admins. */
+/** Number of open streams at which further non-admins are rejected, so that admins can still connect. */
 const maxForGuests = maxReaders / 2
 
 const maxCalls = 100
 const maxNews = 2_000
 const silentMs = 15_000
 
-/** The event streams of all dashboards. No work is done while there are no readers. */
+/** Sends events to all open dashboards. Does no work while there are no readers. */
 export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
   const readers = new Set<Reader>()
   let watching: DisposableStack | undefined
@@ -51,7 +54,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
     return true
   }
 
-  /** Caches the value that `make` returns for all readers with the same rights. */
+  /** Computes a value with `make` once for all readers that have the same rights. */
   const shared = (make: (caller: Caller) => unknown) => {
     const made = new Map<string, Buffer>()
     return ({ caller }: Reader): Buffer => {
@@ -72,14 +75,15 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
     const overviewOf = shared(admin.overview)
     const serversOf = shared(admin.servers)
     for (const reader of readers) {
-      // Keep unsent calls if the reader is behind: a call shown as running must later be shown as ended.
+      // Keep unsent calls while the reader is behind: a call shown as running must later be shown as ended.
       const { pending } = reader
       if (pending.size > 0 && send(reader, 'calls', bytesOf([...pending.values()]))) pending.clear()
       if (overview) {
         send(reader, 'overview', overviewOf(reader))
         sendServers(reader, serversOf(reader))
       }
-      // Send a keep-alive comment only if nothing is unread; otherwise it would hide that the reader has stalled.
+      // Send a keep-alive comment only if nothing is unread; otherwise the comment would hide that the reader has
+      // stalled.
       if (clock.monotonic() - reader.sentAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
         reader.sentAt = clock.monotonic()
@@ -131,11 +135,11 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
   }
 
   return {
-    /** Turns the response into an event stream. Throws OVERLOADED if too many are open. */
+    /** Turns the response into an event stream. Throws OVERLOADED if too many streams are open. */
     open(caller: Caller, response: ServerResponse): void {
       if (readers.size >= (caller.admin ? maxReaders : maxForGuests)) throw tooManyReaders(readers.size)
       const reader: Reader = { caller, response, pending: new Map(), servers: undefined, sentAt: clock.monotonic() }
-      // Before the stream starts, compute everything that can fail.
+      // Compute everything that can fail before the stream starts.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))
       const calls = bytesOf(admin.calls(caller, { limit: maxCalls }).toReversed())

@@ -6,14 +6,14 @@ import type { AdminService } from './service.ts'
 
 export const callbackPath = '/oauth/callback'
 
-/** The redirect URL. It has the host that the browser used, which was already checked. */
+/** The redirect URL. It uses the host from the browser's request, which has already been checked. */
 export const callbackOf = ({ headers }: IncomingMessage): URL =>
   new URL(callbackPath, headers.origin ?? `http://${headers.host}`)
 
 /**
  * Handles the redirect from an authorization server. The request carries no credential, because browsers do not send a
- * SameSite=Strict cookie when they come from another site. Instead, the parameters must belong to a pending sign-in,
- * and they are accepted only once.
+ * SameSite=Strict cookie when another site redirects to this one. Instead, the parameters must belong to a pending
+ * sign-in, and they are accepted only once.
  */
 export async function answerCallback(
   request: IncomingMessage,

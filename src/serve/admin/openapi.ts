@@ -69,7 +69,7 @@ function operation(route: Route): object {
 const success = (content: object | undefined) =>
   content ? { 200: { description: 'OK', content } } : { 204: { description: 'No content' } }
 
-/** The operation ID of a route: `GET servers/{name}` becomes `getServersName`. */
+/** A route's operation ID: `GET servers/{name}` becomes `getServersName`. */
 const operationId = (method: string, path: string): string =>
   method.toLowerCase() + path.replace(/(?:^|\W+)(\w)/g, (_, letter: string) => letter.toUpperCase()).replace(/\W/g, '')
 
@@ -91,5 +91,5 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): object 
   return plain(z.toJSONSchema(schema, { io }))
 }
 
-/** Removes the keywords that are only for stand-alone schemas. */
+/** Removes the keywords that only make sense in stand-alone schemas. */
 const plain = ({ $schema: _, $id: __, ...schema }: Record<string, unknown>): object => schema

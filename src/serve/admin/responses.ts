@@ -3,7 +3,7 @@ import type { HttpError } from '../errors.ts'
 import { sendJson } from '../http/response.ts'
 import type { AdminError } from './contract.ts'
 
-/** Headers of all responses except pages. They prevent caching, framing and type sniffing. */
+/** Headers for all responses except pages. They prevent caching, framing and type sniffing. */
 export const apiHeaders = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
@@ -23,7 +23,7 @@ export function errorBody(refusal: HttpError): Buffer {
   return Buffer.from(JSON.stringify(error))
 }
 
-/** Codes for errors that have only an HTTP status. */
+/** Error codes by HTTP status, for errors that have no Toolway code. */
 const codes: Readonly<Record<number, string>> = {
   400: 'BAD_REQUEST',
   404: 'NOT_FOUND',

@@ -71,7 +71,7 @@ export interface RouteContext {
 }
 
 interface Request<Query, Body> {
-  /** The path parameter: the name of a server or tool, or the id of a call. */
+  /** The path parameter: a server's or tool's name, or a call's id. */
   readonly target: string
   readonly query: Output<Query>
   readonly body: Output<Body>
@@ -94,7 +94,7 @@ export interface Route extends RouteDetails<z.ZodObject | undefined, z.ZodObject
 interface RouteDetails<Query, Body, Input> {
   readonly query?: Query
   readonly body?: Body
-  /** Maximum size of the body; by default that of the MCP endpoint. */
+  /** Maximum size of the body; by default, the limit for the MCP endpoint. */
   readonly maxBody?: number
   /** The schema of the response. A route without one responds with 204. */
   readonly answer?: z.ZodType
@@ -102,7 +102,7 @@ interface RouteDetails<Query, Body, Input> {
   run(request: Input, context: RouteContext): unknown
 }
 
-/** Creates a function that defines routes. It infers the types of query and body from their schemas. */
+/** Creates a function that defines routes. It infers the types of the query and the body from their schemas. */
 const routeFor =
   <User>(access: Route['access']) =>
   <Query extends z.ZodObject | undefined = undefined, Body extends z.ZodObject | undefined = undefined>(
@@ -121,7 +121,7 @@ export const publicRoute = routeFor<unknown>('anyone')
 export const userRoute = routeFor<Authenticated>('guest')
 export const adminRoute = routeFor<Authenticated>('admin')
 
-/** Returned by a route that has sent the response itself. */
+/** Returned by a route handler that has already sent the response. */
 export const answered = Symbol('answered')
 
 /** Parses and validates the query of a URL. Parameters with an empty value count as missing. */
@@ -133,7 +133,7 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
   for (const [name, value] of params) {
     if (value === '') continue
     if (Object.hasOwn(values, name)) throw bad(`The query parameter ${shown(name)} occurs twice.`)
-    // Do not assign: an assignment to __proto__ would not create a property.
+    // Define the property instead of assigning it: an assignment to __proto__ would not create a property.
     Object.defineProperty(values, name, { value, enumerable: true })
   }
   return checked(schema, values, 'query')
@@ -165,7 +165,7 @@ function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
 }
 
 function parsed(bytes: Buffer): unknown {
-  // Limit the depth, because arguments are serialized again, which is recursive.
+  // Limit the depth, because the arguments are later serialized again by a recursive function.
   if (extentOf(bytes).depth > maxDepth) throw bad(`The body nests deeper than ${maxDepth} levels.`)
   try {
     return JSON.parse(bytes.toString('utf8'))

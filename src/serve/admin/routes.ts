@@ -20,10 +20,10 @@ const actions: Readonly<Record<ServerAction, string>> = {
 
 const message = z.strictObject({ role: z.enum(['system', 'user', 'assistant']), content: z.string() })
 
-/** Maximum size of a login request; sufficient for the longest credential in JSON encoding. */
+/** Maximum size of a login request; large enough for the longest credential, encoded as JSON. */
 const maxBody = 64 * 1024
 
-/** All routes of the admin API. The router and the OpenAPI document are built from this list. */
+/** All admin API routes. The router and the OpenAPI document are built from this list. */
 export const routes: readonly Route[] = [
   userRoute('GET', 'session', 'The current user and their rights', {
     answer: figures.sessionView,

@@ -3,8 +3,8 @@ import type { Json } from '../../core/json.ts'
 import type * as view from './contract.ts'
 
 /**
- * The operations of the admin API. A method with a caller shows admins everything, and others what their agent may see.
- * Methods without a caller are for admins only, which the routes enforce.
+ * The operations of the admin API. Methods that take a caller show everything to admins, and only what their agent may
+ * see to other callers. Methods without a caller are for admins only, which the routes enforce.
  */
 export interface AdminService {
   overview(caller: Caller): view.Overview
@@ -12,14 +12,14 @@ export interface AdminService {
   stats(caller: Caller, by: view.Stats['by']): view.Stats
   servers(caller: Caller): readonly view.ServerView[]
   server(caller: Caller, name: string): view.ServerDetail
-  /** Resolves when the action is done, or when it takes too long to wait for. */
+  /** Resolves when the action is done, or after a maximum waiting time. */
   control(caller: Caller, name: string, action: ServerAction): Promise<view.ServerView>
   /**
-   * Starts an OAuth sign-in. At the end, the browser is redirected to `redirect`. Undefined if signing in is not
-   * supported.
+   * Starts an OAuth sign-in. At its end, the authorization server redirects the browser to `redirect`. The method is
+   * undefined if signing in is not supported.
    */
   signIn?(caller: Caller, name: string, redirect: URL): Promise<view.SignInView>
-  /** Completes a sign-in with the parameters of the redirect, and returns the server's name. */
+  /** Completes a sign-in with the query parameters of the redirect, and returns the server's name. */
   signedIn?(answer: URLSearchParams): Promise<string>
   tools(caller: Caller, asked: view.ToolsQuery): view.ToolPage
   tool(caller: Caller, name: string): Promise<view.ToolDetail>

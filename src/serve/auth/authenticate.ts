@@ -10,14 +10,14 @@ import {
 import { type Authenticate, type AuthIdentity, anonymous, operator } from './identity.ts'
 import type { JwtVerifier } from './jwt.ts'
 
-/** Authenticates requests by the gateway's token, an API key, or a JSON Web Token of an identity provider. */
+/** Authenticates requests by the gateway's token, an API key, or a JSON Web Token from an identity provider. */
 export function createAuthenticate(options: {
   /**
    * If undefined, requests without a credential are anonymous. Requests with an invalid credential are still rejected.
    */
   readonly token: string | undefined
   readonly keys: KeySource
-  /** Verifies tokens of the identity provider. Disposed of with this authenticator. */
+  /** Verifies tokens from the identity provider. Disposed of with this authenticator. */
   readonly verify?: JwtVerifier | undefined
   readonly clock: Clock
 }): Authenticate & AsyncDisposable {
@@ -26,7 +26,10 @@ export function createAuthenticate(options: {
   const holderOf = keyHolder(keys, clock)
   const digestOf = rememberedDigests()
 
-  /** The identity of a caller without a credential. It may choose any agent only if no credentials are configured. */
+  /**
+   * The identity of a caller without a credential. Such a caller may choose any agent only if no credentials are
+   * configured.
+   */
   const nobody = (): AuthIdentity => (verify !== undefined || keys.inUse ? { ...anonymous, agents: [] } : anonymous)
 
   const authenticate: Authenticate = (authorization, beforeSignature) => {
@@ -50,7 +53,7 @@ export function createAuthenticate(options: {
   })
 }
 
-/** Adds a challenge to rejections, which tells clients where to get a token. */
+/** Adds a challenge to rejections. The challenge tells clients where to get a token. */
 function telling(authenticate: Authenticate, challengeOf: ChallengeOf): Authenticate {
   const tell = (thrown: unknown): never => {
     throw withChallenge(thrown, challengeOf)
@@ -74,7 +77,7 @@ interface ApiKey {
   readonly expires?: number | undefined
 }
 
-/** Finds API keys by `sha256:` and the hexadecimal digest of the whole key. */
+/** Looks up API keys. A key is identified by `sha256:` followed by the hexadecimal digest of the whole key. */
 interface KeySource {
   readonly inUse: boolean
   find(hash: string): ApiKey | undefined
@@ -103,8 +106,8 @@ function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdent
 type TokenHolder = (authorization: string | undefined) => AuthIdentity
 
 /**
- * Authenticates by the gateway's token only. If there is none, every request without a credential is the same anonymous
- * caller.
+ * Authenticates by the gateway's token only. If no token is set, all requests without a credential share one anonymous
+ * identity.
  */
 export const authenticateToken = (token: string | undefined): TokenHolder =>
   token === undefined
@@ -130,8 +133,8 @@ function equals(token: string): (actual: Buffer) => boolean {
 }
 
 /**
- * Rejects a credential that is not known. This applies even if no credential is required, because a client that sends
- * one must not silently become anonymous.
+ * Rejects an unknown credential. This applies even if no credential is required, because a client that sends one must
+ * not silently become anonymous.
  */
 function unknown(authorization: string): never {
   bearer(authorization)
@@ -144,8 +147,7 @@ const unknownToken = () =>
   )
 
 /**
- * Maximum length of a credential. No provider's tokens are that long, and node:http has the same limit for all headers
- * together.
+ * Maximum length of a credential. Real tokens are shorter, and node:http has the same limit for all headers together.
  */
 const maxLength = 16 * 1024
 
@@ -162,9 +164,7 @@ function bearer(authorization: string): string {
   return token
 }
 
-/**
- * The kind of a credential. It is decided by form alone, so that an invalid credential is never tried as another kind.
- */
+/** The kind of a credential. Only its format decides, so that an invalid credential is never tried as another kind. */
 function formOf(credential: string): 'key' | 'jwt' | 'token' {
   if (credential.startsWith('twk_')) return 'key'
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential) ? 'jwt' : 'token'

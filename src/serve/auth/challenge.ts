@@ -25,7 +25,7 @@ export const scopesRule = 'auth.jwt.scopes'
 export const insufficientScope = (sentence: string, header: string): HttpError =>
   HttpError.of('DENIED_BY_POLICY', sentence, { headers: { 'WWW-Authenticate': header }, rule: scopesRule })
 
-/** Adds to a 401 error the information where OAuth clients get a token. Returns other errors unchanged. */
+/** Adds a challenge to a 401 error, which tells OAuth clients where to get a token. Returns other errors unchanged. */
 export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknown {
   const header = thrown instanceof HttpError ? thrown.details.headers?.['WWW-Authenticate'] : undefined
   if (!(thrown instanceof HttpError) || (header !== challenge && header !== invalid)) return thrown
@@ -40,14 +40,17 @@ export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknow
 const refused = (sentence: string, header: string, genuine?: true) =>
   HttpError.of('AUTH_REQUIRED', sentence, { headers: { 'WWW-Authenticate': header }, genuine })
 
-/** The error for a credential that cannot be verified now. That is not the caller's fault, and a retry may succeed. */
+/**
+ * The error for a credential that currently cannot be verified. This is not the caller's fault, and a retry may
+ * succeed.
+ */
 export const cannotVerify = (retryAfterMs: number): HttpError => {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
   const sentence = `This gateway cannot check tokens now, because the identity provider's keys are unavailable: try again in ${seconds} s.`
   return HttpError.of('OVERLOADED', sentence, { retryAfterMs })
 }
 
-/** Builds the WWW-Authenticate header, which says where OAuth clients get a token and which scopes to request. */
+/** Builds the WWW-Authenticate header, which tells OAuth clients where to get a token and which scopes to request. */
 export type ChallengeOf = (refusal?: {
   readonly error?: 'invalid_token' | 'insufficient_scope'
   readonly scopes?: readonly string[]
@@ -61,7 +64,7 @@ export function resourceOf({ resource, audience }: Pick<JwtConfig, 'resource' | 
   return /^https?:\/\//.test(named) && URL.canParse(named) ? new URL(named) : undefined
 }
 
-/** The path of a resource's metadata (RFC 9728). */
+/** The path at which a resource's metadata is served (RFC 9728). */
 export const metadataPath = (resourcePath: string): string => `${wellKnown}${resourcePath === '/' ? '' : resourcePath}`
 
 export function challengeFor(jwt: JwtConfig): ChallengeOf {

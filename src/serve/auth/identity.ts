@@ -25,13 +25,19 @@ export type Authenticate = (
 export const anonymous: AuthIdentity = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' }
 export const operator: AuthIdentity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
 
-/** Compares the identities of two credentials, or of one credential at two times. */
+/**
+ * Whether two identities have the same rights. They may come from two credentials, or from one credential at two points
+ * in time.
+ */
 export const hasSameRights = (one: AuthIdentity, other: AuthIdentity): boolean =>
   one.principal === other.principal &&
   one.admin === other.admin &&
   (one.agents === other.agents || JSON.stringify(one.agents) === JSON.stringify(other.agents))
 
-/** Interval between checks of a credential. A stream can outlive its credential by this time. */
+/**
+ * Interval between checks of a credential. A stream may stay open for up to this long after its credential becomes
+ * invalid.
+ */
 const checkMs = 5_000
 
 interface AuthenticatedStream {
@@ -94,8 +100,8 @@ export function agentFor(
 }
 
 /**
- * The caller, acting as `asked` or, by default, as the agent named on connecting. Resolved for each request, because
- * the policy may have changed.
+ * The caller, acting as the agent `asked` or, by default, as the agent named when the client connected. Resolved for
+ * each request, because the policy may have changed.
  */
 export function actingAs(access: Pick<Access, 'agentOf' | 'rejected'>, caller: Caller, asked = caller.asked): Caller {
   const agent = agentFor(access, caller, asked)

@@ -4,7 +4,7 @@ import type { Log } from '../../core/log.ts'
 import { createHttpClient, type HttpClient } from '../../lib/http-client.ts'
 import { cannotVerify } from './challenge.ts'
 
-/** Age at which the keys are fetched again. */
+/** Age at which cached keys are fetched again. */
 const freshMs = 10 * 60_000
 
 /** Maximum age of keys that are used while the provider is unreachable. */
@@ -18,7 +18,7 @@ const coolDownMs = 30_000
 /** Minimum time between a failed fetch and the next one. */
 const retryMs = 10_000
 
-/** The published keys of an identity provider, fetched on first use. */
+/** An identity provider's published keys, fetched on first use. */
 export function createKeySet(options: {
   readonly url: string
   readonly clock: Clock
@@ -66,10 +66,10 @@ export function createKeySet(options: {
       if (age() < freshMs || (failed && sinceFetch() < retryMs)) return usable()
       return fetchOnce().then(usable)
     },
-    /** To be called for an unknown key. Fetches the keys again, but at most once per cool-down. */
+    /** Fetches the keys again, but at most once per cool-down. Called when a token names an unknown key. */
     async renewed(): Promise<PublishedKeys> {
       if (fetching !== undefined || sinceFetch() >= (failed ? retryMs : coolDownMs)) await fetchOnce()
-      // While the provider is unreachable, it is unknown whether the key is new, so do not call the token invalid.
+      // While the provider is unreachable, the key may be new, so do not report the token as invalid.
       if (failed) throw cannotVerify(retryMs - sinceFetch())
       return usable()
     },
@@ -88,10 +88,10 @@ export interface PublishedKeys {
 
 const timeoutMs = 5_000
 
-/** Maximum size of a key set; a hundred times the usual size. */
+/** Maximum size of a key set; a hundred times the usual size of one. */
 const maxBytes = 256 * 1024
 
-/** Returns a function that fetches the key set without following redirects, with fixed limits of time and size. */
+/** Returns a function that fetches the key set without following redirects. Time and size are limited. */
 function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKeys>) & AsyncDisposable {
   checkAddress(url)
   const address = new URL(url)

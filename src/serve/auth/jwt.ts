@@ -16,7 +16,7 @@ const algorithms = [
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
 
-/** Tolerated difference between the clocks of provider and gateway. */
+/** Tolerated difference between the provider's clock and the gateway's clock. */
 const toleranceMs = 30_000
 
 /** Maximum number of keys to try for a token without a key id. */
@@ -55,8 +55,8 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
   }
 
   const identify = async (token: string, digest: string, keys: PublishedKeys): Promise<AuthIdentity> => {
-    // Remember the cache in use now. If the keys change during verification, that cache is discarded together with this
-    // result.
+    // Use the current cache for the result. If the keys change during verification, that cache is discarded, and this
+    // result with it.
     const kept = verified
     const claims = await claimsOf(token, keys)
     const identity = identityOf(claims, config, challengeOf)
@@ -105,7 +105,7 @@ async function claimsByAnyKey(
   throw new errors.JWSSignatureVerificationFailed()
 }
 
-/** The error for a token that was rejected. Neither the error nor the log contains the token. */
+/** The error for a rejected token. Neither the error nor the log contains the token. */
 function refusalOf(error: unknown, config: JwtConfig, log: Log): HttpError {
   const code = error instanceof errors.JOSEError ? error.code : undefined
   if (code === undefined) log.warn({ cause: nameOf(error) }, 'rejected a JSON Web Token that could not be checked')
@@ -132,14 +132,18 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
   return 'The token cannot be verified: get a new one from your identity provider.'
 }
 
-/** The name of an error, for the log. The message of an unexpected error may quote the token, so it is not logged. */
+/**
+ * An error's name, for the log. The message is not logged, because the message of an unexpected error may quote the
+ * token.
+ */
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
 
 /** Valid agent names; the same pattern as in the configuration. */
 const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
 
 /**
- * The identity of a verified token. It is never an admin: only the gateway's operator grants that, by token or API key.
+ * The identity that a verified token proves. It is never an admin: only the gateway's operator grants admin rights,
+ * through the gateway's token or an API key.
  */
 function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: ChallengeOf): AuthIdentity {
   const { issuer, agentClaim, scopes } = config
@@ -149,7 +153,7 @@ function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: Challeng
   if (Object.keys(scopes).length === 0) return { ...known, agents: named }
   const granted = scopesOf(claims).flatMap((scope) => (Object.hasOwn(scopes, scope) ? (scopes[scope] ?? []) : []))
   const agents = [...new Set([...named, ...granted])]
-  // If scopes are configured, reject a token that has none of them: it must not get the default agent.
+  // If scopes are configured, reject a token that has none of them: its holder must not get the default agent.
   if (agents.length === 0) {
     const sentence = `The token has none of the scopes that this gateway accepts: request one of ${Object.keys(scopes).join(', ')}.`
     throw insufficientScope(sentence, challengeOf({ error: 'insufficient_scope' }))
@@ -162,15 +166,15 @@ function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: Challeng
   return { ...known, agents, stepUp }
 }
 
-/** The scopes of a token. `scope` is a string (RFC 9068); some providers send a list in `scp` instead. */
+/** A token's scopes. `scope` is a string (RFC 9068); some providers send a list in `scp` instead. */
 function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
   const texts = [scope, scp].flat().filter((part) => typeof part === 'string')
   return texts.flatMap((part) => part.split(' ')).filter((part) => part !== '')
 }
 
 /**
- * The subject for use in a principal. Short printable subjects are kept; others are hashed, so that principals stay
- * short, printable and unique.
+ * The token's subject, as part of a principal. Short printable subjects are kept; others are hashed, so that principals
+ * stay short, printable and unique.
  */
 function subject({ sub }: JWTPayload): string {
   if (typeof sub !== 'string' || sub === '') {
@@ -180,8 +184,8 @@ function subject({ sub }: JWTPayload): string {
 }
 
 /**
- * The agents named in a claim, which is a name or a list of names. An invalid claim is rejected: it must not lead to
- * the default agent.
+ * The agents named in a claim, which is a name or a list of names. A token with an invalid claim is rejected: its
+ * holder must not get the default agent.
  */
 function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
   if (!Object.hasOwn(claims, claim)) return []
@@ -201,7 +205,7 @@ const maxMs = 5 * 60_000
 
 /** A cache of recently verified tokens, by digest. Verifying a signature costs a hundred times as much as a lookup. */
 export function createVerifiedTokens(clock: Clock, limit = maxEntries) {
-  // The least recently used first, because `get` moves an entry to the end.
+  // Entries, the least recently used first, because `get` moves an entry to the end.
   const entries = new Map<string, { identity: AuthIdentity; until: number; keptUntil: number }>()
   return {
     get(digest: string): AuthIdentity | undefined {
@@ -212,7 +216,7 @@ export function createVerifiedTokens(clock: Clock, limit = maxEntries) {
       entries.set(digest, entry)
       return entry.identity
     },
-    /** Keeps an identity until `until`, but at most for `maxMs`, because the provider may revoke its keys. */
+    /** Keeps an identity until `until`, but no longer than `maxMs`, because the provider may revoke its keys. */
     keep(digest: string, identity: AuthIdentity, until: number): void {
       entries.delete(digest)
       const [oldest] = entries.keys()

@@ -15,7 +15,7 @@ export type FailureSettings = Pick<AuthConfig, 'maxFailures' | 'failureInterval'
 
 /**
  * Limit for signature checks per address. Tokens that are not cached need a check, which costs a hundred times as much
- * as comparing a hash. Successful checks are refunded, so only failed and running ones count.
+ * as comparing a hash. Successful checks are refunded, so only failed checks and those in progress count.
  */
 const signatures = { burst: 50, intervalMs: 100 }
 
@@ -95,7 +95,7 @@ const tooMany = (retryAfterMs: number): HttpError => {
 }
 
 interface Rate {
-  /** Maximum number of used slots. Each attempt uses one. */
+  /** Maximum number of slots in use. Each attempt uses one. */
   readonly burst: number
   /** One slot is freed per interval. */
   readonly intervalMs: number
@@ -104,9 +104,11 @@ interface Rate {
 /** Maximum number of addresses, to bound memory. Beyond this, the least recently active address is dropped. */
 const maxAddresses = 10_000
 
-/** A token bucket per network address. */
+/** A token bucket for each network. */
 export function createAddressLimit(clock: Clock, max = maxAddresses) {
-  /** By network, the time when all its slots are free again. The least recently active network comes first. */
+  /**
+   * For each network, the time at which all its slots are free again. The least recently active network comes first.
+   */
   const forgotten = new Map<string, number>()
 
   const owedMs = (network: string): number => Math.max(0, (forgotten.get(network) ?? 0) - clock.monotonic())

@@ -5,8 +5,8 @@ import { HttpError } from '../errors.ts'
 import { isObject } from '../inbound-message.ts'
 
 /**
- * The capabilities that a client must declare to receive a request. Undefined for requests that are never sent to
- * clients.
+ * The capabilities that a client must declare before it may be sent a request. Undefined for requests that are never
+ * sent to clients.
  */
 export function requiredCapabilities(method: string, params: unknown): Capabilities | undefined {
   const asked = isObject(params) ? params : {}
@@ -42,7 +42,7 @@ export const missingCapabilityError = (missing: Capabilities): HttpError => {
   return new HttpError(400, modernErrors.missingCapability, sentence, { data: { requiredCapabilities: missing } })
 }
 
-/** Whether a capability is implied: a client that declares elicitation without modes supports forms. */
+/** Whether a capability is implied: a client that declares elicitation without naming a mode supports forms. */
 const isImplied = (name: string, key: string, own: Readonly<Record<string, unknown>>): boolean =>
   name === 'elicitation' && key === 'form' && own.url === undefined
 
@@ -56,8 +56,8 @@ export const gatewayCapabilities = {
 }
 
 /**
- * Maximum length of declared capabilities in characters; clients need a few hundred. They are stored per session and
- * per kind of client.
+ * Maximum length of a client's declared capabilities, in characters. It is limited because capabilities are stored per
+ * session and per kind of client; clients need only a few hundred characters.
  */
 const maxDeclared = 4_096
 
@@ -67,8 +67,8 @@ export const capabilitiesFault = (declared: Capabilities): string | undefined =>
 export const isLogLevel = (value: unknown): value is LogLevel => (logLevels as readonly unknown[]).includes(value)
 
 /**
- * Whether a log message is sent to a client that set the level `from`. A message with an unknown level is sent; if no
- * level was set, nothing is.
+ * Whether to send a log message to a client that set the level `from`. If no level is set, nothing is sent. Messages
+ * with an unknown level are sent if any level is set.
  */
 export function meetsLogLevel(from: LogLevel | undefined, message: Json): boolean {
   if (from === undefined) return false

@@ -35,12 +35,12 @@ const listFields: Readonly<Record<Kind, string>> = {
   prompt: 'prompts',
 }
 
-/** Encodes a result for a protocol. `reads` marks the content of a resource. */
+/** Encodes a result for a protocol. `reads` is passed if the result is the content of a resource. */
 type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
 /**
  * The operations that both protocols share. `form` encodes results for the protocol; `readable` converts a list of
- * tools for clients of the protocol.
+ * tools for the protocol's clients.
  */
 export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools) {
   const run = (
@@ -107,7 +107,7 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
       return form(await run(access.complete, served, input, caller, peer))
     },
 
-    /** Queries or cancels a task that a tool started for this caller. */
+    /** Queries or cancels a task that one of this caller's tool calls started. */
     async task(method: string, received: ReceivedParams, caller: Caller, peer: CallPeer) {
       const task = readTaskId(textParam(received.params, 'taskId'))
       if (task === undefined) throw invalid('Task not found: use a "taskId" from an earlier result.')
@@ -150,13 +150,13 @@ const namedInput = (received: ReceivedParams): Input => ({
   ...restOf(received, named),
 })
 
-/** The arguments of a request, with their original bytes. */
+/** A request's arguments, with their original bytes. */
 export function argumentsOf(received: ReceivedParams): Input['arguments'] {
   const value = object(received.params, 'arguments')
   return value === received.params.arguments ? (memberOf(received, 'arguments') as Input['arguments']) : Json.of(value)
 }
 
-/** The arguments of a completion, built from the original bytes. */
+/** A completion request's arguments, built from the original bytes. */
 function completionOf(received: ReceivedParams): Input['arguments'] {
   const { argument, context } = received.params
   const pieces = [Buffer.from('{"argument":'), memberOf(received, 'argument').bytes]
@@ -166,7 +166,8 @@ function completionOf(received: ReceivedParams): Input['arguments'] {
 }
 
 /**
- * The `_meta` of a request without the envelope. If it has unusual keys, it is parsed again so that numbers stay exact.
+ * The `_meta` of a request without the envelope's keys. If it has unusual keys, it is parsed again so that numbers stay
+ * exact.
  */
 function metaOf(received: ReceivedParams): Readonly<Record<string, unknown>> {
   const meta = withoutEnvelope(object(received.params, '_meta'))
@@ -179,7 +180,7 @@ function metaOf(received: ReceivedParams): Readonly<Record<string, unknown>> {
 
 const everyday: ReadonlySet<string> = new Set(['progressToken', 'traceparent', 'tracestate', 'dev.toolway/agent'])
 
-/** For each operation, the members of params that it handles. All others are passed on unchanged. */
+/** For each operation, the members of params that the gateway handles. All other members are passed on unchanged. */
 const named: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 const aboutTask: ReadonlySet<string> = new Set(['_meta'])
 const read: ReadonlySet<string> = new Set(['uri', '_meta'])
@@ -206,11 +207,11 @@ export function textParam(params: Params, field: string): string {
 
 const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
 
-/** A random id with 60 bits. randomUUID is fast because it draws from a pool. */
+/** A random call id with 60 bits. randomUUID is fast because it takes random bytes from a pool. */
 const callId = () => randomUUID().slice(19)
 
 /**
- * Replaces the URI in a server's error with the caller's spelling. All other bytes, and all other errors, stay
+ * In a server's error, replaces the URI with the caller's spelling of it. All other bytes, and all other errors, stay
  * unchanged.
  */
 function withRequestedUri(
@@ -229,9 +230,9 @@ function withRequestedUri(
   return new ServerError(Json.raw<RpcErrorObject>(Buffer.concat(replaced)))
 }
 
-/** Where the messages of one request are sent: the response to its POST, or the stdio stream. */
+/** Where one request's messages are sent: the response to its POST, or the stdio stream. */
 export interface ResponseChannel {
-  /** The request's peer, which is cancelled if the client disconnects before the response. */
+  /** The request's peer, which is cancelled if the client disconnects before the response is sent. */
   owner: { cancel(): void } | undefined
   /** Sends a message ahead of the response. Returns false if that is not possible. */
   send(message: Buffer): boolean
@@ -312,7 +313,10 @@ export class RequestPeer implements Peer {
 
 const maxTokenBytes = 256
 
-/** Rejects progress tokens other than integers and short text, because each notification repeats the token. */
+/**
+ * Rejects progress tokens other than integers and short strings. Long ones would be costly, because each notification
+ * repeats the token.
+ */
 export function checkProgressToken({ _meta }: Params): void {
   const token = isObject(_meta) ? _meta.progressToken : undefined
   if (token === undefined || Number.isSafeInteger(token)) return
@@ -321,13 +325,13 @@ export function checkProgressToken({ _meta }: Params): void {
   throw new ProtocolError(rpcCodes.params, sentence)
 }
 
-/** Replaces the progress token in a notification with the caller's, because each hop has its own token. */
+/** Replaces the progress token in a notification with the caller's token, because each hop has its own. */
 export function withProgressToken(token: unknown, params: Json): Json {
   const progress = params.value as Params
   return progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })
 }
 
-/** A peer that rejects every request for input. Calls that need confirmation are therefore not confirmed. */
+/** A peer that rejects every request for input. Calls that need confirmation therefore do not get it. */
 export const nonInteractivePeer: Peer = {
   rounds: false,
   logLevel: undefined,

@@ -5,7 +5,7 @@ import { createSeal } from '../../lib/seal.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { ResumableCall } from './resumable-call.ts'
 
-/** Identifies the requests that may resume a call: they must have the same values. */
+/** The properties of a call that a request must share in order to resume it. */
 interface CallOwner {
   readonly principal: string
   readonly method: string
@@ -21,17 +21,17 @@ interface PendingCall {
   timer: Disposable | undefined
 }
 
-/** How long a suspended call waits for its caller; enough time for a person to answer. */
+/** How long a suspended call waits for its caller. This gives a person enough time to answer. */
 const maxIdleMs = 600_000
 
-/** The prefix of states that the gateway issued. Other states belong to servers. */
+/** The prefix of states that the gateway issued. States without it belong to servers. */
 const prefix = 'toolway-call.'
 
-/** Maximum suspended calls in all and per principal, because each one keeps a request open at a server. */
+/** Maximum suspended calls in total and per principal. Each suspended call keeps a request to a server open. */
 const defaults = { all: 2_000, each: 500 }
 
 /**
- * The replica that holds a suspended call. Undefined if there are no replicas, or if the gateway did not issue the
+ * The replica that holds a suspended call. Undefined if there is only one replica, or if the gateway did not issue the
  * state.
  */
 export function replicaOfState(state: string): string | undefined {
@@ -42,7 +42,7 @@ export function replicaOfState(state: string): string | undefined {
 
 export function createPendingCalls(clock: Clock, limits = defaults, replica?: string) {
   const ours = replica === undefined ? prefix : `${prefix}${replica}.`
-  // A key per process is sufficient, because calls do not outlive the process.
+  // A new key for each process is sufficient, because calls do not outlive the process.
   const seal = createSeal(randomBytes(32).toString('base64url'))
   const places = new Map<string, PendingCall>()
   const placeOf = new Map<ResumableCall, PendingCall>()
@@ -68,7 +68,7 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
   }
 
   return {
-    /** Reserves a slot for a call that may have to wait; throws OVERLOADED if none is free. */
+    /** Reserves a slot for a call that may have to be suspended; throws OVERLOADED if none is free. */
     admit(call: ResumableCall, owner: CallOwner): void {
       if (closed) throw new ToolwayError('OVERLOADED', 'This gateway is shutting down and can no longer request input.')
       if (placeOf.has(call)) return
@@ -94,7 +94,7 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
     },
     /** Whether the gateway issued this state; any other state belongs to a server. */
     recognises: (state: unknown): state is string => typeof state === 'string' && state.startsWith(prefix),
-    /** Returns the suspended call. Throws if this owner has none with this state. */
+    /** Returns the suspended call. Throws if this owner has no suspended call with this state. */
     resume(state: string, owner: CallOwner): ResumableCall {
       const sealed = state.startsWith(ours) ? state.slice(ours.length) : ''
       const [id = '', round] = seal.open(sealed, bindingOf(owner))?.split('.') ?? []
@@ -105,7 +105,7 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
       return place.call
     },
     forget,
-    /** Cancels all suspended calls. No more are admitted. */
+    /** Cancels all suspended calls. No more calls are admitted afterwards. */
     close(): void {
       closed = true
       for (const { timer, call } of [...placeOf.values()]) if (timer !== undefined) cancel(call)

@@ -18,8 +18,8 @@ interface Waiting {
 const maxWaiting = 64
 
 /**
- * Unanswered requests to the client of one session. Ids are unique per session only, but another client cannot answer
- * them, because each session has its own list.
+ * Unanswered requests to one session's client. Each session has its own list, so ids need to be unique only within a
+ * session, and a client cannot answer another client's requests.
  */
 export function createPendingClientRequests(scope: Scope, log: Log) {
   const waiting = new Map<string, Waiting>()
@@ -63,11 +63,11 @@ export function createPendingClientRequests(scope: Scope, log: Log) {
       })
     },
     /**
-     * Handles a client's response. Unexpected responses are ignored. An ambiguous one fails the waiting call, and the
-     * reason is returned.
+     * Handles a client's response. Unexpected responses are ignored. An ambiguous response makes the waiting call fail,
+     * and the reason is returned.
      */
     settle({ id, result, error }: InboundResponse): string | undefined {
-      // The ids are strings, so a number is unknown.
+      // All ids that the gateway sends are strings, so a numeric id is unknown.
       const found = typeof id === 'string' ? waiting.get(id) : undefined
       if (found === undefined) return undefined
       const { method } = found

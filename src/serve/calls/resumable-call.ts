@@ -13,7 +13,9 @@ import {
 import { type CallPeer, withProgressToken } from './operations.ts'
 import { nobodyWaits } from './pending-client-requests.ts'
 
-/** One request of a call. A call that requires input continues with further requests of its caller. */
+/**
+ * One of the requests that make up a call. A call that requires input continues in further requests from its caller.
+ */
 export interface RequestTurn {
   readonly id: Id
   readonly revision: string
@@ -42,15 +44,15 @@ interface PendingInput extends InputRequest {
 /** Maximum number of unanswered input requests per call. */
 const maxQuestions = 64
 
-/** A notification that legacy servers send but that the stateless protocol does not have. */
+/** A notification that legacy servers send but that does not exist in the stateless protocol. */
 const unknownHere = 'notifications/elicitation/complete'
 
-/** Limits for notifications that are kept while no request of the call is open. */
+/** Limits for notifications that are kept while the call has no open request. */
 const maxHeld = 64
 const maxHeldBytes = 64 * 1024
 
 /**
- * A call of the stateless protocol. It stays open while its caller collects the required input; the caller's next
+ * A call in the stateless protocol. It stays open while its caller collects the required input; the caller's next
  * request continues it.
  */
 export class ResumableCall implements CallPeer {
@@ -64,7 +66,7 @@ export class ResumableCall implements CallPeer {
   #end: TurnOutcome | undefined
   #asked = 0
 
-  /** `admit` runs before each input request. It throws if the call may not wait for its caller. */
+  /** `admit` runs before each input request. It throws if the call may not be suspended. */
   constructor(current: RequestTurn, admit: () => void) {
     this.#current = current
     this.#admit = admit
@@ -209,7 +211,8 @@ export class ResumableCall implements CallPeer {
 }
 
 /**
- * Whether a value is an input response, which is the bare result. If a client wraps it in a message, it is asked again.
+ * Whether a value is an input response, which must be the bare result. A client that wraps the result in a message is
+ * asked again.
  */
 const isAnswer = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('method' in value && 'result' in value)

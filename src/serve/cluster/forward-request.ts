@@ -11,7 +11,7 @@ const clientHeader = 'toolway-client'
 /** Timeout for connecting. It is needed because a machine that is down does not refuse connections. */
 const connectMs = 1_000
 
-/** Headers that are not forwarded: hop-by-hop headers, and `clientHeader`. */
+/** Headers that are not forwarded: hop-by-hop headers and `clientHeader` itself. */
 const ofOneHop = [
   ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect'],
   clientHeader,
@@ -22,9 +22,9 @@ interface ForwardRequestOptions {
   readonly response: ServerResponse
   /** The body; undefined if it has not been read. */
   readonly body: Buffer | undefined
-  /** The request to stream the body from, if it has not been read. */
+  /** The request from which to stream the body, if the body has not been read. */
   readonly unread?: IncomingMessage
-  /** Keeps the Host header. Set if the other process accepts the same hosts. */
+  /** Whether to keep the Host header. Set if the other process accepts the same hosts. */
   readonly sameHost?: boolean
   readonly address: string
   readonly membership: Membership
@@ -62,7 +62,7 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
   onward.once('response', (answer) => {
     resolve(true)
     response.writeHead(answer.statusCode ?? 502, withoutHop(answer.headers))
-    // Send the head now, because the first event may come late.
+    // Send the headers now, because the first event may come much later.
     if (answer.headers['content-type'] === 'text/event-stream') response.flushHeaders()
     answer.pipe(response)
     answer.once('error', () => response.destroy())
@@ -85,7 +85,7 @@ function withoutHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return kept
 }
 
-/** Maximum age of the signed header. It is made for a single request. */
+/** Maximum age of the signed header. Each request gets its own header, so a short time is enough. */
 const freshMs = 60_000
 
 export interface Forwarded {
@@ -93,7 +93,7 @@ export interface Forwarded {
   readonly hops: number
 }
 
-/** What the signed header says about a forwarded request. Undefined if the request came directly from a client. */
+/** The information in a forwarded request's signed header. Undefined if the request came directly from a client. */
 export function forwardedFrom(
   { headers }: Pick<ReceivedRequest, 'headers'>,
   membership: Membership | undefined,
@@ -104,22 +104,22 @@ export function forwardedFrom(
   return { client: address === '' ? undefined : address, hops: Number(hops) }
 }
 
-/** The address of the client, even if another replica forwarded the request. */
+/** The client's address, even if another replica forwarded the request. */
 export function clientAddress(request: ReceivedRequest, membership: Membership | undefined): string | undefined {
   const handed = forwardedFrom(request, membership)
   return handed ? handed.client : request.socket.remoteAddress
 }
 
 export interface Workers {
-  /** Membership among the workers of this machine; used if there are no other replicas. */
+  /** Membership among the workers on this machine; used if there are no other replicas. */
   readonly membership: Membership | undefined
   /** The address of the worker that serves the admin API; undefined if that is this worker. */
   lead(): string | undefined
 }
 
 /**
- * Forwards admin requests to the worker that has the logins and the figures to show. Resolves with false if that is
- * this worker.
+ * Forwards admin requests to the worker that holds the logins and statistics. Resolves with false if that is this
+ * worker.
  */
 export async function forwardToAdminWorker(
   request: IncomingMessage,
@@ -128,7 +128,7 @@ export async function forwardToAdminWorker(
 ): Promise<boolean> {
   const handed = forwardedFrom(request, membership)
   if (handed) {
-    // It is safe to change the socket, because the connection carries only this request.
+    // Changing the socket is safe here, because the connection carries only this request.
     Object.defineProperty(request.socket, 'remoteAddress', { value: handed.client, configurable: true })
     return false
   }

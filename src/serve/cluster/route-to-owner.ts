@@ -18,7 +18,7 @@ import { parseSessionRecord } from '../session/session.ts'
 import type { SessionStore } from '../session/session-store.ts'
 import { forwardedFrom, forwardRequest } from './forward-request.ts'
 
-/** A request to be routed. `body` and `inbound` are set if they have been read. */
+/** A request to be routed. `body` and `inbound` are set if the body has already been read. */
 interface RoutedRequest {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
@@ -29,7 +29,7 @@ interface RoutedRequest {
 
 /** Maximum number of hops, to break forwarding loops. After that, a replica handles the request itself. */
 const maxHops = 3
-/** Maximum number of entries in `heirs`; as many as the sessions that one replica may hold. */
+/** Maximum number of entries in `heirs`; equal to the maximum number of sessions per replica. */
 const maxHeirs = 10_000
 
 /**
@@ -39,12 +39,12 @@ const maxHeirs = 10_000
 export function createOwnerRouting(options: {
   readonly membership: Membership
   holds(session: string): boolean
-  /** Continues a session in this replica because its own replica is gone. */
+  /** Continues a session in this replica because the session's own replica is gone. */
   adopt(session: string, record: string, coming: RoutedRequest): void
 }) {
   const { membership, holds, adopt } = options
   const streams = new Set<ServerResponse>()
-  /** By session, the replica that took it over. Cached here, because Redis may be unavailable. */
+  /** For each adopted session, the replica that took it over. Cached here, because Redis may be unavailable. */
   const heirs = new Map<string, string>()
   const inherited = (session: string, heir: string) => {
     heirs.set(session, heir)
@@ -106,7 +106,7 @@ function ownerOfCall(inbound: InboundMessage | UnreadableMessage): string | unde
   return typeof taskId === 'string' ? readTaskId(taskId)?.replica : undefined
 }
 
-/** Continues a session of a replica that is gone, but only if the client owns it. */
+/** Continues a session whose replica is gone, but only if the client owns the session. */
 export function adoptSession(
   { access, sessions, log }: { access: Access; sessions: SessionStore; log: Log },
   { id, record, identity, address }: { id: string; record: string; identity: AuthIdentity; address?: string },

@@ -7,7 +7,7 @@ import { networkOf } from '../auth/throttle.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 
-/** Reads JSON request bodies, and bounds the memory that they take until their requests are answered. */
+/** Reads JSON request bodies, and limits the memory that they use until their requests are answered. */
 export interface RequestBodies {
   /**
    * Reads a body. Fails as early as possible with an HttpError. `identity` is undefined before authentication. `limit`
@@ -26,8 +26,8 @@ interface BodyRequest {
 type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'maxInFlightPerCaller'>
 
 /**
- * Maximum size of buffered bodies that are not counted. Most bodies are that small, and the number of connections is
- * limited.
+ * Size up to which buffered bodies are not counted. Most bodies are smaller, and the number of connections is limited
+ * anyway.
  */
 const uncounted = 16 * 1024
 
@@ -58,14 +58,14 @@ export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits):
   }
 }
 
-/** Who a body is counted for. Anonymous callers are distinguished by address. */
+/** The caller whose budget a body is counted against. Anonymous callers are distinguished by address. */
 function callerOf({ socket: { remoteAddress = '' } }: ReceivedRequest, identity: AuthIdentity | undefined): string {
   return identity?.authenticated ? identity.principal : `address ${networkOf(remoteAddress)}`
 }
 
 function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Copy chunks into one buffer: many tiny chunks would take a multiple of their size in memory.
+    // Copy chunks into one buffer: many tiny chunks would use several times their size in memory.
     const gathered = createByteCollector()
     const onData = (chunk: Buffer) => {
       try {
@@ -116,7 +116,7 @@ const retryAfterMs = 1_000
 
 type BudgetLimits = Pick<HttpConfig, 'maxInFlight' | 'maxInFlightPerCaller'>
 
-/** Bounds the bytes of all request bodies in flight, per caller and in total. */
+/** Limits the total size of all request bodies in flight, per caller and overall. */
 export function createBodyBudget({ maxInFlight, maxInFlightPerCaller }: BudgetLimits) {
   const ofCallers = new Map<string, number>()
   let held = 0

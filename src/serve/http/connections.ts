@@ -20,29 +20,29 @@ interface Connection {
   idle: boolean
 }
 
-/** Timeout for the first request of a connection. */
+/** How long a new connection may wait before it sends its first request. */
 const silentMs = 10_000
 
 /**
- * Timeout between requests. Longer than announced to clients, so that a request sent at the last moment is still
- * served.
+ * Timeout between requests. It is longer than the time announced to clients, so that a request sent at the last moment
+ * is still served.
  */
 const idleMs = keepAliveMs + 1_000
 
 /**
- * Maximum pipelined bytes to buffer per connection. Reading continues up to this limit, so that a disconnect is
- * noticed.
+ * Maximum pipelined bytes to buffer per connection. The gateway keeps reading up to this limit, so that it notices a
+ * disconnect.
  */
 const maxHeld = 16 * 1024
 
 /**
- * A fast path in front of node:http. It reads requests that arrive in one piece, at half the cost. When anything else
+ * A fast path in front of node:http. It handles requests that arrive in one piece, at half the cost. When anything else
  * arrives, the connection moves permanently to node:http, which starts with the unprocessed bytes.
  */
 export function acceptConnections({ server, path, admit, handle, leaving }: ConnectionsOptions) {
   const handOn = server.listeners('connection')
   const read = createPostReader(path)
-  /** Connections that were not passed on to node:http. */
+  /** Connections that have not been handed over to node:http. */
   const connections = new Set<Connection>()
   server.removeAllListeners('connection')
   server.on('connection', take)
@@ -69,7 +69,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
     socket.setTimeout(silentMs)
 
     function heard(bytes: Buffer): void {
-      // Ignore the bytes if a response could not be sent: the request must not run.
+      // If the previous response could not be sent, ignore the remaining bytes: the request in them must not run.
       if (!socket.writable) return
       if (response === undefined && held === undefined) next(bytes)
       else hold(held ? Buffer.concat([held, bytes]) : bytes)
@@ -102,7 +102,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
       }
       connection.idle = held === undefined
       allow(idleMs)
-      // Do not process further requests of a client that does not read its responses.
+      // Do not process further requests from a client that is not reading its responses.
       if (socket.writableNeedDrain) socket.once('drain', goOn).pause()
       else if (held !== undefined) process.nextTick(goOn)
     }
@@ -129,8 +129,8 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
     }
 
     /**
-     * Closes a connection that has timed out. Decides one tick later, so that data which arrived while the process was
-     * paused is read first.
+     * Closes a connection that has timed out. It decides one tick later, so that data that arrived while the process
+     * was paused is read first.
      */
     function silent(): void {
       const { bytesRead } = socket

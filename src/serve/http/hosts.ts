@@ -15,7 +15,7 @@ export function allowedHosts(config: HttpConfig, port: number) {
     hosts.add(host)
     origins.add(`http://${host}`)
   }
-  // Accept configured names with and without the port, because a proxy omits it.
+  // Accept configured names with and without the port, because clients of a proxy do not send this port.
   for (const name of config.allowedHosts) hosts.add(bracketed(name).toLowerCase()).add(withPort(name, port))
   for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
 
@@ -29,7 +29,7 @@ export function allowedHosts(config: HttpConfig, port: number) {
   }
 }
 
-/** Whether clients with this Host header connect directly. Any other name is assumed to belong to a proxy with TLS. */
+/** Whether clients with this Host header connect directly. Any other name is assumed to belong to a TLS proxy. */
 const isDirect = (host: string, port: number): boolean =>
   port === 80 || host.endsWith(`:${port}`) || /^(localhost|127\.[\d.]+|\[::1\])(:|$)/i.test(host)
 
@@ -74,7 +74,9 @@ const shown = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice
 const requestHeaders =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, Toolway-Agent, traceparent, tracestate, baggage'
 
-/** Matches headers that tools and OpenAI clients add. They are allowed when a preflight names them. */
+/**
+ * Matches the names of headers that tools and OpenAI clients add. They are allowed if a preflight request names them.
+ */
 const named = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
 
 const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After, Toolway-Chat, X-Request-Id, X-Should-Retry'

@@ -26,8 +26,8 @@ function explained(error: NodeJS.ErrnoException, host: string, port: number): Ca
 }
 
 /**
- * Opens a port that belongs to this worker alone; all workers share the main port. Connections to both are served in
- * the same way.
+ * Opens a port for this worker alone, in addition to the main port, which all workers share. Connections to both ports
+ * are served in the same way.
  */
 export async function openPrivatePort(server: Server, host: string) {
   const listener = createServer((socket) => server.emit('connection', socket))

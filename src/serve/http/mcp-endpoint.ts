@@ -57,7 +57,7 @@ export function createMcpEndpoint(options: {
   readonly stateless: StatelessHttp
   readonly sessions: SessionStore
   readonly membership?: Membership | undefined
-  /** Whether calls are traced. Trace headers are read only if they are. */
+  /** Whether calls are traced. Trace headers are read only if this returns true. */
   traced?(): boolean
   readonly clock: Clock
   readonly log: Log
@@ -117,7 +117,7 @@ export function createMcpEndpoint(options: {
   }
 
   /**
-   * The caller of one request: the address and the agent may differ between requests of a session. Errors carry the
+   * The caller of one request: the address and the agent may differ between requests in a session. Errors carry the
    * request's id.
    */
   const callerOf = (session: HttpSession, request: ReceivedRequest, id?: Id): Caller => {
@@ -130,7 +130,7 @@ export function createMcpEndpoint(options: {
     }
   }
 
-  /** Handles a batch. Returns false for sessions that do not use revision 2025-03-26, the only one with batches. */
+  /** Handles a batch. Returns false unless the session uses revision 2025-03-26, the only one with batches. */
   const batch = async (
     body: Buffer,
     request: ReceivedRequest,
@@ -160,7 +160,7 @@ export function createMcpEndpoint(options: {
   const post = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const reading = bodies.read({ request, response, identity })
     const body = reading instanceof Promise ? await reading : reading
-    // Do not parse the messages of a batch here: it is routed by its session header alone.
+    // Do not parse a batch here: it is routed by its session header alone.
     const message = isBatch(body) ? undefined : readInbound(body)
     if (ownerRouting && (await ownerRouting.route({ request, response, identity, body, inbound: message }))) return
     if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
@@ -226,7 +226,7 @@ export function createMcpEndpoint(options: {
     const { authorization } = headers
     const known = admit(authorization, request)
     const identity = known instanceof Promise ? await known : known
-    // Stop here: a response that is already closed does not emit another close event, which the code below relies on.
+    // Stop here: the code below relies on the close event, which a response that is already closed does not emit again.
     if (response.destroyed) return
     if (method === 'GET' || isListening(headers)) watchCredential({ authorization, identity, response })
     try {
@@ -276,13 +276,11 @@ export function createMcpEndpoint(options: {
 const changesSession = ({ method }: InboundRequest): boolean =>
   method === 'resources/subscribe' || method === 'resources/unsubscribe' || method === 'logging/setLevel'
 
-/**
- * Whether a request waits for the result of a task. That may take a day, so the wait ends when the credential expires.
- */
+/** Whether a request waits for a task's result. That may take a day, so the wait ends when the credential expires. */
 const waitsForTask = (inbound: InboundMessage): boolean =>
   inbound.kind === 'request' && inbound.method === 'tasks/result'
 
-/** Whether a POST opens a notification stream of the stateless protocol, according to its header. */
+/** Whether a POST opens a stateless notification stream, according to its header. */
 const isListening = (headers: IncomingHttpHeaders): boolean =>
   String(headers['mcp-method']).trim() === 'subscriptions/listen'
 
@@ -301,9 +299,7 @@ function legacyAccepts(request: ReceivedRequest): AcceptedTypes {
 /** The channel for a batch without requests, which needs no response. */
 const nowhere: ResponseChannel = { owner: undefined, send: () => false, abandon() {} }
 
-/**
- * The error for an unknown event. It is not a 404, because clients would take that to mean that the session has ended.
- */
+/** The error for an unknown event. It is not a 404, because clients would assume that the session has ended. */
 const unknownEvent = () =>
   new HttpError(
     400,

@@ -26,13 +26,13 @@ export function readAccept(accept: string | undefined): AcceptedTypes {
   }
 }
 
-/** Maximum size of a body that is copied into the same write as the head, which is cheaper than a second write. */
+/** Maximum size of a body that is copied into the same write as the headers, which is cheaper than a second write. */
 const small = 16 * 1024
 
 /** Size above which a response may not fit into the socket's send buffer. */
 const large = 64 * 1024
 
-/** Time after which a call in a session gets a resumable stream, so that it survives a lost connection. */
+/** Time after which a call in a session switches to a resumable stream, so that it survives a lost connection. */
 const aMomentMs = 100
 
 /**
@@ -69,7 +69,7 @@ export class PostResponse implements ResponseChannel {
     if (!this.#finish()) return
     if (this.#line === undefined && (this.#accepts.json || status !== 200)) this.#write(message, status, headers)
     else this.#openLine().end(joined(message))
-    // A client that does not read would keep a large response in memory, so disconnect it when it stalls.
+    // If the client is not reading, a large response would stay in memory, so disconnect the client when it stalls.
     if (this.#response.writableLength > large) dropWhenStalled(this.#response)
   }
 
@@ -84,7 +84,7 @@ export class PostResponse implements ResponseChannel {
     const shared = { 'Content-Type': 'application/json', 'Content-Length': length }
     response.writeHead(status, headers ? { ...headers, ...shared } : shared)
     if (length < small) {
-      // node:http sends a string in one write with the head, but a buffer in a separate one.
+      // node:http sends a string in the same write as the headers, but a buffer in a separate one.
       response.end(text, 'latin1')
       return
     }

@@ -6,7 +6,7 @@ import { metadataPath, resourceOf } from '../auth/challenge.ts'
 import { methodNotAllowed } from '../errors.ts'
 import type { Hosts } from './hosts.ts'
 
-/** Serves a document that pages of any origin may read without a credential. */
+/** Serves a document that web pages from any origin may read without a credential. */
 function publish(
   { method }: IncomingMessage,
   response: ServerResponse,
@@ -30,8 +30,8 @@ function publish(
 export const cardPath = (endpoint: string): string => `${endpoint.replace(/\/$/, '')}/server-card`
 
 /**
- * Serves a description of this gateway for clients that have not connected yet (SEP-2127). It contains no details of
- * the servers behind the gateway.
+ * Serves a description of this gateway for clients that have not connected yet (SEP-2127). It reveals nothing about the
+ * servers behind the gateway.
  */
 export function createServerCardEndpoint(options: {
   readonly info: { readonly version: string }
@@ -64,7 +64,7 @@ const supportedProtocolVersions = [modernRevision, ...legacyRevisions]
 
 /** Serves OAuth protected resource metadata (RFC 9728), which names the authorization server. */
 export function createOAuthMetadataEndpoint(options: {
-  /** The identity provider of the current configuration. */
+  /** The identity provider in the current configuration. */
   jwt(): JwtConfig | undefined
   readonly config: Pick<HttpConfig, 'path'>
   readonly hosts: Hosts
@@ -84,8 +84,8 @@ export function createOAuthMetadataEndpoint(options: {
 }
 
 /**
- * Whether the metadata is served at this path. Clients look for it at the root, at the endpoint's path and at the path
- * of the public URL.
+ * Whether the metadata is served at this path. Clients look for it at the root, at the endpoint's path and at the
+ * public URL's path.
  */
 function isPlace(path: string, jwt: JwtConfig, endpoint: string): boolean {
   const stream = `${endpoint.replace(/\/$/, '')}/stream`

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { HttpError, rpcCodes } from '../errors.ts'
 
-/** An HTTP request that was read by node:http or by the fast path. */
+/** An HTTP request, read either by node:http or by the fast path. */
 export interface ReceivedRequest extends Pick<IncomingMessage, 'method' | 'url' | 'headers'> {
   readonly socket: Pick<Socket, 'remoteAddress'>
   /** The body; set by the fast path only. */
@@ -29,7 +29,10 @@ export class BufferedRequest implements ReceivedRequest {
   }
 }
 
-/** Maximum size of a head. Longer ones are left to node:http, which has its own limit. */
+/**
+ * Maximum size of a request's headers on the fast path. Requests with larger headers are left to node:http, which has
+ * its own limit.
+ */
 const maxHead = 8 * 1024
 
 /**
@@ -46,7 +49,7 @@ export function createPostReader(path: string) {
     if (headers === undefined) return undefined
     const bodyLength = bodyLengthOf(headers)
     if (bodyLength === undefined) return undefined
-    /** Length of the request, including the head. */
+    /** Length of the request, including its headers. */
     const length = end + 4 + bodyLength
     return length > bytes.length ? undefined : { headers, body: bytes.subarray(end + 4, length), length }
   }
@@ -79,15 +82,15 @@ function readHeaders(text: string): IncomingHttpHeaders | undefined {
 const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 
 /**
- * Headers that are left to node:http: those about the connection or framing, and those that it does not return as
- * strings.
+ * Headers that are left to node:http: those that concern the connection or framing, and those that it does not return
+ * as strings.
  */
 const special: ReadonlySet<string> = new Set([
   ...['transfer-encoding', 'expect', 'upgrade', 'trailer', 'te', 'http2-settings', 'proxy-connection'],
   ...['set-cookie', '__proto__'],
 ])
 
-/** Maximum size of the cache of header names. Clients use few spellings. */
+/** Maximum number of cached header names. Clients use few different spellings. */
 const maxKnown = 256
 const known = new Map<string, string>()
 
@@ -118,10 +121,10 @@ const single: ReadonlySet<string> = new Set([
   ...['toolway-agent', 'toolway-admin', 'access-control-request-method'],
 ])
 
-/** Prefix of headers that mirror one argument of a tool call. */
+/** Prefix of headers that repeat one argument of a tool call. */
 const paramPrefix = 'mcp-param-'
 
-/** Rejects repeated headers. Requests that have them never take the fast path, so checking here is enough. */
+/** Rejects repeated headers. Requests with repeated headers never take the fast path, so checking here is enough. */
 export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): void {
   const seen = new Set<string>()
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -137,7 +140,7 @@ export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHea
 
 const shown = (name: string): string => (name.length > 64 ? `${name.slice(0, 64)}…` : name)
 
-/** Status by error code, as in node:http. All other codes get a 400. */
+/** HTTP status by parser error code, as in node:http. All other codes get a 400. */
 const statuses: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
@@ -145,8 +148,8 @@ const statuses: Readonly<Record<string, string>> = {
 }
 
 /**
- * Answers invalid HTTP, such as a request with both Content-Length and Transfer-Encoding, and reports why the parser
- * rejected it. Broken connections are closed without a report.
+ * Responds to invalid HTTP, such as a request with both Content-Length and Transfer-Encoding, and reports why the
+ * parser rejected it. Broken connections are closed without a report.
  */
 export function answerUnreadable(
   server: Server,

@@ -5,7 +5,7 @@ import type { BufferedRequest } from './request.ts'
 export const keepAliveMs = 65_000
 
 interface Line {
-  /** Whether to close the connection after a response whose head is not written yet. */
+  /** Whether to close the connection after a response whose headers have not been written yet. */
   leaving(): boolean
   /** Called when the response is complete. `last` is true if the connection must close. */
   done(last: boolean): void
@@ -13,14 +13,14 @@ interface Line {
 
 /**
  * The response to a buffered request. `sendBuffered` sends a complete response in one write, without the overhead of
- * node:http. Any other method that writes attaches the socket to node:http.
+ * node:http. Any other write method attaches the socket to node:http.
  */
 export class BufferedResponse extends ServerResponse {
-  // Internal fields of node:http: the timeout in `Keep-Alive`, and whether the head says `Connection: close`.
+  // Internal fields of node:http: the timeout in `Keep-Alive`, and whether the headers say `Connection: close`.
   declare _keepAliveTimeout: number
   declare readonly _last: boolean
 
-  /** Whether the client counts as stalled if the socket times out while there is unsent data. */
+  /** Whether the client counts as stalled if the socket times out while data is unsent. */
   limited = false
   readonly #request: BufferedRequest
   readonly #line: Line
@@ -62,7 +62,7 @@ export class BufferedResponse extends ServerResponse {
     return super.setTimeout(ms)
   }
 
-  /** Closes the response, unless it is attached to node:http, which then closes it. */
+  /** Closes the response. If the response is attached to node:http, node:http closes it instead. */
   ended(): void {
     if (!this.#attached) super.destroy()
   }
@@ -93,7 +93,7 @@ export function sendJson(response: ServerResponse, value: unknown): void {
 let second = 0
 let date = ''
 
-/** The value of the Date header. It is formatted at most once a second. */
+/** The Date header's value. It is formatted at most once a second. */
 function dateNow(): string {
   const now = Math.floor(Date.now() / 1000)
   if (now !== second) {

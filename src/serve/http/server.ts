@@ -45,17 +45,17 @@ export interface HttpServer extends AsyncDisposable {
   readonly address: string
   readonly sessions: number
   /**
-   * Stops accepting connections. Open connections are served, with `Connection: close`, until they end or `ms` have
-   * passed. Used when a successor listens on the same address.
+   * Stops accepting connections. Open connections are served, with `Connection: close`, until they end or `ms`
+   * milliseconds have passed. Used once a successor is listening on the same address.
    */
   retire(ms: number): Promise<void>
 }
 
 interface HttpServerOptions {
   readonly adminEndpoint?: (open: ListeningServer) => Promise<HttpEndpoint>
-  /** The chat of the current configuration, served as an OpenAI-compatible API. */
+  /** The chat for the current configuration, served as an OpenAI-compatible API. */
   chat?(): Chat | undefined
-  /** The identity provider of the current configuration, published to clients. */
+  /** The identity provider in the current configuration, published to clients. */
   jwt?(): Config['auth']['jwt']
   failures?(): FailureSettings
   readonly config: HttpConfig
@@ -89,8 +89,8 @@ export async function openHttpServer(
     connectionsCheckingInterval: 5_000,
   })
   server.maxConnections = config.maxConnections
-  // Do not limit the number of headers: node:http would drop the excess silently, which could hide a second Host. The
-  // size limit of the head bounds their number.
+  // Do not limit the number of headers: node:http would drop the excess silently, which could hide a second Host
+  // header. The limit on the total header size also bounds their number.
   server.maxHeadersCount = 0
 
   const port = await listen(server, config.host, config.port)
@@ -135,7 +135,7 @@ export async function openHttpServer(
   if (adminEndpoint) further.push({ below: '/', open: () => adminEndpoint(listening) })
   const changes = access.onChange((kinds) => sessions.tell(listChangedNotifications(kinds)))
   const base = config.path.replace(/\/$/, '')
-  // Accept the variants of the path that users paste.
+  // Also accept common variants of the path, which users paste into their clients.
   const endpoints = new Set([config.path, `${base}/`, `${base}/stream`])
 
   let draining = false
@@ -198,7 +198,7 @@ export async function openHttpServer(
       active++
       response.once('close', finished)
       if (leaving()) response.setHeader('Connection', 'close')
-      // Ignore errors of writing to a closed connection: the `close` event is handled.
+      // Ignore errors from writing to a closed connection: the `close` event is handled.
       response.on('error', ignored)
       try {
         by(request, response)
@@ -244,7 +244,7 @@ export async function openHttpServer(
 
   const retire = async (ms: number) => {
     retiring = true
-    // Do not call `close` of the HTTP server: it would close idle connections on which a request may be in transit.
+    // Do not call the HTTP server's own `close`: it would close idle connections on which a request may be in transit.
     await within(ms, new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())))
     // Close the private port last, because other workers forward requests to it while their clients are connected.
     if (privatePort) await within(handedMs, privatePort.close())
@@ -275,13 +275,19 @@ const ignored = () => {}
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 
-/** How long forwarded requests may take to finish when a worker retires. Clients reopen their streams elsewhere. */
+/**
+ * How long forwarded requests may take to finish when a worker retires. It is short, because clients reopen their
+ * streams elsewhere.
+ */
 const handedMs = 500
 
 const nothingAt = (endpoint: string) =>
   new HttpError(404, rpcCodes.request, `Not found: the MCP endpoint is ${endpoint}.`)
 
-/** Answers liveness and readiness probes, without checking credentials or the Host header, and without details. */
+/**
+ * Responds to liveness and readiness probes, without checking credentials or the Host header and without giving
+ * details.
+ */
 function probe(request: IncomingMessage, response: ServerResponse, good: boolean): void {
   if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
   const body = `{"status":"${good ? 'ok' : 'unavailable'}"}`
@@ -295,8 +301,8 @@ function pathOf(url: string): string {
 }
 
 /**
- * The address for other replicas. With workers, it has the private port of this one, because all of them share the main
- * port.
+ * The address at which other replicas reach this process. With several workers, it uses this worker's private port,
+ * because all workers share the main port.
  */
 function addressOf(
   { advertise, host }: HttpConfig,
@@ -314,7 +320,7 @@ function addressOf(
 
 const isAnywhere = (host: string): boolean => host === '0.0.0.0' || host === '::'
 
-/** The host for clients on this machine, which reach a wildcard address through loopback. */
+/** The host name for clients on this machine. A wildcard address is replaced with loopback. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '[::1]' : bracketed(host)

@@ -7,13 +7,13 @@ import type { EventConnection } from '../session/resumable-streams.ts'
 /** Interval between keep-alive comments. Proxies and clients close silent streams after 30 to 60 seconds. */
 export const keepAliveMs = 15_000
 
-/** Maximum unread bytes of a stream. A stream with more is dropped. */
+/** Maximum unread bytes per stream. A stream with more is dropped. */
 export const maxUnread = 1024 * 1024
 
-/** The delay that clients are told to wait before they reconnect. */
+/** How long clients are told to wait before they reconnect. */
 const retryMs = 1_000
 
-/** How long a client may read nothing before it counts as disconnected. */
+/** How long a client may go without reading before it counts as disconnected. */
 const stalledMs = 60_000
 
 /** An event stream in an HTTP response, with keep-alive comments and a limit for slow readers. */
@@ -79,7 +79,7 @@ export class SseStream implements EventConnection {
 
   #tick = (): void => {
     this.#timer = this.#clock.after(keepAliveMs, this.#tick)
-    // Send a comment only if nothing is unread; otherwise it would hide that the reader has stalled.
+    // Send a comment only if nothing is unread; otherwise the comment would hide that the reader has stalled.
     if (this.#response.writableLength === 0) this.#response.write(keepAlive)
   }
 
@@ -92,7 +92,7 @@ export class SseStream implements EventConnection {
 /** Closes the connection when the client stops reading. */
 export function dropWhenStalled(response: ServerResponse): void {
   response.setTimeout(stalledMs)
-  // Close only if there is unread data. Otherwise, the timeout only means that nothing was sent.
+  // Close only if there is unread data. Otherwise, the timeout only means that there was nothing to send.
   response.on('timeout', () => {
     if (response.writableLength > 0) response.destroy()
   })

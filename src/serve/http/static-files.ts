@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import type { Hosts } from './hosts.ts'
 
 /**
- * Security headers of the dashboard: it may load only its own files, and framing, forms and other origins are not
+ * Security headers for the dashboard: it may load only its own files, and framing, forms and other origins are not
  * allowed.
  */
 const pageHeaders = {
@@ -19,7 +19,7 @@ const pageHeaders = {
 } as const
 
 /**
- * Serves the files of the dashboard. It is a single-page application, so the path of every page serves index.html. The
+ * Serves the dashboard's files. The dashboard is a single-page application, so every page path serves index.html. The
  * returned function returns false if there is no file for the path. `endpoint` is shown on the error page.
  */
 export function createDashboardFiles(folder: string, { endpoint, hosts }: { endpoint: string; hosts: Hosts }) {
@@ -42,7 +42,7 @@ export function createDashboardFiles(folder: string, { endpoint, hosts }: { endp
   }
 }
 
-/** Whether the request is a browser's navigation to a page. Other requests for unknown paths get a 404. */
+/** Whether the request is a browser navigating to a page. Other requests for unknown paths get a 404. */
 function isPage({ headers }: IncomingMessage, path: string): boolean {
   if (path === '/') return true
   return !path.startsWith('/assets/') && !path.startsWith('/.') && /\btext\/html\b/.test(headers.accept ?? '')
@@ -92,7 +92,7 @@ interface StaticFile {
   readonly type: string
   readonly etag: string
   readonly bytes: Buffer
-  /** The compressed content; undefined for types that do not compress. */
+  /** The compressed content; undefined for file types that do not benefit from compression. */
   readonly zipped: Buffer | undefined
   /** True if the name contains a content hash, so that caches may keep the file permanently. */
   readonly isHashed: boolean
@@ -127,7 +127,7 @@ function openFolder(folder: string) {
   }
 
   return {
-    /** Finds a file among those that were read, so that no path leads outside the folder. */
+    /** Looks up a file among those already read, so that no path can lead outside the folder. */
     find: (path: string) => files.get(path),
     /** The page; undefined if the dashboard is not built. */
     index(): StaticFile | undefined {

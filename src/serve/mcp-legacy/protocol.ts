@@ -42,7 +42,7 @@ import {
 import type { Session, SessionClient } from '../session/session.ts'
 import { legacyToolList } from './tool-list.ts'
 
-/** What the gateway reports about itself to clients. */
+/** The information about itself that the gateway reports to clients. */
 export interface GatewayInfo {
   readonly name: string
   readonly version: string
@@ -141,7 +141,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
       return Json.of({
         protocolVersion: revision,
-        // The gateway's own capabilities override those of the servers.
+        // The gateway's own capabilities override the servers' capabilities.
         capabilities: { ...offers.capabilities, ...gatewayCapabilities },
         serverInfo: { name, version },
         ...(instructions !== '' && { instructions }),
@@ -229,7 +229,7 @@ export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   return messages.map(readInbound)
 }
 
-/** Handles all messages of a batch concurrently. Resolves with the responses when all of them are complete. */
+/** Handles all messages in a batch concurrently. Resolves with the responses when all of them are complete. */
 export async function answerBatch(options: {
   readonly protocol: LegacyProtocol
   readonly session: Session

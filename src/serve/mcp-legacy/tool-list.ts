@@ -6,8 +6,8 @@ import { isObjectSchema } from '../../wire/convert-result.ts'
 const known = new WeakMap<Buffer, Buffer>()
 
 /**
- * Removes output schemas that are not objects or do not compile. Legacy clients would lose the whole list because of
- * one of them.
+ * Removes output schemas that are not objects or do not compile. A legacy client would reject the whole list because of
+ * one such schema.
  */
 export function legacyToolList(list: Buffer): Buffer {
   const made = known.get(list) ?? withKnownOutputs(list)

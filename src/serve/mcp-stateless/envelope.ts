@@ -13,10 +13,10 @@ export interface RequestEnvelope {
   readonly logLevel: LogLevel | undefined
 }
 
-/** Whether a message claims to use the stateless protocol. Only the presence of the version in `_meta` decides this. */
+/** Whether a message claims to use the stateless protocol, which it does if its `_meta` contains a version. */
 export const claims = (params: Params): boolean => isObject(params._meta) && metaKeys.protocolVersion in params._meta
 
-/** Whether the claim is valid. A valid claim counts even if the method name is a legacy one. */
+/** Whether the claim is valid. A valid claim counts even if the method exists only in the legacy protocol. */
 function claimsRightly(params: Params): boolean {
   const { _meta } = params
   if (!isObject(_meta)) return false
@@ -37,7 +37,7 @@ export function readEnvelope(params: Params): RequestEnvelope {
   }
 }
 
-/** Reads the version from a notification, which needs nothing else in its envelope. */
+/** Reads the version from a notification. Nothing else is required in a notification's envelope. */
 export function readClaim(params: Params): string {
   const version = (params._meta as Record<string, unknown>)[metaKeys.protocolVersion]
   if (typeof version !== 'string') throw invalidEnvelope({ key: metaKeys.protocolVersion, problem: 'must be a string' })
@@ -88,7 +88,7 @@ function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
 
 /**
  * Decides which protocol a message uses. The body decides, except for notifications, which may omit the version. Throws
- * if body and header disagree.
+ * if the body and the header disagree.
  */
 export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'legacy' | 'stateless' {
   if (inbound.kind === 'response') return 'legacy'

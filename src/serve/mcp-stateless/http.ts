@@ -70,7 +70,7 @@ export function createStatelessHttp(options: {
       return
     }
     const { json, stream } = readAccept(post.request.headers.accept)
-    // Send JSON if the client accepts neither type.
+    // If the client accepts neither JSON nor a stream, send JSON.
     const exchange = new PostResponse(response, { json: json || !stream, stream }, clock)
     const answer = await protocol.request(request, exchange)
     if (answer === undefined) exchange.abandon()
@@ -95,8 +95,7 @@ export function createStatelessHttp(options: {
 
   return {
     /**
-     * Handles a message of the stateless protocol. Returns undefined for messages of the legacy protocol. Throws or
-     * rejects if the message is invalid.
+     * Handles a stateless message. Returns undefined for legacy messages. Throws or rejects if the message is invalid.
      */
     take(inbound: InboundMessage, post: StatelessPost): Promise<void> | undefined {
       try {

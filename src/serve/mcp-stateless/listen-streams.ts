@@ -17,7 +17,9 @@ export interface ListenSink {
 
 const maxStreams = 1_024
 
-/** Divisor for the limit per principal: each may hold half of all streams, so that it cannot lock out others. */
+/**
+ * Divisor for the limit per principal. Each principal may hold half of all streams, so that it cannot lock out others.
+ */
 const parts = 2
 
 /**
@@ -33,7 +35,7 @@ const methods: Readonly<Record<List, string>> = {
 }
 
 /**
- * The streams of `subscriptions/listen`. Each starts with an acknowledgement, followed by notifications tagged with the
+ * The `subscriptions/listen` streams. Each starts with an acknowledgement, followed by notifications tagged with the
  * request's id.
  */
 export function createListenStreams(options: {
@@ -80,7 +82,7 @@ export function createListenStreams(options: {
       const bytesOf = (method: string, more: object = {}) => notificationBytes(method, Json.of({ ...more, ...tag }))
       const news = new Map([...lists].map((list) => [list, bytesOf(methods[list])]))
       const early = new Set<Buffer>()
-      /** The resource that each notification is about. */
+      /** The resource that each pending notification refers to. */
       const about = new Map<Buffer, string>()
       let acknowledged = false
       let over = false
@@ -132,7 +134,7 @@ export function createListenStreams(options: {
         }
         early.clear()
         about.clear()
-        // If nothing was subscribed, end the stream at once.
+        // If no subscription was accepted, end the stream at once.
         if (Object.keys(honoured).length === 0) stream.end()
       }
 
@@ -184,7 +186,7 @@ async function followAll(
 const lists = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
 type List = (typeof lists)[number]
 
-/** The list to announce for each kind. MCP announces changes of templates as changes of resources. */
+/** The list to announce for each kind. MCP announces changes to templates as changes to resources. */
 const listOf: Readonly<Record<Kind, List>> = {
   tool: 'toolsListChanged',
   prompt: 'promptsListChanged',

@@ -40,8 +40,8 @@ export interface StatelessRequest extends InboundRequest {
 export type StatelessProtocol = ReturnType<typeof createStatelessProtocol>
 
 /**
- * The caching hint for lists. They are private, because they depend on the caller. Clients that listen for changes
- * learn of them before the TTL ends.
+ * The caching hint for lists. Lists are private, because they depend on the caller. Clients that listen for changes
+ * learn about them before the TTL ends.
  */
 const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
 /** The caching hint for resources whose server does not give one: do not cache. */
@@ -70,12 +70,15 @@ export function createStatelessProtocol(options: {
   const serverInfo = { name: info.name, version: info.version }
   const streams = createListenStreams({ access, serverInfo, clock, log })
 
-  // Results of the gateway itself name it as the server. Results that are forwarded keep their own `_meta`.
+  // Results from the gateway itself name the gateway as the server. Forwarded results keep their own `_meta`.
   const own = { resultType: 'complete', ...listHint, _meta: { [metaKeys.serverInfo]: serverInfo } }
   const listHead = Buffer.from(`${JSON.stringify(own).slice(0, -1)},`)
   const closing = Buffer.from('}')
 
-  /** The head of a list from which servers are missing. While servers are starting, clients must not cache the list. */
+  /**
+   * The first members of a list result from which servers are missing. While servers are starting, clients must not
+   * cache the list.
+   */
   const incomplete = (missing: readonly MissingServer[]) => {
     const ttlMs = missing.some(({ status }) => status === 'starting') ? 0 : own.ttlMs
     const head = { ...own, ttlMs, _meta: { ...own._meta, [missingServersKey]: missing } }
@@ -174,7 +177,7 @@ export function createStatelessProtocol(options: {
   }
 
   return {
-    /** Returns the params that are defined for the request and drops all others. Throws if one is ambiguous. */
+    /** Returns the params that are defined for the request and drops all others. Throws if a param is ambiguous. */
     params(request: InboundRequest, { version: revision, capabilities }: RequestEnvelope, caller: Caller): Params {
       const extension = (name: string) =>
         declares(capabilities, name) && declares(access.offers(caller).capabilities, name)
@@ -227,7 +230,10 @@ function requireExtension(name: string, { capabilities }: RequestEnvelope): void
   throw missingCapabilityError({ extensions: { [name]: {} } })
 }
 
-/** The target of a call as the caller spells it. The request that continues the call must use the same spelling. */
+/**
+ * The name or URI that a call targets, as the caller spells it. The request that continues the call must use the same
+ * spelling.
+ */
 const nameOf = ({ name, uri }: Params): string => String(name ?? uri)
 
 const neverAsked = () => {

@@ -30,7 +30,7 @@ export function validateRequest(request: InboundRequest, headers?: IncomingHttpH
   return envelope
 }
 
-/** Throws if headers and body disagree. A notification may omit the headers. */
+/** Throws if the headers and the body disagree. A notification may omit the headers. */
 export function validateNotification({ method, params }: InboundNotification, headers?: IncomingHttpHeaders): void {
   const claimed = claims(params) ? readClaim(params) : undefined
   if (headers !== undefined) checkAgreement(headers, method, claimed)
@@ -54,7 +54,7 @@ export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unk
   }
 }
 
-/** Checks the header of an integer beyond 2^53. The header is optional, but if it is given it must match exactly. */
+/** Checks the header for an integer beyond 2^53. The header is optional, but if it is given it must match exactly. */
 function checkLongNumber(header: string, given: string | undefined, value: unknown): void {
   const text = value instanceof Numeral ? value.source : typeof value === 'number' ? String(value) : undefined
   if (given === undefined || text === undefined) return

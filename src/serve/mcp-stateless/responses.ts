@@ -18,8 +18,8 @@ import type { RequestEnvelope } from './envelope.ts'
 const noSuchResource = -32002
 
 /**
- * Encodes the response for an error. An HttpError keeps its status. All other errors are sent with 200, except missing
- * client capabilities.
+ * Encodes the response for an error. An HttpError keeps its status. All other errors are sent with status 200, except
+ * for missing client capabilities.
  */
 export function statelessErrorResponse(request: Failed, thrown: unknown, log: Log): EncodedResponse {
   const { id, method, params } = request
@@ -67,7 +67,7 @@ function named(error: RpcErrorObject, method: string, { uri }: Params): RpcError
   return { ...error, data: { ...(isObject(error.data) && error.data), uri } }
 }
 
-/** Encodes a result that asks for input. The requests of servers are inserted unchanged. */
+/** Encodes a result that asks for input. The servers' requests are inserted unchanged. */
 export function inputRequired(questions: ReadonlyMap<string, InputRequest>, requestState?: string): Buffer {
   const pieces: Buffer[] = []
   for (const [key, { method, params }] of questions) {
@@ -79,12 +79,12 @@ export function inputRequired(questions: ReadonlyMap<string, InputRequest>, requ
   return Buffer.concat([head, ...pieces, Buffer.from(`}${state}}`)])
 }
 
-/** An error code of revision 2025-11-25: the user must visit a URL first. */
+/** An error code from revision 2025-11-25: the user must visit a URL first. */
 const visitRequired = -32042
 
 /**
- * Converts the error `visitRequired` to input requests, because the stateless protocol does not have that code.
- * Undefined for other errors.
+ * Converts a `visitRequired` error to input requests, because the stateless protocol does not have that code. Returns
+ * undefined for other errors.
  */
 function visitsOf(error: RpcErrorObject): ReadonlyMap<string, InputRequest> | undefined {
   const { elicitations } = isObject(error.data) ? error.data : {}

@@ -7,7 +7,7 @@ import { SseStream } from '../http/sse-stream.ts'
 import { notFound } from './errors.ts'
 
 /**
- * How long to wait before the stream starts. A failure within this time sets the HTTP status; a later one is reported
+ * Maximum delay before the stream starts. A failure within this time sets the HTTP status; a later failure is reported
  * in the stream.
  */
 const aMomentMs = 1_000
@@ -15,7 +15,7 @@ const aMomentMs = 1_000
 interface StreamOptions {
   readonly response: ServerResponse
   encode(event: ChatEvent): readonly Buffer[]
-  /** Messages to send first when the stream starts. */
+  /** Messages to send when the stream starts. */
   readonly opening?: readonly Buffer[]
   failure(thrown: unknown): Buffer
   readonly clock: Clock
@@ -40,8 +40,8 @@ export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: St
     for await (const event of events) {
       last = event.kind
       held.push(...encode(event))
-      // Do not start the stream with a stage event: it comes at once, and a failure after it should still set the HTTP
-      // status.
+      // Do not start the stream for a stage event: the first one comes at once, and a failure after it should still set
+      // the HTTP status.
       if (stream || event.kind !== 'stage') begin()
       await drained(response)
       if (response.destroyed) return

@@ -18,11 +18,11 @@ import { readRequest } from './request.ts'
 import { completionOf, createChunks } from './response.ts'
 
 export interface CompletionsOptions {
-  /** The chat of the current configuration; undefined if it has no model. */
+  /** The chat for the current configuration; undefined if no model is configured. */
   chat(): Chat | undefined
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly bodies: RequestBodies
-  /** Whether calls are traced. Trace headers are read only if they are. */
+  /** Whether calls are traced. Trace headers are read only if this returns true. */
   traced?(): boolean
   readonly limit?: number
   readonly clock: Clock
@@ -32,7 +32,9 @@ export interface CompletionsOptions {
 /** Maximum number of answers in progress. Each keeps a conversation in memory for minutes. */
 const maxAnswers = 256
 
-/** Divisor for the limit per principal: each may have half of all answers, so that it cannot lock out others. */
+/**
+ * Divisor for the limit per principal. Each principal may have half of all answers, so that it cannot lock out others.
+ */
 const parts = 2
 
 /** Handles POST /v1/chat/completions. Rejects with the error to send. */

@@ -29,13 +29,13 @@ type Sender = { address?: string; principal?: string }
 const completionsPath = '/v1/chat/completions'
 const modelsPath = '/v1/models'
 
-/** The OpenAI-compatible API (S6), which is everything below `/v1`. */
+/** The OpenAI-compatible API (S6), served at all paths below `/v1`. */
 export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   const { access, authenticate, admit, hosts, clock, log } = options
   const completions = createCompletions(options)
   const lifetimes = createCredentialWatch(authenticate, clock)
-  // The API requires a creation time for models. The real one is unknown, so use the start of this endpoint, which does
-  // not change.
+  // The API requires a creation time for models. The real one is unknown, so use the time when this endpoint was
+  // created, which does not change.
   const created = Math.floor(clock.now() / 1000)
   let draining = false
 
@@ -54,7 +54,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
     if (isPreflight(request)) return answerPreflight(response)
     const identity = await admit(authorization, request)
     sender.principal = identity.principal
-    // Stop here: a response that is already closed does not emit another close event.
+    // Stop here: the code below relies on the close event, which a response that is already closed does not emit again.
     if (response.destroyed) return
     if (draining) throw shuttingDown()
     if (path === completionsPath) {
@@ -94,7 +94,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   }
 }
 
-/** Replaces the error CANCELLED with a server error: the client is still connected, so it did not cancel. */
+/** Replaces a CANCELLED error with a server error: the client is still connected, so it did not cancel. */
 const ofOurs = (refusal: HttpError): HttpError =>
   refusal.status === errorKinds.CANCELLED.http
     ? new HttpError(503, refusal.code, refusal.message, refusal.details)

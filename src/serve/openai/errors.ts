@@ -1,6 +1,6 @@
 import { HttpError, rpcCodes } from '../errors.ts'
 
-/** The error object of the OpenAI API. `code` is Toolway's code if the error has one. */
+/** The OpenAI API's error object. `code` is Toolway's code if the error has one. */
 export interface OpenAiError {
   readonly error: {
     readonly message: string

@@ -48,7 +48,7 @@ const assistant = z
 
 const tool = z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content: onlyText })
 
-/** The messages of an OpenAI request. Unknown members, such as names and hints, are dropped. */
+/** The messages in an OpenAI request. Unknown members, such as names and hints, are dropped. */
 export const messages: z.ZodType<ChatMessage[]> = z
   .array(
     z.discriminatedUnion('role', [system, user, assistant, tool], {
@@ -61,9 +61,7 @@ export const messages: z.ZodType<ChatMessage[]> = z
     if (index !== undefined) context.addIssue({ code: 'custom', path: [index], message })
   })
 
-/**
- * Finds a call without its result, or a result without its call. Models answer unpredictably to such a conversation.
- */
+/** Finds a call without a result, or a result without a call. Models respond unpredictably to such conversations. */
 function unansweredIn(conversation: readonly ChatMessage[]): readonly [at: number, message: string] | undefined {
   const open = new Set<string>()
   for (const [index, message] of conversation.entries()) {

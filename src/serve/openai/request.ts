@@ -89,7 +89,7 @@ export function readRequest(bytes: Buffer): ChatCompletionRequest {
 
 function parsed(bytes: Buffer): unknown {
   try {
-    // Limit the depth, because tools are serialized again for the model, which is recursive.
+    // Limit the depth, because the tools are later serialized again for the model by a recursive function.
     if (extentOf(bytes).depth > maxDepth) throw badRequest(`The body nests deeper than ${maxDepth} levels.`)
     return JSON.parse(bytes.toString('utf8'))
   } catch (thrown) {
@@ -106,7 +106,7 @@ function unfit(issue: z.core.$ZodIssue): Error {
   return badRequest(`"${param}" is invalid: ${message.replace(/^Invalid input: /, '')}.`, { param })
 }
 
-/** The issue to report. For a union, this is the issue of the alternative that matched deepest. */
+/** The issue to report. For a union, this is the issue from the alternative that matched deepest. */
 function nearest(issue: z.core.$ZodIssue): { readonly path: PropertyKey[]; readonly message: string } {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return issue
   const inner = issue.errors.map(([first]) => nearest(first as z.core.$ZodIssue))

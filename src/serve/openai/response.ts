@@ -1,7 +1,7 @@
 import type { ChatEnd, ChatEvent } from '../../core/chat.ts'
 import { incompleteAnswer } from './chat.ts'
 
-/** Members that all chunks of an answer share. */
+/** Members that all chunks in an answer share. */
 interface CompletionHeader {
   readonly id: string
   /** Creation time in seconds since the epoch. */
@@ -10,8 +10,8 @@ interface CompletionHeader {
 }
 
 /**
- * Encodes the events of an answer as chunks. Events that the OpenAI API does not have (stages, and tools that run in
- * the gateway) become chunks with an empty delta and the extra member `toolway`, which other clients ignore.
+ * Encodes an answer's events as chunks. Events that do not exist in the OpenAI API (stages, and tools that run in the
+ * gateway) become chunks with an empty delta and the extra member `toolway`, which other clients ignore.
  */
 export function createChunks(heading: CompletionHeader, includeUsage: boolean) {
   const common = { ...heading, object: 'chat.completion.chunk' }
@@ -59,8 +59,8 @@ const reasons: Readonly<Record<ChatEnd['reason'], string>> = {
   length: 'length',
   calls: 'tool_calls',
   filtered: 'content_filter',
-  // The OpenAI API has no finish reason for the maximum number of rounds. `length` also means that the answer is
-  // incomplete.
+  // The OpenAI API has no finish reason for reaching the maximum number of rounds. `length` also means that the answer
+  // is incomplete.
   steps: 'length',
 }
 

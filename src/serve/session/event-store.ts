@@ -11,8 +11,8 @@ export type SessionEvents = ReturnType<ReturnType<typeof createEventStore>['open
 const MiB = 1024 * 1024
 
 /**
- * Default limits: events and bytes per session, and bytes in total. They are sufficient, because clients reconnect
- * within seconds and miss only a few messages.
+ * Default limits: events and bytes per session, and bytes in total. They can be small, because clients reconnect within
+ * seconds and miss only a few messages.
  */
 const usual = { count: 1_000, bytes: MiB, total: 64 * MiB }
 
@@ -21,7 +21,7 @@ const overhead = 128
 
 /**
  * Stores events, with limits per session and in total. The oldest events are evicted first. Final responses are evicted
- * last, because a call without its response is lost. The newest event is always kept.
+ * last, because a call whose response is lost cannot be completed. The newest event is always kept.
  */
 export function createEventStore(bounds = usual) {
   // For each session, a function that evicts one of its events. The least recently active session comes first.
@@ -40,7 +40,7 @@ export function createEventStore(bounds = usual) {
     }
   }
 
-  /** Opens the store for one session, whose events are kept for a client that reconnects. */
+  /** Opens the store for one session. Its events are kept so that a client that reconnects can receive them. */
   const open = () => {
     const passing = new Map<number, StoredEvent>()
     const lasts = new Map<number, StoredEvent>()
@@ -106,7 +106,7 @@ export function createEventStore(bounds = usual) {
   }
 }
 
-/** Evicts one event. Returns false if there is none. `sparing` keeps the newest event. */
+/** Evicts one event. Returns false if there is nothing to evict. With `sparing`, the newest event is kept. */
 type Drop = (sparing: boolean) => boolean
 
 const sizeOf = (message: Buffer | undefined): number => overhead + (message?.length ?? 0)

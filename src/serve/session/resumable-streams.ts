@@ -4,7 +4,10 @@ import type { SessionEvents } from './event-store.ts'
 /** How long a call continues after its client has lost the connection. */
 export const absenceMs = 300_000
 
-/** Maximum number of GET streams. A client needs one; the others may be broken connections that were not closed. */
+/**
+ * Maximum number of GET streams per session. A client needs only one; any others may be broken connections that were
+ * never closed.
+ */
 const maxListening = 4
 
 /** Limits for messages kept while the client has no stream. */
@@ -12,20 +15,20 @@ const maxMissed = 2_048
 const maxMissedBytes = 1024 * 1024
 
 /**
- * The event streams of one HTTP session: one per streamed POST response (p1, p2, …) and one per GET (g1, g2, …). Each
+ * One HTTP session's event streams: one per streamed POST response (p1, p2, …) and one per GET (g1, g2, …). Each
  * message is sent once, on one stream.
  */
 export class SessionStreams implements Disposable {
   readonly #events: SessionEvents
   readonly #primes: boolean
   readonly #clock: Clock
-  /** Streams up to this number belong to the replica that held the session before. */
+  /** Streams with numbers up to this one belong to the replica that held the session before. */
   readonly #first: number
-  /** Streams of POST responses. */
+  /** POST response streams. */
   readonly #feeds = new Map<string, ResumableStream>()
   /** GET streams that are connected, newest last. */
   readonly #listening = new Map<string, ResumableStream>()
-  /** Messages that wait for a GET stream. This is a set, so that a repeated notification is kept only once. */
+  /** Messages that are waiting for a GET stream. This is a set, so that a repeated notification is kept only once. */
   readonly #missed = new Set<Buffer>()
   #missedBytes = 0
   #count: number
@@ -43,7 +46,7 @@ export class SessionStreams implements Disposable {
     return this.#listening.size > 0
   }
 
-  /** Opens the stream of one response. `abandoned` is called when its client has been disconnected for `absenceMs`. */
+  /** Opens the stream for one response. `abandoned` is called when the client has been disconnected for `absenceMs`. */
   open(connection: EventConnection, abandoned: () => void): ResumableStream {
     const name = `p${++this.#count}`
     const feed = this.#feed(name, () => this.#clock.after(absenceMs, abandoned))
@@ -65,7 +68,7 @@ export class SessionStreams implements Disposable {
     if (from === undefined) return 'unknown'
     const { stream, number } = from
     if (Number(stream.slice(1)) <= this.#first && stream.startsWith('g')) {
-      // The stream's past events are lost with the other replica, but new ones can be sent on a new stream.
+      // The stream's past events were lost with the other replica, but new events can be sent on a new stream.
       this.listen(connect())
       return 'resumed'
     }
@@ -242,7 +245,7 @@ export class ResumableStream {
 
 const idOf = (stream: string, number: number): string => `${stream}-${number}`
 
-/** Parses an event id. Returns undefined if it has another form. */
+/** Parses an event id. Returns undefined if its format is invalid. */
 function readEventId(id: string): { readonly stream: string; readonly number: number } | undefined {
   const [, stream, number] = /^([gp][1-9]\d{0,14})-(0|[1-9]\d{0,14})$/.exec(id) ?? []
   return stream === undefined ? undefined : { stream, number: Number(number) }

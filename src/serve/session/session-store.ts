@@ -26,7 +26,7 @@ const maxSessions = 10_000
 const maxIdleMs = 3_600_000
 const sweepMs = 60_000
 const aMomentMs = 100
-/** Interval for saving session records again, because saved records expire. */
+/** Interval at which session records are saved again, because saved records expire. */
 const toldMs = 600_000
 
 /**
@@ -43,9 +43,9 @@ export function createSessionStore(options: {
   readonly membership?: Membership | undefined
 }) {
   const { access, clock, log, limit = maxSessions, membership } = options
-  // The least recently used session first, because `touch` moves a session to the end.
+  // Sessions by id, the least recently used first, because `touch` moves a session to the end.
   const sessions = new Map<string, HttpSession>()
-  /** The sessions of each principal, in the same order. */
+  /** Each principal's sessions, in the same order. */
   const held = new Map<string, Set<HttpSession>>()
   const events = createEventStore()
 
@@ -72,14 +72,14 @@ export function createSessionStore(options: {
     session.streams[Symbol.dispose]()
   }
 
-  /** Ends a session: cancels its calls, closes its streams and drops its events. */
+  /** Ends a session: cancels its calls, closes its streams and discards its events. */
   const end = (session: HttpSession) => {
     if (!take(session)) return
     membership?.forget(session.id)
     close(session)
   }
 
-  /** Restarts the idle timeout of a session. */
+  /** Restarts a session's idle timeout. */
   const touch = (session: HttpSession) => {
     const now = clock.monotonic()
     // Do not reorder a session that was used a moment ago.
@@ -114,8 +114,8 @@ export function createSessionStore(options: {
   }
 
   /**
-   * The sessions of the principals that have the most. If the newcomer is one of them, only the newcomer's, so that a
-   * flood of sessions evicts only its own.
+   * The session sets of the principals that hold the most sessions. If the newcomer is one of them, only the newcomer's
+   * set is returned, so that a principal that opens too many sessions evicts only its own.
    */
   const holdersOfMost = (newcomer: string): readonly Set<HttpSession>[] => {
     let most = 0
@@ -130,7 +130,7 @@ export function createSessionStore(options: {
   }
 
   /**
-   * The session to evict from a principal that has more than half of all sessions, even if it is in use: such a
+   * The session to evict from a principal that holds more than half of all sessions, even if that session is in use: a
    * principal must not lock out others by keeping its sessions busy.
    */
   const oldestTooMany = (holder: Set<HttpSession>, newcomer: string): HttpSession | undefined => {
@@ -172,7 +172,7 @@ export function createSessionStore(options: {
       makeRoom(identity.principal)
       const { capabilities, revision } = client
       const caller = { ...identity, session: id, capabilities, address }
-      // Number streams from the current time, so that they cannot collide with those of the previous replica.
+      // Number streams from the current time, so that they cannot collide with streams from the previous replica.
       const first = known === undefined ? undefined : clock.now()
       const streams = new SessionStreams({ events: events.open(), primes: revision >= primedSince, clock, first })
       const tell = (message: Buffer) => streams.tell(message)

@@ -16,13 +16,13 @@ export interface SessionClient {
   readonly capabilities: Params
 }
 
-/** A session of the legacy protocol, over HTTP or stdio. It ends when it is disposed of. */
+/** A legacy protocol session, over HTTP or stdio. It ends when it is disposed of. */
 export interface Session extends SessionClient, Disposable {
   readonly caller: Caller
   readonly requests: Map<Id, { cancel(): void }>
   readonly clientRequests: PendingClientRequests
   readonly subscriptions: SessionSubscriptions
-  /** Sends messages to the client that do not belong to a request. */
+  /** Sends the client messages that do not belong to a request. */
   readonly peer: Peer
   /** The minimum level of log messages; undefined until the client sets it. */
   logLevel: LogLevel | undefined
@@ -106,11 +106,11 @@ export const createSessionPeer = (
   },
 })
 
-/** Whether a client wants a notification. A client that has not set a log level gets all log messages. */
+/** Whether to send a notification to a client. A client that has not set a log level gets all log messages. */
 export const wantsNotification = ({ logLevel }: ClientState, method: string, params: Json): boolean =>
   method !== 'notifications/message' || logLevel === undefined || meetsLogLevel(logLevel, params)
 
-/** Returns the reason why a request must not be sent to this client; undefined if it may be sent. */
+/** Returns the reason why a request must not be sent to this client; undefined if sending it is allowed. */
 export function undeclaredRequest(listener: ClientState, method: string): ToolwayError | undefined {
   const capability = capabilityFor.get(method)
   if (capability === undefined) return new UnsupportedRequest(`MCP does not define a ${method} request to clients.`)
@@ -123,7 +123,7 @@ const tools = notificationBytes('notifications/tools/list_changed')
 const resources = notificationBytes('notifications/resources/list_changed')
 const prompts = notificationBytes('notifications/prompts/list_changed')
 
-/** The notification for each kind of list. MCP announces changes of templates as changes of resources. */
+/** The notification for each kind of list. MCP announces changes to templates as changes to resources. */
 const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
   tool: tools,
   resource: resources,

@@ -23,8 +23,8 @@ export function createResourceSubscriptions(options: {
   readonly caller: Caller
   readonly log: Log
   /**
-   * Sends a notification. It gets the same buffer for each update of a resource, so that a pending notification is not
-   * sent twice.
+   * Sends a notification. The same buffer is passed for each update of a resource, so that a pending notification is
+   * not sent twice.
    */
   tell(message: Buffer): void
   news?(uri: string): Buffer
@@ -57,8 +57,8 @@ export function createResourceSubscriptions(options: {
       if (followed.has(uri)) tell(news(uri))
     },
     /**
-     * Subscribes to a resource; does nothing if it is already subscribed. `acting` may be another agent of the
-     * session's caller.
+     * Subscribes to a resource; does nothing if the session is already subscribed. `acting` is the session's caller,
+     * possibly acting as another agent.
      */
     async add(uri: string, acting: Caller = caller): Promise<void> {
       const known = followed.get(uri)

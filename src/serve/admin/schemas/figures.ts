@@ -6,7 +6,7 @@ export const namedSchemas = z.registry<{ id: string; description?: string }>()
 export const named = <Shape extends z.ZodRawShape>(id: string, description: string, shape: Shape) =>
   z.strictObject(shape).register(namedSchemas, { id, description })
 
-/** Derives the read-only type of a schema, so that no type of the admin API is written twice. */
+/** Derives a read-only type from a schema, so that no type of the admin API is written twice. */
 export type ViewOf<Schema extends z.ZodType> = Frozen<z.output<Schema>>
 
 type Frozen<T> = T extends readonly (infer Item)[]
