@@ -9,7 +9,7 @@ export const agents = {
     happened: 'The credential may not act as that agent, or the agent does not exist',
     remedy: 'Omit the agent, or name one that the credential may use',
     causes: [
-      `The caller asked to act as an agent (${ways}) that its credential does not include. The error does not reveal whether other agents exist.`,
+      `The caller asked to act as an agent (${ways}) that its credential does not allow. The error does not reveal whether other agents exist.`,
       'The requested agent has no rules; the message suggests similar names.',
       'The agent in `_meta` is not a string.',
     ],

@@ -75,7 +75,7 @@ export const running = {
   },
   CANCELLED: {
     happened: 'The caller cancelled the call',
-    remedy: 'Nothing',
+    remedy: 'No action is needed',
     causes: [
       'The client cancelled the request, closed a connection that cannot be resumed, or ended its session.',
       'The command line was interrupted.',
@@ -109,7 +109,7 @@ export const running = {
   },
   AUDIT_UNAVAILABLE: {
     happened: 'The audit log cannot be written, so the call was refused or its result withheld',
-    remedy: 'Read in the message whether the call ran; tell the operator',
+    remedy: 'Check in the message whether the call ran, and tell the operator',
     causes: [
       'The disk is full or failing, or the log folder is not writable.',
       'While the log cannot be written, calls that may write are refused before they are sent. Reads continue unless `audit.unrecordedReads` is `refuse`.',
