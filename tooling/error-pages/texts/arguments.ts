@@ -41,7 +41,7 @@ export const args = {
     related: ['INVALID_ARGUMENTS', 'UNSAFE_URL'],
   },
   UNSAFE_SQL: {
-    happened: 'The SQL text contains a statement that writes, or not exactly one statement',
+    happened: 'The SQL text contains a statement that writes, or does not consist of exactly one statement',
     remedy: 'Send one statement that only reads',
     causes: [
       'An `sql` guard with `readOnly` checks this argument, and the statement writes, possibly inside a CTE, with `SELECT INTO`, `COPY` or `DO`, or through a function with side effects.',

@@ -60,7 +60,7 @@ export const servers = {
       'Find out why the server is failing: `toolway audit query --server NAME --decision error` shows its failed calls.',
       'The breaker closes as soon as a call succeeds.',
       'Each time the test call fails, the breaker stays open twice as long: `openFor`, then 2, 4, 8 times that, up to 2 minutes (or `openFor` itself, if that is longer). This time is shortened by a random amount of up to 20 %.',
-      'The breaker can be configured for all servers and for each server. While it is open, `server_health` shows `unhealthy` and the reason.',
+      'The breaker can be configured for all servers together, and for each server separately. While it is open, `server_health` shows `unhealthy` and the reason.',
     ],
     keys: ['breaker', 'mcpServers.*.breaker'],
     commands: ['toolway servers', 'toolway audit query --server NAME --decision error'],
