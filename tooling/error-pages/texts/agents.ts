@@ -9,7 +9,7 @@ export const agents = {
     happened: 'The credential may not act as that agent, or the agent does not exist',
     remedy: 'Omit the agent, or name one that the credential may use',
     causes: [
-      `The caller asked to act as an agent (${ways}) that its credential does not include. The error does not reveal whether other agents exist.`,
+      `The caller asked to act as an agent (${ways}) that its credential does not allow. The error does not reveal whether other agents exist.`,
       'The requested agent has no rules; the message suggests similar names.',
       'The agent in `_meta` is not a string.',
     ],
@@ -32,7 +32,7 @@ export const agents = {
     model: ['Tell the user that the gateway configuration names an agent without rules.'],
     operator: [
       'Add rules for the agent that the message names, or correct `defaults.agent` or the credential.',
-      '`toolway validate` warns if the default agent, or the agent of a key, is not in `agents`.',
+      '`toolway validate` warns if the default agent, or an agent that a key may act as, is not in `agents`.',
     ],
     keys: ['defaults.agent', 'agents', 'auth.keys'],
     commands: ['toolway validate', 'toolway keys list'],
@@ -43,7 +43,7 @@ export const agents = {
     remedy: 'Name an agent',
     causes: [
       'Agents are configured, but the caller did not name one, and its credential does not allow exactly one agent.',
-      'In addition, `defaults.agent` is not set, and Toolway cannot use the agent `default` instead: either `defaults.denyOnMissingAgent` is on, or no agent of that name is configured.',
+      'In addition, `defaults.agent` is not set, and Toolway cannot use the agent `default` instead: either `defaults.denyOnMissingAgent` is on, or no agent with that name is configured.',
     ],
     model: ['Set `agent_id` to your agent, if you know it; otherwise tell the user.'],
     operator: [

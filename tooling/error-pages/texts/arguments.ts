@@ -1,7 +1,7 @@
 import type { PageText } from '../page-text.ts'
 
 const guardedBy = (settings: string) =>
-  `The \`rule\` of the error names the server and the guard. In the guard, ${settings}.`
+  `The \`rule\` in the error names the server and the guard. In the guard, ${settings}.`
 
 /** Invalid arguments. */
 export const args = {
@@ -10,7 +10,7 @@ export const args = {
     remedy: 'Correct the fields that the message names',
     causes: [
       'A field is missing, unknown or of the wrong type. The message names the first few of these fields and suggests corrections.',
-      'The cursor of a list is invalid or expired.',
+      'The cursor in a list request is invalid or expired.',
       'The tool asked for something that the client does not support (sampling, elicitation, roots).',
       'The caller tried to run `execute_tool` or `execute_tools` through `execute_tool`, which is not possible.',
     ],
@@ -19,7 +19,7 @@ export const args = {
       'If you do not know the schema, get it with `get_server_tools`.',
     ],
     operator: [
-      '`toolway tools show TOOL` shows the input schema of a tool.',
+      "`toolway tools show TOOL` shows a tool's input schema.",
       'Calls to a tool whose own schema is invalid are refused with [QUARANTINED](QUARANTINED.md) instead; the log names these tools.',
     ],
     keys: [],
@@ -41,12 +41,12 @@ export const args = {
     related: ['INVALID_ARGUMENTS', 'UNSAFE_URL'],
   },
   UNSAFE_SQL: {
-    happened: 'The SQL text contains a statement that writes, or not exactly one statement',
+    happened: 'The SQL text contains a statement that writes, or does not consist of exactly one statement',
     remedy: 'Send one statement that only reads',
     causes: [
-      'An `sql` guard with `readOnly` checks this argument, and the statement writes, possibly inside a CTE, by `SELECT INTO`, `COPY` or `DO`, or through a function with side effects.',
+      'An `sql` guard with `readOnly` checks this argument, and the statement writes, possibly inside a CTE, with `SELECT INTO`, `COPY` or `DO`, or through a function with side effects.',
       'The text contains more than one statement, or none.',
-      'The text cannot be parsed in the `dialect` of the guard, or the guard has no `dialect` and databases would interpret the quotes and comments in the text differently.',
+      'The text cannot be parsed in the dialect set for the guard, or no dialect is set and databases would interpret the quotes and comments in the text differently.',
       'The argument is not a string but `null`, a number or an object. A guarded argument must be a string or absent.',
     ],
     model: ['Send one simple statement that only reads.'],
@@ -60,11 +60,11 @@ export const args = {
     remedy: 'Use a public address',
     causes: [
       'A `url` guard checks this argument, and the host is, or resolves to, a private, loopback or reserved address.',
-      'The URL is not plain `http` or `https`, carries a user name or password, or is ambiguous, because parsers read it differently.',
+      'The URL is not plain `http` or `https`, carries a user name or password, or is ambiguous, because different parsers would read it differently.',
       'The host name cannot be resolved.',
       'The argument is not a string but `null`, a number or an object. A guarded argument must be a string or absent.',
     ],
-    model: ['Use an `http` or `https` URL of a public host. Do not try other spellings of the same address.'],
+    model: ['Use an `http` or `https` URL with a public host. Do not try other spellings of the same address.'],
     operator: [guardedBy('`allowPrivate` allows private and loopback addresses')],
     keys: ['mcpServers.*.guards'],
     commands: [],

@@ -28,7 +28,7 @@ export const finding = {
     remedy: 'Use a name from `list_servers`',
     causes: [
       'The name is misspelt. The message suggests similar names among the servers that the agent may use.',
-      'The server is not in `mcpServers` of this gateway, or was excluded because its address is that of the gateway itself.',
+      'The server is not listed under `mcpServers` in the configuration of this gateway, or was excluded because its address is the address of the gateway itself.',
     ],
     model: ['Use the name that the message suggests, or one from `list_servers`.'],
     operator: [

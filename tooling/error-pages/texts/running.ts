@@ -6,8 +6,8 @@ export const running = {
     happened: 'A rate limit is exhausted',
     remedy: 'Wait `retryAfterMs`',
     causes: [
-      'The agent has made as many calls as a limit allows. The most specific limit applies: that of the tool (`limits.tools`), otherwise that of the server (`limits.servers`), otherwise the default (`limits.perMinute`). `agents.*.perMinute` is an additional limit for all calls of an agent together.',
-      'All spellings of a tool share one limit. The calls of each agent are counted separately, even if it inherits the limit from a parent agent. Calls to `execute_tool` and `execute_tools` are not counted; the calls that they run are.',
+      "The agent has made as many calls as a limit allows. The most specific limit applies: the limit for the tool (`limits.tools`), otherwise the limit for the server (`limits.servers`), otherwise the default (`limits.perMinute`). `agents.*.perMinute` is an additional limit for the total of an agent's calls.",
+      "All spellings of a tool share one limit. Each agent's calls are counted separately, even if the agent inherits the limit from a parent agent. Calls to `execute_tool` and `execute_tools` are not counted; the calls that they run are.",
       'One address sent more than `auth.maxFailures` wrong credentials, or the bodies of requests in flight exceed `server.maxInFlightPerCaller` or `server.maxInFlight`. The excess attempts or requests are refused with HTTP status 429.',
     ],
     model: [
@@ -37,7 +37,7 @@ export const running = {
     model: [
       'Nothing was sent. Wait for `retryAfterMs` (or one second, if the error does not contain it) and call again, with fewer calls at once.',
     ],
-    operator: ['The message says which limit was reached. Raise it, or find out why the calls take so long.'],
+    operator: ['The message says which limit was reached. Raise that limit, or find out why the calls take so long.'],
     keys: [
       'limits.concurrency',
       'limits.queue',
@@ -52,13 +52,13 @@ export const running = {
     happened: 'The call timed out, and the server was asked to cancel it',
     remedy: 'Request less data per call, or raise the timeout',
     causes: [
-      'The tool takes longer than its timeout; the message names the setting and its value. Progress notifications from the server restart the timeout, up to `maxTimeout`, unless the caller set the timeout (`timeout_ms`). The timeout includes the time in queues and for retries, but not the time in which a person answers a question.',
-      'The server hangs.',
-      'The user did not answer a question of the server within ten minutes.',
+      'The tool takes longer than its timeout; the message names the setting and its value. Progress notifications from the server restart the timeout, up to `maxTimeout`, unless the caller set the timeout (`timeout_ms`). The timeout includes the time in queues and for retries, but not the time that a person takes to answer a question.',
+      'The server is hanging.',
+      'The user did not answer a question from the server within ten minutes.',
     ],
     model: [
       'The call may have had an effect. If it writes, check before you repeat it.',
-      'Request less data per call, or set a longer timeout (`timeout_ms` of `execute_tool` and `execute_tools`).',
+      'Request less data per call, or set a longer timeout (the argument `timeout_ms` of `execute_tool` and `execute_tools`).',
     ],
     operator: [
       'Set a longer timeout for the tool, the server or all calls. To try a value first, use `toolway call --timeout`.',
@@ -75,7 +75,7 @@ export const running = {
   },
   CANCELLED: {
     happened: 'The caller cancelled the call',
-    remedy: 'Nothing',
+    remedy: 'No action is needed',
     causes: [
       'The client cancelled the request, closed a connection that cannot be resumed, or ended its session.',
       'The command line was interrupted.',
@@ -84,7 +84,7 @@ export const running = {
       'No action is needed. But if the call writes, check before you repeat it: it may have had an effect before it was cancelled.',
     ],
     operator: [
-      'Toolway also asked the server to cancel the call. Many of these errors may mean that the timeouts of clients are too short for the tools.',
+      "Toolway also asked the server to cancel the call. If this error is frequent, the clients' timeouts may be too short for the tools.",
     ],
     keys: [],
     commands: [],
@@ -96,11 +96,11 @@ export const running = {
     causes: [
       'The server process exited, or the connection was lost, after the call was sent and before it was answered.',
       'The server sent an invalid protocol message.',
-      'An HTTP server refused the session of the call (404). Some servers run the call before they check the session, so it may have run.',
+      'An HTTP server refused the session that the call was sent in (404). Some servers run the call before they check the session, so it may have run.',
     ],
     model: ['Check with a read-only tool whether the call took effect before you repeat it.'],
     operator: [
-      'The log contains the last stderr output of the process; `toolway servers` shows the current status of the server.',
+      "The log contains the last stderr output of the process; `toolway servers` shows the server's current status.",
       'Toolway retries only calls to tools that are safe to repeat. List such tools in `readTools` or `idempotentTools`.',
     ],
     keys: ['mcpServers.*.idempotentTools', 'mcpServers.*.readTools', 'retry'],
@@ -109,9 +109,9 @@ export const running = {
   },
   AUDIT_UNAVAILABLE: {
     happened: 'The audit log cannot be written, so the call was refused or its result withheld',
-    remedy: 'Read in the message whether the call ran; tell the operator',
+    remedy: 'Check in the message whether the call ran, and tell the operator',
     causes: [
-      'The disk is full or failing, or the folder of the log is not writable.',
+      'The disk is full or failing, or the log folder is not writable.',
       'While the log cannot be written, calls that may write are refused before they are sent. Reads continue unless `audit.unrecordedReads` is `refuse`.',
       'If the log failed during a call, the message says that the call HAS run.',
     ],
@@ -128,12 +128,12 @@ export const running = {
   },
   INTERNAL: {
     happened: 'An internal error in Toolway',
-    remedy: 'See the log for the cause, and report it',
+    remedy: 'See the log for the cause, and report the error',
     causes: [
       'An unexpected error in Toolway. The cause is only in the log, because it may contain data that callers should not see.',
     ],
     model: ['Do not repeat the call: it would fail again, and it may have had an effect. Tell the user.'],
-    operator: ['Look for "request failed unexpectedly" in the log, and report it.'],
+    operator: ['Look for "request failed unexpectedly" in the log, and report the error.'],
     keys: ['telemetry.log'],
     commands: ['toolway serve --log debug'],
     related: ['AUDIT_UNAVAILABLE'],
