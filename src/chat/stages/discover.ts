@@ -36,14 +36,14 @@ function best(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): 
   const all = view.list('tool').filter(mayOffer)
   const { maxTools } = run.config
   if (all.length <= maxTools) return all
-  // Always include code execution: it is useful for questions for which search does not find it.
+  // Always include code execution: it also helps with questions for which the search would not find it.
   const always = all.filter(({ entry }) => isCode(entry))
   const names = new Set(all.map(({ name }) => name))
   const limit = maxTools + (view.list('tool').length - all.length)
   const found = searchAll(questions(run.messages), (query) =>
     view.search(query, { limit }).tools.filter(({ name }) => names.has(name)),
   )
-  // Search misses synonyms ("how warm" means temperature), so fill the list up with tools of every server.
+  // Search misses synonyms ("how warm" means temperature), so fill the list with tools from every server.
   const others = inTurns(Map.groupBy(all, ({ entry }) => entry.server).values())
   return byName([...always, ...found, ...others]).slice(0, maxTools)
 }
@@ -65,8 +65,8 @@ function codePreset({ config, request }: ChatRun): Record<string, unknown> | und
 const maxMessages = 3
 
 /**
- * Searches with the user's latest messages, because "and in Rome?" says little alone. Results for the last message come
- * first.
+ * Searches with the user's latest messages, because "and in Rome?" says little on its own. Results for the last message
+ * come first.
  */
 export const searchAll = <Found extends Named>(
   messages: readonly string[],
