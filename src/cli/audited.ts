@@ -18,8 +18,8 @@ interface Change {
 }
 
 /**
- * Makes a change and audits it, in a separate lane because a gateway may be running. Fails if the record cannot be
- * written.
+ * Makes a change and audits it. The record goes to a separate lane, because a gateway may be running. Fails if the
+ * record cannot be written.
  */
 export async function audited<T>(config: Config, change: Change, work: () => Promise<T>): Promise<T> {
   const { audit, stores } = config

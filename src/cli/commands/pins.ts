@@ -16,7 +16,7 @@ interface PinsOptions extends CommonOptions {
   readonly changed?: boolean
 }
 
-/** The pins of this configuration, read from disk. */
+/** The pins for this configuration, read from disk. */
 async function openPins(shell: Shell, options: CommonOptions) {
   const { config } = await load(shell, options)
   const log = openLog(shell, options.log ?? 'warn')
