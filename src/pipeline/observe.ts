@@ -53,7 +53,7 @@ export function attempt({ observers, tracing }: Watch): Interceptor[] {
       if (trail === undefined || call.entry.traits.carries) return next(call)
       const trace = tracing?.attempt(call)
       const step: TrailStep = { name: 'attempt', start: performance.now(), ...(trace && { trace }) }
-      // Push before the attempt starts, so that its inner steps come after it.
+      // Push the step before the attempt starts, so that the attempt's inner steps come after it.
       trail.steps.push(step)
       return timed(step, next(trace ? { ...call, trace } : call))
     },

@@ -35,8 +35,8 @@ const complete = Buffer.from('"complete"')
 const everybody = Buffer.from('"public"')
 
 /**
- * Whether a result may contain hints: a native search is cheaper than parsing. Any other spelling of these keys
- * contains a \u escape, so a result with one is parsed, too.
+ * Whether a result may contain hints. A native search for the keys is cheaper than parsing. The keys can be spelled
+ * differently only with a \u escape, so results that contain one are parsed as well.
  */
 const mayHold = (body: Buffer): boolean =>
   body.includes('"resultType"') || body.includes('"ttlMs"') || body.includes('"cacheScope"') || body.includes('\\u')
