@@ -13,7 +13,7 @@ export function textOf(content: Content): string {
 
 /**
  * Starts the conversation with one system message: our instruction and the client's system messages. Many chat
- * templates support only one, at the start.
+ * templates support only one system message, at the start.
  */
 export function withSystem(instruction: string, messages: readonly ChatMessage[]): ChatMessage[] {
   const system = [instruction, ...messages.map((message) => (message.role === 'system' ? textOf(message.content) : ''))]

@@ -28,7 +28,7 @@ export async function audited<T>(config: Config, change: Change, work: () => Pro
     folder: audit.path,
     sync: audit.sync,
     unrecordedReads: audit.unrecordedReads,
-    // Only the gateway removes old records: it knows which ones were archived.
+    // Only the gateway removes old records, because it knows which records were archived.
     retainMs: Number.MAX_SAFE_INTEGER,
     key: await keptAuditKey(stores.path),
     marks: marksFolder(stores.path, audit.path),

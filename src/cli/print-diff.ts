@@ -33,7 +33,7 @@ export function printDiff(
 
 const contextLines = 3
 
-/** The lines that differ between two texts, with a few lines around them; `…` stands for omitted equal lines. */
+/** The lines that differ, with a few lines around them; `…` stands for omitted equal lines. */
 export function diff(before: string, after: string) {
   const lines = lineDiff(linesOf(before), linesOf(after))
   const near = lines.map((_, index) =>

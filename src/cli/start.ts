@@ -28,7 +28,7 @@ process.on('uncaughtException', (error) => {
   setTimeout(() => process.exit(exit.failed), crashLimitMs)
 })
 
-// An unhandled rejection concerns one request, so a gateway continues to serve. Other commands stop, as after any bug.
+// An unhandled rejection affects only one request, so a gateway keeps serving. Other commands stop, as after any bug.
 if (['serve', 'stdio'].includes(process.argv[2] ?? '')) {
   process.on('unhandledRejection', (reason) => {
     stderr.write(`error: unhandled rejection: ${reason instanceof Error ? reason.stack : reason}\n`)

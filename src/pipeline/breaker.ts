@@ -44,7 +44,7 @@ export interface BreakersOptions {
   random?(): number
 }
 
-/** The circuit breakers of all servers, one per server (J3). */
+/** The circuit breakers, one per server (J3). */
 export interface Breakers extends Disposable {
   readonly interceptor: Interceptor
   stateOf(server: string): BreakerStatus

@@ -75,7 +75,7 @@ function failureOf(thrown: unknown): CallOutcome {
   return { kind: kind.denial ? 'denied' : 'failed', code }
 }
 
-/** The code of an error: our own, or "rpc" and the number of the server's JSON-RPC error. */
+/** An error's code: our own code, or "rpc" and the number of the server's JSON-RPC error. */
 function codeOf(thrown: unknown): string {
   if (!(thrown instanceof ServerError)) return ToolwayError.from(thrown).truth.code
   const code: unknown = thrown.error.value?.code

@@ -72,7 +72,7 @@ function withAttempts(thrown: unknown, tried: number, mayHaveRun: boolean): unkn
 
 /** Retries that are granted without earlier calls, so that rarely called servers also get retries. */
 const reserve = 3
-/** The time it takes to restore one retry of the reserve. */
+/** The time it takes to restore one retry to the reserve. */
 const regainMs = 10_000
 /** Maximum number of saved retries. It is enough for a lost connection, where all calls in flight fail at once. */
 const maxSaved = 20

@@ -89,7 +89,7 @@ function stronger(before: RuntimeSearch | undefined, now: RuntimeSearch): Runtim
   return before?.runtime && rank(now) >= rank(before) ? { ...now, runtime: before.runtime } : now
 }
 
-/** Keeps one child started in advance. Each child is used once. */
+/** Keeps one child ready in advance. Each child is used once. */
 export function createWarmChild(options: {
   start(): SandboxChild
   readonly startMs: number

@@ -27,7 +27,7 @@ export interface SandboxChild {
   /** Resolves when the child accepts a program; rejects if it cannot start. */
   readonly ready: Promise<void>
   readonly ended: Promise<void>
-  /** Sets the receiver of frames, which also gets one notice when the child breaks the protocol or exits. */
+  /** Sets the receiver for frames, which is also notified once when the child violates the protocol or exits. */
   listen(receiver: ChildListener): void
   /** Resolves once the message has been sent or can no longer be sent. */
   send(kind: number, id: number, payload?: string | Uint8Array): Promise<void>

@@ -28,7 +28,7 @@ export interface SentRequest {
   readonly content: string
 }
 
-/** The form of a constraint or of tools. */
+/** The form in which a constraint or tools are sent. */
 export type RequestForm = { readonly constraint: ConstraintForm } | { readonly tools: ToolForm }
 
 /** Maximum number of remembered refusals that concern a single schema. */

@@ -183,7 +183,7 @@ const drive = /^[A-Za-z]:\\(?!\\)/
 
 /**
  * Decodes a string literal. Backslashes that escape nothing are kept. In a string with such backslashes, `\b` and `\f`
- * are kept as written, too; if it is a Windows path, all escapes are.
+ * are also kept as written; in a Windows path, all escapes are.
  */
 function decode(raw: string, quote: string, repairs: Set<Repair>): string {
   if (control.test(raw)) repairs.add('escaped control characters')

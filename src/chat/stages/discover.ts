@@ -7,7 +7,7 @@ import type { ChatRun } from '../chat-run.ts'
 import { questions } from '../conversation.ts'
 import { type ChatTool, catalogTool, clientTool, createToolSet, type ToolSet } from '../tool-set.ts'
 
-/** The candidate tools: the client's own tools, and the best ones that the caller may see. */
+/** The candidate tools: the client's own tools, and the best matches among the tools that the caller may see. */
 export async function discover(run: ChatRun): Promise<ToolSet> {
   const { access, request, signal, log } = run
   const own = (request.tools ?? []).flatMap((tool) => kept(clientTool(tool), tool.name))

@@ -20,7 +20,7 @@ async function requestAnswer(
   signal: AbortSignal,
   onEvent: (event: ChatEvent, id: string) => void,
 ) {
-  // The id links the calls of one answer in the audit log and in traces.
+  // The id links the calls made for one answer in the audit log and in traces.
   const id = `chat-${randomUUID().slice(19)}`
   let content = ''
   let end: ChatEnd | undefined

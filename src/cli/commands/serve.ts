@@ -170,7 +170,7 @@ const monthMs = 30 * 86_400_000
 export async function removeOldCompiled(present = getCompileCacheDir(), now = Date.now()): Promise<void> {
   if (present === undefined) return
   const folder = dirname(present)
-  // Delete nothing in other folders: NODE_COMPILE_CACHE may name one that other programs use, too.
+  // Delete nothing in other folders: NODE_COMPILE_CACHE may name a folder that other programs also use.
   if (basename(folder) !== 'compiled' || basename(dirname(folder)) !== 'toolway') return
   for (const name of await readdir(folder).catch(() => [])) {
     const other = join(folder, name)

@@ -30,7 +30,7 @@ export interface DoctorContext {
   readonly unset: readonly { readonly key: string; readonly variable: string }[]
 }
 
-/** Reads the configuration. An invalid one does not stop the other checks. */
+/** Reads the configuration. If it is invalid, the other checks still run. */
 export async function readContext(shell: Shell, options: CommonOptions): Promise<DoctorContext> {
   const outcome = await read(shell, options)
   const usable = outcome.loaded ? outcome : await withValidServers(shell, options, (config) => read(shell, { config }))
@@ -75,7 +75,7 @@ async function readAsIfSet({ problems }: ConfigError, shell: Shell, options: Com
 const unsetVariable = ({ message }: ConfigProblem): string | undefined =>
   /^the variable (\w+) is not set/.exec(message)?.[1]
 
-/** Reads a temporary configuration with only the valid servers of an invalid one; undefined if there are none. */
+/** Reads a temporary configuration with only the valid servers from an invalid one; undefined if there are none. */
 async function withValidServers<T>(
   { env, cwd }: Shell,
   { config = [] }: CommonOptions,

@@ -53,7 +53,7 @@ export function serverChecks({ context, only, prober, withinMs, env }: ServerChe
         }),
     }),
   )
-  // Once all servers have been probed, `tools` resolves to the tools of each one that responded.
+  // Once all servers have been probed, `tools` resolves to the tools of every server that responded.
   return { checks, tools: tools.promise }
 }
 

@@ -152,7 +152,7 @@ function writeObject(value: object, budget: Budget): string {
   let text = '{'
   for (const key of keys) {
     const inner = (value as Readonly<Record<string, unknown>>)[key]
-    // JSON.stringify omits undefined members, too.
+    // JSON.stringify also omits undefined members.
     if (inner === undefined) continue
     budget.left -= key.length
     text += `${quoted(key)}${write(inner, budget)},`

@@ -7,7 +7,7 @@ export const messageKinds = {
   ready: 1,
   /** From the child: name of a host function, line feed, input. */
   call: 2,
-  /** From the child: output of the program. */
+  /** From the child: the program's output. */
   log: 3,
   /** From the child: the result as JSON. */
   value: 4,
