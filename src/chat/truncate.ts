@@ -24,8 +24,8 @@ export function oneLine(text: string, maxLength = 160): string {
 }
 
 /**
- * Size limits for tool results, in bytes. All results are shortened to the first limit, then, if necessary, to the
- * next.
+ * Size limits for tool results, in bytes. The second is applied only if the conversation does not fit after the first;
+ * 0 omits the result's text.
  */
 const remainders = [1024, 0]
 

@@ -263,7 +263,7 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
     },
     /**
      * Reports that the server is failing for another replica: for the next `openFor`, a single failure opens this
-     * breaker. Returns whether no such report was in effect.
+     * breaker. Returns whether the report is new: true if this breaker is closed and no earlier report is in effect.
      */
     hint(): boolean {
       if (state !== 'closed') return false

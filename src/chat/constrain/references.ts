@@ -82,8 +82,8 @@ function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<stri
 }
 
 /**
- * All references in a schema, including those in its definitions, which may point back to the schema that contains
- * them.
+ * All references in a schema, including those in its definitions, because these may point back to the containing
+ * schema.
  */
 function referencesIn(place: unknown, budget: WorkBudget): ReadonlySet<string> {
   const found = new Set<string>()

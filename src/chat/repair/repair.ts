@@ -19,7 +19,7 @@ export interface RepairOptions {
 }
 
 /**
- * Maximum length for lenient parsing. For longer text, the fence and the thinking are removed and the rest is parsed
+ * Maximum length for lenient parsing. In longer text, thinking, fences and the like are removed, but the rest is parsed
  * strictly.
  */
 const maxLength = 64 * 1024
@@ -124,8 +124,8 @@ function withoutThinking(text: string): Part | undefined {
   if (end) return { text: text.slice(end.index + end[0].length), repairs: ['removed thinking'] }
   if (!begin) return { text, repairs: [] }
   const rest = text.slice(begin[0].length)
-  // Some models open a thinking tag, write nothing after it and do not close it. The JSON that follows is then the
-  // answer.
+  // Some models open a thinking tag, leave the thinking empty and do not close the tag. The JSON after the tag is then
+  // the answer.
   return /^\s*(?:[{[]|```)/.test(rest) ? { text: rest, repairs: ['removed thinking'] } : undefined
 }
 

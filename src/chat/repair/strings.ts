@@ -113,8 +113,8 @@ const keyOnNextLine = /,[^\S\n]*(?:\/\/[^\n]*)?\n\s*[\p{L}_$][\p{L}\p{N}_$-]{0,6
 const lookBack = 160
 
 /**
- * The end of a string that was not closed, recognized by the quote that opens the next key or value: `{"a": "x, "b":
- * 1}`, `{a: "x, b: "y"}`.
+ * Finds the end of an unclosed string by the quote that opens the next key or value: `{"a": "x, "b": 1}`,
+ * `{a: "x, b: "y"}`.
  */
 function forgotten(
   { text, budget }: TextReader,
