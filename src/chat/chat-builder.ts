@@ -126,7 +126,7 @@ interface Approval {
   readonly properties?: object
 }
 
-/** A peer that passes approval questions to `approve` and takes the place of a client with a person. */
+/** A peer that passes approval questions to `approve`, where a client would ask a person. */
 function peerOf(approve: Choices['approve']): Peer {
   return {
     rounds: false,

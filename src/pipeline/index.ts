@@ -113,7 +113,7 @@ const noCompletions = resultOf({ completion: { values: [], total: 0, hasMore: fa
 /** A subscription for a source that never reports changes. Subscribing to such a source is not an error. */
 const nothingToFollow: AsyncDisposable = { async [Symbol.asyncDispose]() {} }
 
-/** Returns the caller as the agent that it asks for; throws if it may not act as that agent. */
+/** Returns the caller acting as the given agent; throws if the caller may not act as that agent. */
 type ActAs = (call: Pick<Call, 'caller' | 'entry'>, agent: string) => Caller
 
 /**

@@ -29,7 +29,7 @@ export interface Refusals extends Disposable {
   countStranger(who: Who, code: ErrorCode): Counted
   /** Like `count`, for callers that can wait: throws RATE_LIMITED if the refusal is not audited. */
   admit(who: Who): Note
-  /** Writes the count of suppressed refusals for each flood that is over. Every operation calls this. */
+  /** For each flood that is over, writes the number of suppressed refusals. Every operation calls this. */
   settle(): void
 }
 

@@ -16,7 +16,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   await waitFor(view.ready(), signal)
   const code = codePreset(run)
   const mayOffer = ({ name, entry }: Served): boolean =>
-    // Skip meta-tools, because the loop does their work, and tools with the same name as one of the client's.
+    // Skip meta-tools, because the loop does their work, and tools that have the same name as a client tool.
     entry.server !== 'toolway' && !taken.has(name) && (!isCode(entry) || code !== undefined) && isWanted(request, entry)
   const found = best(run, view, mayOffer)
   const served = found.flatMap((tool) => kept(catalogTool(tool, isCode(tool.entry) ? code : undefined), tool.name))

@@ -56,7 +56,8 @@ export function learn({ body, isError, refusal, listing }: Result, plan: Plan, m
   const { complete, ttlMs = hinted ? 0 : plan.ttlMs, scope } = hintsOf(body.bytes, members)
   // If caching depends on the server's hints, so does sharing: without `cacheScope`, the result is private.
   if (scope === 'private' || (hinted && scope === undefined)) learnt.private = true
-  // A result that asks for input, only started a task or has a TTL of 0 is for this caller only.
+  // Do not store or share a result that asks for input, only started a task or has a TTL of 0: it is for this caller
+  // only.
   if (!complete || ttlMs === 0) {
     learnt.joins = false
     return notShared

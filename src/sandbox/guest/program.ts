@@ -65,7 +65,7 @@ export function startProgram(options: {
     if (Buffer.byteLength(text) <= task.valueBytes) return text
     const limit = `The result is larger than ${task.valueBytes} bytes`
     truncated.push(`${limit}: only the beginning of its JSON text is returned.`)
-    // An escaped character takes up to six bytes, so return a sixth of the limit.
+    // An escaped character takes up to six bytes, so a sixth of the limit is certain to fit.
     return JSON.stringify(text.slice(0, Math.floor(task.valueBytes / 6)))
   }
 

@@ -108,7 +108,10 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   }
 }
 
-/** Reads the process id of PID 1, which `bwrap` writes before it starts the program; ignores anything later. */
+/**
+ * Reads the process id of PID 1, which `bwrap` writes before it starts the program; ignores anything written after
+ * that.
+ */
 function readInfo(from: ChildProcess, found: (pid: number) => void): void {
   let text = ''
   from.stdio[infoDescriptor]?.on('data', (chunk: Buffer) => {
