@@ -8,11 +8,11 @@ import { type CallResult, execute, roundMessages } from './stages/execute.ts'
 import { rawResults } from './stages/interpret.ts'
 import { createToolSet, isForClient, type ToolSet } from './tool-set.ts'
 
-/** Hooks with which users of the library control the agent loop. */
+/** Hooks that let library users control the agent loop. */
 export interface AgentHooks {
   /** Conditions that stop the loop, checked after every step in addition to the step limit and the repetition check. */
   readonly stopWhen?: readonly StopCondition[]
-  /** Changes the tools or the tool choice of the next step. */
+  /** Changes the tools or the tool choice for the next step. */
   prepareStep?(state: StepState): PreparedStep | undefined
 }
 
@@ -81,7 +81,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
     if (why !== undefined) return yield* lastAnswer(why, round + 1)
   }
 
-  /** Asks for a final answer without tools when the loop was stopped. */
+  /** Asks for a final answer without tools after the loop was stopped. */
   async function* lastAnswer(why: string, round: number): ChatLoop {
     run.note(`The model had to answer without more tools, because ${why}.`)
     yield stage('answer', round)
@@ -108,7 +108,7 @@ function prepared(run: ChatRun, hooks: AgentHooks, toolSet: ToolSet, state: Step
 
 const asStep = ({ call, text, isError }: CallResult) => ({ ...call.function, result: text, isError })
 
-/** Adds a hint to the results of calls that were made before with the same result. */
+/** Adds a hint to the result of each call that was already made with the same result. */
 const warned = (steps: readonly AgentStep[], ran: readonly CallResult[]): readonly CallResult[] =>
   ran.map((one) => {
     const isRepeated = countRepeats(steps, asStep(one)) > 0
@@ -123,14 +123,14 @@ async function* answerWithResults(run: ChatRun, added: readonly ChatMessage[], w
 }
 
 interface AgentStep {
-  /** The model's text next to its calls. */
+  /** The text that the model wrote alongside its calls. */
   readonly text: string
   readonly calls: readonly AgentCall[]
 }
 
 type AgentCall = ReturnType<typeof asStep>
 
-/** Returns the reason to stop, which completes the sentence "no more tools, because …"; undefined to continue. */
+/** Returns the reason for stopping, which completes the sentence "no more tools, because …"; undefined to continue. */
 type StopCondition = (steps: readonly AgentStep[]) => string | undefined
 
 const stepLimit =
@@ -147,7 +147,7 @@ const noRepeats: StopCondition = (steps) => {
   return repeated && `${repeated.name} was called ${maxRepeats} times with the same arguments and the same result`
 }
 
-/** How many earlier calls had the same name, arguments and result. */
+/** The number of earlier calls with the same name, arguments and result. */
 const countRepeats = (steps: readonly AgentStep[], call: AgentCall): number =>
   steps
     .flatMap(({ calls }) => calls)

@@ -35,7 +35,7 @@ export interface ChatBuilder {
   /** Offer only tools that match one of these patterns: `server.tool`, with `*` as a wildcard. */
   withTools(...patterns: readonly string[]): ChatBuilder
   withSystem(text: string): ChatBuilder
-  /** Maximum number of rounds of the agent loop. */
+  /** Maximum number of agent loop rounds. */
   withMaxSteps(maxSteps: number): ChatBuilder
   /** Lets the model run code in the sandbox (S7). */
   withCodeExecution(options?: { readonly environment?: string; readonly timeoutMs?: number }): ChatBuilder
@@ -126,7 +126,7 @@ interface Approval {
   readonly properties?: object
 }
 
-/** A peer that answers approval questions with `approve`, in place of a client with a person. */
+/** A peer that passes approval questions to `approve`, where a client would ask a person. */
 function peerOf(approve: Choices['approve']): Peer {
   return {
     rounds: false,

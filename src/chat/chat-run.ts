@@ -24,9 +24,12 @@ export interface ChatDependencies {
   readonly access: Pick<Access, 'handle' | 'view'>
   readonly config: Config['chat']
   readonly prompts: Prompts
-  /** Validates the arguments of a call against its tool's input schema. */
+  /** Validates a call's arguments against the tool's input schema. */
   readonly validate: ArgumentCheck
-  /** What is remembered for clients that run their own tools. It outlives this chat: they may return after a reload. */
+  /**
+   * State kept for clients that run their own tools. It outlives this chat, because such a client may return after a
+   * reload.
+   */
   readonly clientToolState: ClientToolState
   readonly clock: Clock
   readonly log: Log
@@ -49,7 +52,7 @@ export interface ChatRun extends ChatDependencies {
   prompt(name: keyof Prompts, values?: Partial<PromptValues>): string
 }
 
-/** A request to the model, without the fields that all requests of one answer share. */
+/** A request to the model, without the fields that are the same for all requests within one answer. */
 export type ModelQuery = Pick<ModelRequest, 'messages' | 'stream' | 'maxTokens'> &
   Partial<Pick<Extract<ModelRequest, { tools: object }>, 'tools' | 'toolChoice'>> &
   Partial<Pick<Extract<ModelRequest, { constraint: object }>, 'constraint'>>
@@ -66,7 +69,7 @@ export type ChatLoop = AsyncGenerator<ChatEvent, ChatOutcome>
 export const reasonOf = (reason: EndReason): ChatOutcome['reason'] =>
   reason === 'length' || reason === 'filtered' ? reason : 'stop'
 
-/** Whether the model ended its answer itself, so that nothing was cut off. */
+/** Whether the model ended its answer itself, that is, the answer was not cut off. */
 export const isComplete = (reason: EndReason): boolean => reason === 'stop' || reason === 'calls'
 
 /**
@@ -76,7 +79,7 @@ export const isComplete = (reason: EndReason): boolean => reason === 'stop' || r
 export const isRetryable = (error: unknown): boolean =>
   error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'
 
-/** Waits for work; undefined if it fails. Rejects only if the request was cancelled. */
+/** Returns the result of the work, or undefined if the work fails. Rejects only if the request was cancelled. */
 export const ignoringFailure = <T>(run: ChatRun, work: Promise<T>): Promise<T | undefined> =>
   work.catch((error) => {
     if (run.signal.aborted) throw error
@@ -128,7 +131,7 @@ export function createChatRun(
   }
 }
 
-/** Values for the placeholders of a prompt. */
+/** Values for the placeholders in a prompt. */
 interface PromptValues {
   readonly message: string
   /** The candidate tools, one per line. */
@@ -147,7 +150,8 @@ export const compilePrompts = (templates: Config['chat']['prompts']): Prompts =>
 const placeholder = /\{(message|tools|agent|date)\}/
 
 /**
- * Compiles a template. Its placeholders are found before any is filled in, so that user text is never treated as one.
+ * Compiles a template. All placeholders are located before any is filled in, so that a placeholder in user text is
+ * never replaced.
  */
 function compile(template: string): (values: PromptValues) => string {
   const parts = template.split(placeholder)

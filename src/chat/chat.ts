@@ -8,7 +8,7 @@ import type { Model } from './models/model.ts'
 import { staged } from './staged-loop.ts'
 
 export interface CreateChatOptions extends Omit<ChatDependencies, 'prompts'> {
-  /** The models by name in the configuration. The caller disposes of them. */
+  /** The models, keyed by their names in the configuration. The caller disposes of them. */
   readonly models: ReadonlyMap<string, Model>
   readonly hooks?: AgentHooks
 }
@@ -38,7 +38,7 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
       throw failure(signal.aborted ? signal.reason : thrown, signal.aborted)
     } finally {
       open.delete(own)
-      // If the client stopped reading, cancel everything that still runs.
+      // If the client stopped reading, cancel everything that is still running.
       own.abort(new ToolwayError('CANCELLED', 'The client closed the connection during the answer.'))
     }
   }

@@ -25,8 +25,8 @@ interface Kept {
 const lifetimeMs = 3_600_000
 
 /**
- * Creates a state that is kept in a store. The seal encrypts it, because others may be able to read the store. If a
- * state has expired, the conversation is still valid; the model may have to repeat a call.
+ * Creates client tool state that is kept in a store. The seal encrypts the state, because others may be able to read
+ * the store. If the state has expired, the conversation is still valid, but the model may have to repeat a call.
  */
 export function createClientToolState(options: { ttlStore: TtlStore; seal: Seal }): ClientToolState {
   const { ttlStore, seal } = options
@@ -64,7 +64,7 @@ export function createClientToolState(options: { ttlStore: TtlStore; seal: Seal 
 
 const keyOf = (id: string): string => `handover:${id}`
 
-/** Binds the state to its caller: knowing the id of a call is not enough. */
+/** Binds the state to its caller, so that knowing a call's id is not enough to read the state. */
 const bindingOf = ({ principal, agent }: Caller, id: string): string =>
   JSON.stringify(['handover', principal, agent, id])
 

@@ -13,7 +13,7 @@ export function textOf(content: Content): string {
 
 /**
  * Starts the conversation with one system message: our instruction and the client's system messages. Many chat
- * templates support only one, at the start.
+ * templates support only one system message, at the start.
  */
 export function withSystem(instruction: string, messages: readonly ChatMessage[]): ChatMessage[] {
   const system = [instruction, ...messages.map((message) => (message.role === 'system' ? textOf(message.content) : ''))]
@@ -30,7 +30,7 @@ export const lastQuestion = (messages: readonly ChatMessage[]): number =>
 export const questions = (messages: readonly ChatMessage[]): readonly string[] =>
   messages.flatMap((message) => (message.role === 'user' ? [textOf(message.content)] : [])).reverse()
 
-/** Whether the client returned with results of its own tools. */
+/** Whether the client returned with results from its own tools. */
 export const isResumed = (messages: readonly ChatMessage[]): boolean => messages.at(-1)?.role === 'tool'
 
 /** Tool results since the last user message, in call order. */
@@ -47,21 +47,22 @@ export const callsOf = (message: ChatMessage): readonly FunctionCall[] =>
 
 export const newCallId = (): string => `call_${randomUUID().replaceAll('-', '')}`
 
-/** Whether an id has the form of `newCallId`. */
+/** Whether an id has the format that `newCallId` produces. */
 export const isCallId = (id: string): boolean => /^call_[0-9a-f]{32}$/.test(id)
 
-/** Replaces ids that the conversation already uses: some servers count from zero in each answer. */
+/** Replaces ids that the conversation already uses: some servers restart their ids at zero in each answer. */
 export function withUniqueIds(calls: readonly FunctionCall[], messages: readonly ChatMessage[]) {
   const used = new Set(messages.flatMap(callsOf).map(({ id }) => id))
   return calls.map((call) => (used.has(call.id) ? { ...call, id: newCallId() } : call))
 }
 
-/** Maximum length of the quote from an unusable answer. */
+/** Maximum length of a quote from an unusable answer. */
 const maxQuoted = 4_000
 
-/** Quotes the unusable answer, then asks to answer again and says why. */
+/** Quotes the unusable answer, says why it is unusable and asks the model to answer again. */
 export const correctionMessages = (answer: string, problem: string): readonly ChatMessage[] => [
-  // Never send an empty message or omit it: some chat templates require non-empty messages and alternating roles.
+  // Never send an empty message and never omit the message: some chat templates require non-empty messages and
+  // alternating roles.
   { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted) },
   { role: 'user', content: `Your answer is invalid. ${problem} Answer again in the requested format.` },
 ]

@@ -10,7 +10,7 @@ import type { ChatTool, ToolSet } from './tool-set.ts'
 
 type Arguments = Readonly<Record<string, unknown>>
 
-/** A call that was checked. It is valid unless it has a `problem`. */
+/** A call after it was checked. It is valid unless it has a `problem`. */
 export interface ParsedCall {
   /** The call, with valid JSON as arguments, because some servers parse them again in the next request. */
   readonly call: FunctionCall
@@ -23,7 +23,7 @@ export interface ParsedCall {
 }
 
 /**
- * Checks the calls of one answer: whether the tools exist and the arguments match. `ended` means that the answer was
+ * Checks the calls in one answer: whether the tools exist and the arguments match. `ended` means that the answer was
  * not cut off.
  */
 export function parseCalls(
@@ -61,15 +61,15 @@ export function parseCalls(
 }
 
 /**
- * The arguments as the model wrote them, if that text means the same value: otherwise numbers beyond 2^53 would be
- * rounded.
+ * The arguments as the model wrote them, if that text represents the same value. Reserializing would round numbers
+ * beyond 2^53.
  */
 function asWritten(text: string, value: Arguments): Json<Arguments> {
   try {
     const written = Json.parse(text) as Json<Arguments>
     if (JSON.stringify(written.value) === JSON.stringify(value)) return written
   } catch {
-    // Invalid JSON, which had to be repaired.
+    // The text is not valid JSON, so it was repaired.
   }
   return Json.of(value)
 }
@@ -91,11 +91,11 @@ async function problemWith({ served, callable }: ChatTool, args: Arguments, vali
 }
 
 interface ParseObjectOptions {
-  /** Whether an object has the expected shape. Such an object is preferred if a text contains several. */
+  /** Whether an object has the expected shape. Such an object is preferred if the text contains several objects. */
   readonly accepts: (value: JsonObject) => boolean
   /** Whether to accept an object that was cut off. */
   readonly partial?: boolean
-  /** Whether the model ended its answer itself. Then a trailing comma does not mean that something is missing. */
+  /** Whether the model ended its answer itself. If so, a trailing comma does not mean that something is missing. */
   readonly ended?: boolean
 }
 
@@ -116,12 +116,12 @@ export function parseObject(
   return { value: found.value }
 }
 
-/** Whether a text starts like calls that a model wrote out instead of making them. */
+/** Whether text starts like calls that a model wrote out instead of making them. */
 export const beginsLikeCalls = (text: string): boolean => /^\s*[{[<`]/.test(text)
 
 /**
- * The calls in a text, for servers that do not parse their model's calls. They are JSON, in tags or after a special
- * token. A text that starts differently is an answer, even if it quotes calls.
+ * The calls in a model's text, for servers that do not parse their model's calls. They are JSON, in tags or after a
+ * special token. Text that starts differently is an answer, even if it quotes calls.
  */
 export function callsInText(text: string, toolSet: ToolSet): readonly FunctionCall[] {
   if (!beginsLikeCalls(text)) return []

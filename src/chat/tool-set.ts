@@ -77,6 +77,6 @@ export const describeTools = (tools: readonly ChatTool[]): string =>
     })
     .join('\n')
 
-/** Whether a call is valid and has to be run by the client. */
+/** Whether a call is valid and must be run by the client. */
 export const isForClient = (call: { readonly tool?: ChatTool; readonly problem?: string }): boolean =>
   call.problem === undefined && call.tool !== undefined && call.tool.served === undefined

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../core/chat.ts'
 import { textOf } from './conversation.ts'
 
-/** The first bytes of a text, with a note about the rest. */
+/** The first bytes of the text, with a note about the omitted rest. */
 export function truncateText(text: string, maxBytes: number): string {
   // A UTF-16 unit takes at most three bytes, so this text certainly fits.
   if (text.length * 3 <= maxBytes) return text
@@ -13,7 +13,7 @@ export function truncateText(text: string, maxBytes: number): string {
   return `${bytes.toString('utf8', 0, end)}\n[Truncated: the first ${end} of ${bytes.length} bytes.]`
 }
 
-/** A text as a single short line for people. */
+/** Shortens text to a single line for display. */
 export function oneLine(text: string, maxLength = 160): string {
   const line = text
     .slice(0, maxLength * 4)
@@ -24,7 +24,8 @@ export function oneLine(text: string, maxLength = 160): string {
 }
 
 /**
- * The sizes in bytes to which results are shortened: all results to the first size, then, if necessary, to the next.
+ * Size limits for tool results, in bytes. The second is applied only if the conversation does not fit after the first;
+ * 0 omits the result's text.
  */
 const remainders = [1024, 0]
 

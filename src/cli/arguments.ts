@@ -18,7 +18,10 @@ function fromJson(key: string, text: string): unknown {
 
 const numeral = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 
-/** Converts a text to the first type that the schema accepts and the text matches; to a string if one is accepted. */
+/**
+ * Returns the text itself if the schema accepts strings or does not say; otherwise converts it to the first accepted
+ * type that it matches. Throws if it matches none.
+ */
 function typed(key: string, text: string, accepted: ReadonlySet<string>): unknown {
   if (accepted.size === 0 || accepted.has('string')) return text
   if (accepted.has('null') && text === 'null') return null
@@ -33,7 +36,7 @@ function typed(key: string, text: string, accepted: ReadonlySet<string>): unknow
   throw invalid(`"${key}" must be ${wanted.join(' or ')}, not "${text}".`)
 }
 
-/** The number with all the digits that were written, where a double would round it. */
+/** The number with all the digits that the user wrote, if a double would round it. */
 const exactly = (text: string, number: number): unknown => {
   try {
     return parseExactly(text)
@@ -56,8 +59,8 @@ function split(argument: string) {
 }
 
 /**
- * A tool's arguments from `key=value` words, converted to the types in its input schema: `key:=json` forces JSON, and
- * an array may be passed as JSON or by repeating the key. Words take precedence over `base`.
+ * Builds a tool's arguments from `key=value` words, converted to the types in its input schema: `key:=json` forces
+ * JSON, and an array may be passed as JSON or by repeating the key. Words take precedence over `base`.
  */
 export function readArguments(
   words: readonly string[],
@@ -77,7 +80,7 @@ export function readArguments(
     return [key, typed(key, first.text, property.types)]
   })
   const whole = Object.fromEntries([...Object.entries(base.exact), ...values])
-  // Parse the final text again, so that numbers keep all their digits.
+  // Parse the combined text again, so that numbers keep all their digits.
   return Json.raw(Buffer.from(JSON.stringify(whole)))
 }
 

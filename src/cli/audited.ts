@@ -18,8 +18,8 @@ interface Change {
 }
 
 /**
- * Makes a change and audits it, in a separate lane because a gateway may be running. Fails if the record cannot be
- * written.
+ * Makes a change and audits it. The record goes to a separate lane, because a gateway may be running. Fails if the
+ * record cannot be written.
  */
 export async function audited<T>(config: Config, change: Change, work: () => Promise<T>): Promise<T> {
   const { audit, stores } = config
@@ -28,7 +28,7 @@ export async function audited<T>(config: Config, change: Change, work: () => Pro
     folder: audit.path,
     sync: audit.sync,
     unrecordedReads: audit.unrecordedReads,
-    // Only the gateway removes old records: it knows which ones were archived.
+    // Only the gateway removes old records, because it knows which records were archived.
     retainMs: Number.MAX_SAFE_INTEGER,
     key: await keptAuditKey(stores.path),
     marks: marksFolder(stores.path, audit.path),

@@ -9,7 +9,7 @@ interface Failure {
   readonly code?: string | number
   readonly message: string
   readonly hint?: string | undefined
-  /** Further members of the JSON error. */
+  /** Additional members of the JSON error. */
   readonly more?: object
 }
 
@@ -64,7 +64,7 @@ interface ReportContext {
   /** The command as the user calls it, `toolway` or an npm script. */
   readonly command: string
   readonly cwd: string
-  /** Whether to print the stack. */
+  /** Whether to print the stack trace. */
   readonly debug: boolean
 }
 

@@ -6,11 +6,12 @@ import { secretKindAt } from '../config/schema-lookup.ts'
 import type { Path } from '../config/tree.ts'
 import { isSecretName } from '../core/secret-name.ts'
 
-/** The position of a secret in a text, and the secret's name. */
+/** The position of a secret within a string, and the secret's name. */
 type TextSpan = Omit<SecretSpan, 'path'>
 
 /**
- * Finds the secrets in a server's definition: those that logs and audit redact, and also those too short for redaction.
+ * Finds the secrets in a server's definition: those that are redacted in logs and audit records, and those that are too
+ * short to be redacted there.
  */
 export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
   ...named(env, ['env'], ofVariable),
@@ -20,7 +21,7 @@ export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
   ...(Array.isArray(args) ? args.flatMap((_, index) => at(['args', index], ofArgument(args, index))) : []),
 ]
 
-/** The secrets of a server as texts. */
+/** A server's secrets as strings. */
 export const secretTexts = (definition: ServerDefinition): string[] =>
   findSecrets(definition).map((secret) => textAt(definition, secret))
 
@@ -34,12 +35,12 @@ function named(section: unknown, path: Path, of: (name: string, value: string) =
 const at = (path: Path, spans: readonly TextSpan[]): SecretSpan[] =>
   spans.filter(({ start, end }) => end > start).map((span) => ({ path, ...span }))
 
-/** Whether a text contains a reference such as `${NAME}`, which is not a secret. */
+/** Whether a string contains a reference such as `${NAME}`, which is not a secret. */
 const isReference = (text: string): boolean => /(?<!\$)\$\{/.test(text)
 
 const whole = (key: string, text: string): TextSpan[] => [{ key, start: 0, end: text.length }]
 
-/** Whether a text has the format of a known kind of credential. */
+/** Whether a string has the format of a known kind of credential. */
 const hasForm = (text: string): boolean => concealPatterns(text) !== text
 
 function ofVariable(name: string, value: string): TextSpan[] {

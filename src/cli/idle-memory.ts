@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Clock } from '../core/clock.ts'
 
-/** CPU time and memory of this process. */
+/** Measures CPU time and memory of this process and releases unused memory. */
 interface ProcessMemory {
   /** CPU time since the start, in milliseconds. */
   cpuMs(): number
@@ -22,8 +22,8 @@ const keepFactor = 10
 const maxMs = 300_000
 
 /**
- * Returns memory to the system when idle, because V8 keeps the heap at the size that a busy period needed. It waits for
- * a while after a busy period: compiled code is released, too, and the next calls would be slow.
+ * Returns memory to the system when idle, because V8 keeps the heap at the size that a busy period needed. It waits a
+ * while after a busy period: releasing memory also drops compiled code, which makes the next calls slow.
  */
 export function releaseWhenIdle(clock: Clock, memory: ProcessMemory = thisProcess()): Disposable {
   let before = memory.cpuMs()
@@ -44,12 +44,12 @@ export function releaseWhenIdle(clock: Clock, memory: ProcessMemory = thisProces
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
 
-/** How much the heap may grow before a collection, in percent of its used size. */
+/** How much the heap may grow before a collection, as a percentage of its used size. */
 const growthPercent = 300
 
 function thisProcess(): ProcessMemory {
-  // With results of 1 MiB, full collections every few calls took longer than the calls. Garbage of a busy period is
-  // returned when that period is over.
+  // Collect less often: with results of 1 MiB, full collections every few calls took longer than the calls. The garbage
+  // from a busy period is released once that period is over.
   setFlagsFromString(`--heap-growing-percent=${growthPercent}`)
   return {
     cpuMs() {
@@ -63,7 +63,7 @@ function thisProcess(): ProcessMemory {
     release() {
       setFlagsFromString('--expose-gc')
       const collect = runInNewContext('gc') as (how: object) => void
-      // Only this kind of collection shrinks the young generation, which holds most of the memory.
+      // Only this type of collection shrinks the young generation, which holds most of the memory.
       collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
     },
   }

@@ -33,10 +33,7 @@ const typesOf = (schemas: readonly InputSchema[]): ReadonlySet<string> =>
     }),
   )
 
-/**
- * The JSON types that a property of a tool's arguments, and its elements, may have; empty where the schema does not
- * say.
- */
+/** The JSON types that an argument and its elements may have; empty if the schema does not say. */
 export function acceptedBy(
   root: InputSchema | undefined,
   key: string,
@@ -48,7 +45,7 @@ export function acceptedBy(
   return { types: typesOf(property), items: typesOf(property.flatMap(({ items }) => follow(root, items, 0))) }
 }
 
-/** The arguments of a tool, for display. */
+/** A tool's arguments, for display. */
 export function properties(root: InputSchema | undefined) {
   if (root === undefined || !isSchema(root.properties)) return []
   const required = Array.isArray(root.required) ? root.required : []

@@ -11,7 +11,10 @@ import { type Column, cut, oneLine, table } from './table.ts'
 
 export type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
-/** The environment of a command. It is a parameter, so that tests can run commands without starting a process. */
+/**
+ * The environment in which a command runs. It is a parameter, so that tests can run commands without starting a
+ * process.
+ */
 export interface Shell {
   readonly stdin: Readable
   readonly stdout: Stream
@@ -26,7 +29,7 @@ export interface Shell {
 export const commandName = (env: Shell['env']): string =>
   env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'toolway' ? 'npm run -s toolway --' : 'toolway'
 
-/** A text in which paths below the current folder are shown relative to it. */
+/** Shows paths below the current folder, wherever they occur in the text, relative to it. */
 export const relativeTo = (text: string, cwd: string): string =>
   text.replaceAll(cwd.endsWith(sep) ? cwd : cwd + sep, '')
 
@@ -55,7 +58,8 @@ export class UsageError extends CommandError {
   }
 }
 
-// Scripts may retry after exit code 3, because nothing was done. An unknown outcome therefore gets exit code 1.
+// Scripts may retry after exit code 3, because nothing was done. A failure whose outcome is unknown therefore gets exit
+// code 1.
 const exitCodes: Record<ErrorCode, ExitCode> = {
   TOOL_NOT_FOUND: exit.usage,
   SERVER_NOT_FOUND: exit.usage,
@@ -102,7 +106,7 @@ export const exitCodeHelp = `Exit codes:
 
 type Format = Parameters<typeof styleText>[0]
 
-/** Colours a text if the stream is a terminal and `NO_COLOR` does not forbid it. */
+/** Colours text if the stream is a terminal and `NO_COLOR` does not forbid it. */
 export type Paint = (format: Format, text: string) => string
 
 /** Where a command prints: results on stdout, everything else on stderr. */
@@ -158,7 +162,7 @@ export function createOutput({ stdout, stderr }: Pick<Shell, 'stdout' | 'stderr'
 export const isInteractive = ({ stdin, stderr }: Shell): boolean =>
   (stdin as { isTTY?: boolean }).isTTY === true && stderr.isTTY === true
 
-/** Asks for confirmation. Anything but yes means no, and so does an interrupt. */
+/** Asks for confirmation. Any answer other than yes means no, and so does an interrupt. */
 export async function confirm(shell: Shell, question: string): Promise<boolean> {
   using lines = createInterface({ input: shell.stdin, output: shell.stderr })
   const answer = lines.question(`${question} [y/N] `, { signal: shell.interrupted })
@@ -167,7 +171,7 @@ export async function confirm(shell: Shell, question: string): Promise<boolean> 
 
 export const isYes = (answer: string): boolean => /^\s*y(es)?\s*$/i.test(answer)
 
-/** A line on stderr that shows what the command waits for; removed on disposal. */
+/** A line on stderr that shows what the command is waiting for; removed on disposal. */
 export interface ProgressLine extends Disposable {
   show(text: string): void
 }

@@ -4,7 +4,7 @@ import type { Log } from '../core/log.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { Shell } from './kit.ts'
 
-/** Options of every command. */
+/** Options that every command has. */
 export interface CommonOptions {
   readonly config?: readonly string[]
   readonly json?: boolean
@@ -15,7 +15,7 @@ export interface CommonOptions {
 export const load = ({ env, cwd }: Shell, { config }: CommonOptions, whileRunning = false): Promise<LoadedConfig> =>
   loadConfig({ paths: config, env, cwd, whileRunning })
 
-/** A configuration with settings changed by command-line options. */
+/** The loaded configuration with `change` applied. */
 export const adjusted = (loaded: LoadedConfig, change: (config: Config) => Config): LoadedConfig => ({
   ...loaded,
   config: change(loaded.config),

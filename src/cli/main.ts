@@ -3,7 +3,7 @@ import * as nodeModule from 'node:module'
 import { isAbsolute, join } from 'node:path'
 import { homeOf } from '../core/home.ts'
 
-// Check the version here: older versions fail to parse the other modules, with an error that does not help.
+// Check the version here: older Node versions cannot parse the other modules and would fail with an unhelpful error.
 const minVersion = 24
 if (Number.parseInt(process.versions.node, 10) < minVersion) {
   process.stderr.write(

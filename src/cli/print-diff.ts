@@ -10,7 +10,7 @@ const keys = ['*token*', '*secret*', '*password*', '*authorization*', '*api_key*
 
 const colours = { ' ': 'dim', '…': 'dim', '+': 'green', '-': 'red' } as const
 
-/** Shows what would change in a file, without the secrets of the servers in it. */
+/** Shows what would change in a file, with the servers' secrets redacted. */
 export function printDiff(
   file: string,
   before: string,
@@ -20,7 +20,8 @@ export function printDiff(
 ): void {
   const redactor = createRedactor({ secrets: [...servers].flatMap(secretTexts), keys })
   const shown = (line: string): string => {
-    // Show a line that has a reference to a secret but no secret, so that the user can check the reference.
+    // Show a line that contains a reference to a secret but not the secret itself, so that the user can check the
+    // reference.
     const rest = line.replace(/(?:Bearer )?(?:\$\{[^{}]*\}|\{(?:env|file):[^{}]*\})/g, '')
     return printable(rest !== line && redactor.text(rest) === rest ? line : redactor.text(line))
   }
@@ -32,7 +33,7 @@ export function printDiff(
 
 const contextLines = 3
 
-/** The lines that differ between two texts, with a few lines around them; `…` stands for omitted equal lines. */
+/** The lines that differ, with a few lines around them; `…` stands for omitted equal lines. */
 export function diff(before: string, after: string) {
   const lines = lineDiff(linesOf(before), linesOf(after))
   const near = lines.map((_, index) =>

@@ -293,7 +293,7 @@ Examples:
   return program
 }
 
-/** Milliseconds from `500ms`, `30s`, `5m` or `1h`, as in the configuration. */
+/** Parses `500ms`, `30s`, `5m` or `1h`, as in the configuration, to milliseconds. */
 export function durationMs(text: string): number {
   const ms = parseDuration(text)
   if (ms === undefined) throw new InvalidArgumentError('Expected a duration such as 500ms, 30s, 5m or 1h.')
@@ -303,7 +303,7 @@ export function durationMs(text: string): number {
 
 const maxDays = 3_650
 
-/** Milliseconds from `30m`, `12h` or `90d`, for the lifetimes of keys. */
+/** Parses `30m`, `12h` or `90d`, used for key lifetimes, to milliseconds. */
 export function lifetimeMs(text: string): number {
   const ms = /^\d+[mhd]$/.test(text.trim()) ? parseDuration(text) : undefined
   if (ms === undefined) throw new InvalidArgumentError('Expected a duration such as 30m, 12h or 90d.')

@@ -4,7 +4,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { commandName, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
 import { createProgram } from './program.ts'
 
-/** Makes commander, with all subcommands, use the given shell instead of the process. */
+/** Makes commander and all its subcommands use the given shell instead of the process. */
 function bind(command: Command, shell: Shell): void {
   const { paint } = createOutput(shell)
   command
@@ -20,7 +20,7 @@ function bind(command: Command, shell: Shell): void {
   for (const subcommand of command.commands) bind(subcommand, shell)
 }
 
-/** Turns an error of commander into a UsageError. */
+/** Turns a commander error into a UsageError. */
 function usageError({ code, message }: CommanderError, command: string, verb: string | undefined): UsageError {
   if (code === 'commander.help')
     return new UsageError('no command was given', `\`${command} --help\` lists the commands.`)
@@ -60,9 +60,9 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
 }
 
 interface Interrupt {
-  /** Aborted by the first signal: commands stop what they do and clean up. */
+  /** Aborted by the first SIGINT or SIGTERM: commands then stop their work and clean up. */
   readonly signal: AbortSignal
-  /** Aborts as the first signal does, without a signal of the operating system. */
+  /** Aborts `signal`, as the first SIGINT or SIGTERM does. */
   stop(): void
   /** Called for each SIGINT and SIGTERM. */
   receive(): void

@@ -10,7 +10,7 @@ export class NoGateway extends CommandError {
   }
 }
 
-/** The gateway rejected the request; the code and the message are the gateway's. */
+/** The gateway rejected the request; the code and the message come from the gateway. */
 export class RefusedByGateway extends CommandError {
   constructor(code: string, message: string) {
     super(message, { code, exitCode: exit.refused })
@@ -21,7 +21,7 @@ const timeoutMs = 10_000
 
 export type RunningGateway = Awaited<ReturnType<typeof runningGateway>>
 
-/** The gateway of this configuration, which runs in another process. */
+/** The gateway for this configuration, which is running in another process. */
 export async function runningGateway({ server, auth, stores }: Config) {
   if (server.port === 0) {
     throw new UsageError(
@@ -37,7 +37,7 @@ export async function runningGateway({ server, auth, stores }: Config) {
     /** Calls the gateway's admin API; throws NoGateway if the gateway is not running. */
     async get<Body>(path: string, signal: AbortSignal): Promise<Body> {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-      // Do not follow redirects: they do not come from a gateway, and the target must not get our token.
+      // Do not follow redirects: a gateway never sends any, and the target must not get our token.
       const init = { headers, signal: limited, redirect: 'manual' } as const
       const response = await fetch(`${url}/admin/api/${path}`, init).catch((thrown: unknown) => {
         signal.throwIfAborted()
@@ -54,7 +54,7 @@ export async function runningGateway({ server, auth, stores }: Config) {
   }
 }
 
-/** The host to connect to. Nobody can connect to a wildcard address, so use loopback, which it includes. */
+/** The host to connect to. A wildcard address cannot be connected to, so use loopback, which it includes. */
 function hostOf(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

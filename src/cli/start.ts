@@ -9,7 +9,7 @@ process.on('SIGINT', interrupt.receive)
 process.on('SIGTERM', interrupt.receive)
 if (!isDeafToHangup()) process.on('SIGHUP', interrupt.receive)
 
-// The reader of our output may close it early (`| head`); that is not an error.
+// The program that reads our output may close it early (`| head`); that is not an error.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   interrupt.stop()
@@ -28,7 +28,7 @@ process.on('uncaughtException', (error) => {
   setTimeout(() => process.exit(exit.failed), crashLimitMs)
 })
 
-// An unhandled rejection concerns one request, so a gateway continues to serve. Other commands stop, as after any bug.
+// An unhandled rejection affects only one request, so a gateway keeps serving. Other commands stop, as after any bug.
 if (['serve', 'stdio'].includes(process.argv[2] ?? '')) {
   process.on('unhandledRejection', (reason) => {
     stderr.write(`error: unhandled rejection: ${reason instanceof Error ? reason.stack : reason}\n`)
@@ -45,7 +45,7 @@ function isDeafToHangup(): boolean {
   }
 }
 
-// Keep the process alive: our own timers do not, and sometimes a command waits only for a timer.
+// Keep the process alive: our own timers do not do so, and a command may be waiting for nothing but a timer.
 setInterval(() => {}, 2 ** 30)
 
 const code = await run(process.argv.slice(2), {

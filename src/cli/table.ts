@@ -89,7 +89,7 @@ function cellsOf(grapheme: string): number {
   return emoji.test(grapheme) || wide.some(([from, to]) => point >= from && point <= to) ? 2 : 1
 }
 
-/** How many terminal cells a text takes, roughly. */
+/** How many terminal cells the text takes up, roughly. */
 export function widthOf(text: string): number {
   if (plain.test(text)) return text.length
   let width = 0
@@ -97,7 +97,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** Truncates a text to this many cells, with `…` at the end. */
+/** Truncates text to this many cells, with `…` at the end. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ''
@@ -112,7 +112,7 @@ export function cut(text: string, width: number): string {
 
 const harmful = /[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu
 
-/** Text without characters that could move the cursor, change colours or hide words on a terminal. */
+/** Removes characters that could move the cursor, change colours or hide words on a terminal. */
 export const printable = (text: string): string =>
   stripVTControlCharacters(text).replaceAll('\r\n', '\n').replace(harmful, '')
 
@@ -124,7 +124,7 @@ export const firstSentence = (text: string): string => /^.*?[.!?](?=\s|$)|^.*/.e
 
 const units = ['bytes', 'KB', 'MB', 'GB'] as const
 
-/** A number of bytes for people: `12 KB`. */
+/** A size in bytes, in readable form: `12 KB`. */
 export function sizeText(bytes: number): string {
   let value = bytes
   let unit = 0

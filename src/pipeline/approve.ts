@@ -12,7 +12,9 @@ import { personMs } from './timeout.ts'
 /** The rule that requires a person's approval; undefined if none does. */
 export type NeedsApproval = (entry: Entry) => string | undefined
 
-/** Asks the person behind the caller before a tool runs that needs approval. Refuses if nobody can be asked. */
+/**
+ * Asks the person behind the caller before running a tool that needs approval. Refuses the call if nobody can be asked.
+ */
 export const approve = (needsApproval: NeedsApproval, clock: Clock): Interceptor =>
   onceFree((call) => {
     const rule = needsApproval(call.entry) ?? call.approval
@@ -55,16 +57,18 @@ const question = ({ caller }: Call, tool: string, args: string) => ({
   },
 })
 
-/** Maximum length of each value and each name, so that a long one cannot hide those after it. */
+/** Maximum length for each name and each value, so that a long one cannot push later ones out of sight. */
 const maxValue = 200
 const maxName = 100
 /**
- * Maximum length of all arguments together. Calls with longer ones are refused: nobody would read them before
- * approving.
+ * Maximum length of all arguments together. Calls with longer arguments are refused, because nobody would read them
+ * before approving.
  */
 const maxInAll = 4_000
 
-/** All arguments by name, each value shortened separately; undefined if the whole is too long for a person to read. */
+/**
+ * All arguments by name, each value shortened separately; undefined if the whole text is too long for a person to read.
+ */
 function shown(args: object): string | undefined {
   const parts: string[] = []
   let length = 0

@@ -19,18 +19,18 @@ export interface AuditOptions {
   readonly log: Audit
   readonly decide: Decide
   readonly refuse: RefuseCall
-  /** Defaults to the usual operation of the entry's kind. */
+  /** Defaults to the usual operation for the entry's kind. */
   readonly operation: Operation | undefined
   readonly refusals: Refusals
 }
 
 /**
- * Decides about a call once, audits it before and after (F11), and refuses what policy denies. A response is sent only
- * after its record is as durable as `audit.sync` demands. Denials above a principal's limit are counted instead of
- * audited one by one (B7).
+ * Decides about a call once, audits it before and after it runs (F11), and refuses what policy denies. A response is
+ * sent only after its record is as durable as `audit.sync` demands. Denials above a principal's limit are counted
+ * instead of audited one by one (B7).
  */
 export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: AuditOptions): Interceptor => {
-  /** The decision about a call. If deciding throws, the failure is audited and the call does not run. */
+  /** Decides about a call. If deciding throws, the failure is audited and the call does not run. */
   const decided = (call: Call): Decision => {
     try {
       return decide(call.caller, call.entry)
@@ -63,8 +63,8 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
     try {
       const result = await (decision.allowed ? next(call) : refuse(call, decision))
       const waiting = ended({ ...outcomeOf(result, rule), ...result.listing })
-      // Await only if there is something to wait for, which is rare for reads: a needless `await` would delay the
-      // result.
+      // Await only if there is something to wait for, which is rarely the case for reads: a needless `await` would
+      // delay the result.
       if (waiting) await waiting
       return result
     } catch (thrown) {
@@ -97,7 +97,7 @@ export function endingOf(thrown: unknown): Ending {
 
 const since = (start: number): number => Math.round((performance.now() - start) * 1000) / 1000
 
-/** Counts a refusal and returns the note for its record. Refusals of the operator's own credential are not limited. */
+/** Counts a refusal and returns the note for its record. Refusals for the operator's own credential are not limited. */
 const noteOf = ({ admin }: Caller, who: Who, refusals: Refusals): Note => (admin ? {} : refusals.admit(who))
 
 const whoOf = ({ agent, principal, authenticated, address }: Caller): Who => ({
@@ -126,7 +126,8 @@ function subjectOf({ id, parent, caller, entry }: Call, operation: Operation, re
 }
 
 /**
- * Whether a call may change something. Calls that carry other calls change nothing themselves; their inner calls do.
+ * Whether a call may change something. Calls that carry other calls change nothing themselves; only their inner calls
+ * can.
  */
 const mayWrite = ({ traits }: Entry, operation: Operation): boolean =>
   !traits.readOnly && !traits.carries && operation !== 'complete' && operation !== 'subscribe'
@@ -205,12 +206,12 @@ export const refuseBy =
     throw missing instanceof ToolwayError ? missing.concealing(refusal) : refusal
   }
 
-/** The current decision; undefined while the policy that already decided is still in force. */
+/** Returns a new decision about the call; undefined while the policy that already decided is still in force. */
 export type Recheck = (call: Call) => Decision | undefined
 
 /**
- * Checks again, just before a call is sent, that it is still allowed: it may have waited long for approval or in a
- * queue.
+ * Checks again, just before a call is sent, that it is still allowed: it may have spent a long time waiting for
+ * approval or in a queue.
  */
 export const recheck =
   (decideNow: Recheck, refuse: RefuseCall): Interceptor =>

@@ -25,7 +25,7 @@ interface BreakerSettings {
   readonly mcpServers: Readonly<Record<string, Pick<Config['mcpServers'][string], 'breaker'>>>
 }
 
-/** Settings of each server: its own, with defaults from the section `breaker`. */
+/** Each server's settings: its own, with defaults from the `breaker` section. */
 export function breakerConfigs({
   breaker,
   mcpServers,
@@ -44,20 +44,20 @@ export interface BreakersOptions {
   random?(): number
 }
 
-/** The circuit breakers of all servers, one per server (J3). */
+/** The circuit breakers, one per server (J3). */
 export interface Breakers extends Disposable {
   readonly interceptor: Interceptor
   stateOf(server: string): BreakerStatus
   onChange(listener: (server: string, state: BreakerState) => void): Disposable
   hint(server: string): void
-  /** Drops the breaker of a server that was removed, or whose name now belongs to another server. */
+  /** Drops a server's breaker, because the server was removed or its name now belongs to another server. */
   forget(server: string): void
 }
 
-/** Retry-After while another call probes the server. */
+/** The Retry-After value while another call is probing the server. */
 const triedMs = 1_000
 
-/** Blocks calls to failing servers, so that callers do not wait and the servers can recover. */
+/** Blocks calls to failing servers, so that callers fail fast and the servers can recover. */
 export function createBreakers({ configOf, clock, log, random = Math.random }: BreakersOptions): Breakers {
   const breakers = new Map<string, Breaker>()
   const listeners = new Set<(server: string, state: BreakerState) => void>()
@@ -134,8 +134,8 @@ function logChange(log: Log, server: string, state: BreakerState, { status: { re
 }
 
 /**
- * A timeout counts if the server had at least this share of its time. The share is below 1 because timers can fire
- * slightly early and the call may have waited in a queue.
+ * A timeout counts as a failure if the server had at least this share of its time. The share is below 1 because timers
+ * can fire slightly early and the call may have waited in a queue.
  */
 const fullTimeShare = 0.9
 
@@ -149,7 +149,7 @@ function outcomeOf(thrown: unknown, call: Call, tookMs: number): BreakerOutcome 
   return thrown.details.sessionEnded === 'established' ? 'nothing' : 'failed'
 }
 
-/** A timeout counts only if the server had the time that the operator allows it. */
+/** A timeout counts as a failure only if the server had as much time as the operator allows it. */
 function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
   const own = entry.traits.timeoutMs
   const { reason } = signal
@@ -163,7 +163,10 @@ type BreakerOutcome = 'answered' | 'failed' | 'nothing'
 /** The open time doubles with each failed probe, up to this limit (or `openFor`, if that is longer). */
 const maxPauseMs = 120_000
 
-/** Random share by which the open time is shortened, so that gateways that opened together do not probe together. */
+/**
+ * Maximum share by which the open time is randomly shortened, so that gateways whose breakers opened together do not
+ * probe together.
+ */
 const jitter = 0.2
 
 interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'random'>> {
@@ -175,14 +178,16 @@ interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'rando
 
 type Breaker = ReturnType<typeof createBreaker>
 
-/** The circuit breaker of one server. Closed lets all calls through, open none, half-open a few probes. */
+/**
+ * One server's circuit breaker. When closed, it lets all calls through; when open, none; when half-open, a few probes.
+ */
 function createBreaker({ config, start, clock, random, changed }: BreakerOptions) {
   const window = createWindow()
   let state: BreakerState = 'closed'
   let since = start
   let failures = 0
   let reason = ''
-  /** Incremented with each state change; tickets of an earlier state are ignored. */
+  /** Incremented with each state change; tickets from an earlier state are ignored. */
   let time = 0
   let probes = 0
   let openings = 0
@@ -243,7 +248,7 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
       if (state === 'half-open') return { state, since, failures, reason }
       return { state, since, failures, reason, retryAfterMs: Math.max(Math.ceil(until - clock.monotonic()), 1) }
     },
-    /** Returns a ticket for `leave`, or undefined if the call must not proceed. */
+    /** Returns a ticket to pass to `leave`, or undefined if the call must not proceed. */
     enter(): number | undefined {
       if (state === 'closed') return time
       if (state === 'open' || probes >= config().halfOpenCalls) return undefined
@@ -257,8 +262,8 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
       else if (outcome === 'answered') answered()
     },
     /**
-     * Reports that the server fails at another replica: during the next `openFor`, one failure opens this breaker.
-     * Returns whether this is news.
+     * Reports that the server is failing for another replica: for the next `openFor`, a single failure opens this
+     * breaker. Returns whether the report is new: true if this breaker is closed and no earlier report is in effect.
      */
     hint(): boolean {
       if (state !== 'closed') return false
@@ -274,7 +279,8 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
 }
 
 /**
- * Number of slices in the window. The window moves by whole slices, so it can be up to a tenth shorter than configured.
+ * Number of slices in the window. The window moves by whole slices, so it can be shorter than configured by up to a
+ * tenth.
  */
 const slices = 10
 
@@ -283,11 +289,11 @@ export function createWindow() {
   const callsIn = new Array<number>(slices).fill(0)
   const failuresIn = new Array<number>(slices).fill(0)
   let length = 0
-  /** Number of the newest slice, counted from time zero of the clock. */
+  /** Number of the newest slice, counted from the clock's zero. */
   let latest = 0
 
   const moveTo = (slice: number) => {
-    // Also start over if the clock went back: otherwise old counts would stay until it catches up.
+    // Also start over if the clock was set back: otherwise old counts would stay until it catches up.
     if (slice < latest || slice - latest >= slices) window.clear()
     else {
       for (let next = latest + 1; next <= slice; next++) {

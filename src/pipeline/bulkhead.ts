@@ -7,12 +7,12 @@ import { step } from './observe.ts'
 
 /** The limits are read on each call, so that a reload applies at once. */
 export interface BulkheadOptions {
-  /** The limit of one server; undefined for sources in this process. */
+  /** The limit for one server; undefined for sources in this process. */
   serverLimit(server: string): number | undefined
   agentLimit(agent: string): number | undefined
   total(): number
   queue(): number
-  /** Upper bound for waiting; half the call's timeout if that is shorter. */
+  /** Maximum waiting time. If half the call's timeout is shorter, that applies instead. */
   readonly maxWaitMs?: number
   readonly clock: Clock
 }
@@ -35,12 +35,12 @@ export interface Bulkhead {
   limitsChanged(): void
 }
 
-/** Default of `maxWaitMs`. Instead of waiting longer, a caller is better off with an error and a Retry-After. */
+/** Default for `maxWaitMs`. After this time, an error with a Retry-After serves the caller better than more waiting. */
 const usualWaitMs = 5_000
 
 /**
- * Limits the calls in flight per server, per agent and in all (B7), so that one busy server or agent leaves room for
- * others. A call without a slot waits. Calls that carry other calls need no slot: they would take those that their
+ * Limits the calls in flight per server, per agent and in total (B7), so that one busy server or agent leaves room for
+ * others. A call without a slot waits. Calls that carry other calls need no slot: they would take the slots that their
  * inner calls need.
  */
 export function bulkhead(options: BulkheadOptions): Bulkhead {
@@ -67,13 +67,14 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
       const agent = slotsOf(agents, caller.agent, options.agentLimit(caller.agent))
       whole.limit = options.total()
       const needs = { whole, server, agent }
-      // Queued calls wait for a slot that is taken, so a call that finds all its slots free overtakes nobody.
+      // Every queued call is waiting for a slot that is taken, so a call that finds all its slots free does not jump
+      // the queue.
       if (!take(needs)) await step(call.trail, 'queue', room.wait(call, needs, maxWaitOf(call, options)))
       const start = clock.monotonic()
       try {
-        // The call may have been cancelled just as it got its slot.
+        // The call may have been cancelled at the moment it got its slot.
         call.signal.throwIfAborted()
-        // A handler that ignores the signal must not keep its slot after the call ended.
+        // A handler that ignores the signal must not keep its slot after the call has ended.
         return await endWith(call.signal, next(call))
       } finally {
         const heldMs = Math.max(clock.monotonic() - start, 0)
@@ -129,15 +130,15 @@ interface QueuedCall {
   refuse(error: Error): void
 }
 
-/** How long a call may wait. `from` names the setting or rule behind this limit in the error message. */
+/** How long a call may wait. `from` is the setting or rule that set this limit, for the error message. */
 interface MaxWait {
   readonly ms: number
   readonly from: string
 }
 
 /**
- * The waiting calls, in one queue per agent and server. Queues are served round robin; one that cannot be served yet
- * keeps its position.
+ * The waiting calls, in one queue per agent and server. Queues are served round robin; a queue that cannot be served
+ * yet keeps its position.
  */
 function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
   const queues = new Map<string, Set<QueuedCall>>()
@@ -149,7 +150,10 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
     if (agent) agent.waiting += by
   }
 
-  /** Evicts the newest call of the longest queue in favour of a shorter queue, so that no agent can fill the room. */
+  /**
+   * Evicts the newest call from the longest queue in favour of a shorter queue, so that no agent can fill the waiting
+   * room.
+   */
   const makeRoom = (key: string): boolean => {
     let longest = new Set<QueuedCall>()
     for (const queue of queues.values()) if (queue.size > longest.size) longest = queue
@@ -190,7 +194,7 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
         settle()
       }
     },
-    /** Offers a turn to the first call of each queue; a queue whose call cannot proceed keeps its position. */
+    /** Offers a turn to the first call in each queue; a queue whose first call cannot proceed keeps its position. */
     serve(goesOn: (needs: Needs) => boolean): void {
       for (const [key, queue] of queues) {
         const [first] = queue
@@ -212,7 +216,7 @@ interface Needs {
 }
 
 /**
- * Bounds for Retry-After. Nobody is asked to retry sooner, however short the calls are; longer estimates are only
+ * Bounds for Retry-After. The minimum applies however short the calls are; estimates above the maximum would only be
  * guesses.
  */
 const soonestMs = 100

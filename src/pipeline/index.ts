@@ -32,7 +32,7 @@ export interface PipelineOptions {
   readonly guards: ReadonlyMap<string, GuardCheck>
   readonly limits: RateLimits
   readonly needsApproval: NeedsApproval
-  /** Decides again under the current policy, if it changed after this pipeline was built. */
+  /** Decides again under the current policy if the policy has changed since this pipeline was built. */
   readonly recheck: Recheck
   readonly cache: Interceptor
   readonly scan?: Interceptor | undefined
@@ -110,10 +110,10 @@ function relayed(method: string, call: Call): Promise<Result> {
 
 const noCompletions = resultOf({ completion: { values: [], total: 0, hasMore: false } })
 
-/** The subscription to a source that never reports changes. Subscribing to it is not an error. */
+/** A subscription for a source that never reports changes. Subscribing to such a source is not an error. */
 const nothingToFollow: AsyncDisposable = { async [Symbol.asyncDispose]() {} }
 
-/** Returns the caller as the agent that it asks for; throws if it may not act as that agent. */
+/** Returns the caller acting as the given agent; throws if the caller may not act as that agent. */
 type ActAs = (call: Pick<Call, 'caller' | 'entry'>, agent: string) => Caller
 
 /**

@@ -53,7 +53,7 @@ export function attempt({ observers, tracing }: Watch): Interceptor[] {
       if (trail === undefined || call.entry.traits.carries) return next(call)
       const trace = tracing?.attempt(call)
       const step: TrailStep = { name: 'attempt', start: performance.now(), ...(trace && { trace }) }
-      // Push before the attempt starts, so that its inner steps come after it.
+      // Push the step before the attempt starts, so that the attempt's inner steps come after it.
       trail.steps.push(step)
       return timed(step, next(trace ? { ...call, trace } : call))
     },
@@ -75,7 +75,7 @@ function failureOf(thrown: unknown): CallOutcome {
   return { kind: kind.denial ? 'denied' : 'failed', code }
 }
 
-/** The code of an error: our own, or "rpc" and the number of the server's JSON-RPC error. */
+/** An error's code: our own code, or "rpc" and the number of the server's JSON-RPC error. */
 function codeOf(thrown: unknown): string {
   if (!(thrown instanceof ServerError)) return ToolwayError.from(thrown).truth.code
   const code: unknown = thrown.error.value?.code

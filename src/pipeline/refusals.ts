@@ -8,10 +8,10 @@ import { callAgain } from '../lib/duration.ts'
 
 export type Who = Pick<AuditSubject, 'agent' | 'principal' | 'anonymous' | 'address'>
 
-/** How many earlier refusals have no record of their own. */
+/** The number of earlier refusals that have no record of their own. */
 export type Note = Pick<AuditEnd, 'suppressed'>
 
-/** Whether a refusal is audited; if not, when the next one will be. */
+/** Whether a refusal is audited; if it is not, how long until the next one will be. */
 type Counted =
   | { readonly recorded: true; readonly note: Note }
   | { readonly recorded: false; readonly retryAfterMs: number }
@@ -23,13 +23,13 @@ type Counted =
 export interface Refusals extends Disposable {
   count(who: Who): Counted
   /**
-   * Like `count`, for requests without a valid credential. Each error code has its own bucket, so that wrong tokens
-   * cannot hide a refused Host or Origin.
+   * Like `count`, for requests without a valid credential. Each error code has its own bucket, so that a flood of wrong
+   * tokens cannot hide a refused Host or Origin.
    */
   countStranger(who: Who, code: ErrorCode): Counted
   /** Like `count`, for callers that can wait: throws RATE_LIMITED if the refusal is not audited. */
   admit(who: Who): Note
-  /** Writes the count of suppressed refusals for each flood that is over. Every operation calls this. */
+  /** For each flood that is over, writes the number of suppressed refusals. Every operation calls this. */
   settle(): void
 }
 
@@ -38,17 +38,18 @@ export const burst = 600
 export const perMinute = 600
 
 /**
- * Burst for requests without a credential. It is lower than `burst`, because legitimate clients need far fewer of them.
+ * Burst for requests without a credential. It is lower than `burst`, because legitimate clients send far fewer such
+ * requests.
  */
 const strangersBurst = 10
 
 /**
- * If suppressed refusals are still unreported after this time, the flood is over: buckets refill faster, so a further
- * refusal would have been audited, together with the count.
+ * If suppressed refusals are still unreported after this time, the flood is over: a bucket gets its next token sooner,
+ * so any further refusal would have been audited, together with the count.
  */
 const overAfterMs = 1_000
 
-/** How many accounts one refusal inspects to find some that can be evicted because their bucket is full. */
+/** How many accounts are inspected per refusal to find some that can be evicted because their bucket is full. */
 const looksThrough = 8
 
 const maxKey = 256
@@ -58,14 +59,14 @@ interface Account {
   suppressed: number
   since: number
   who: Who
-  /** Whether several principals use this account; then `who` is a placeholder. */
+  /** Whether several principals use this account; if so, `who` is a placeholder. */
   readonly shared: boolean
 }
 
 interface RefusalsOptions {
   readonly audit: Audit
   readonly clock: Clock
-  /** Maximum number of principals with their own bucket; further ones share one. */
+  /** Maximum number of principals with their own bucket; all further principals share one bucket. */
   readonly maxPrincipals?: number
 }
 
@@ -73,7 +74,7 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
   const accounts = new Map<string, Account>()
   const strangers = new Map<ErrorCode, Account>()
   const others = account(burst, { agent: '(several)', principal: '(several)' }, true)
-  /** Accounts with suppressed refusals and no record of them yet, oldest first. */
+  /** Accounts whose suppressed refusals have not been recorded yet, oldest first. */
   const owing = new Set<Account>()
 
   const makeRoom = (now: number) => {
@@ -81,7 +82,7 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
     for (const [key, one] of accounts) {
       if (looked++ === looksThrough) return
       accounts.delete(key)
-      // Keep an account that is still needed, but at the end, so that the next refusal inspects others.
+      // Keep an account that is still needed, but move it to the end, so that the next refusal inspects others.
       if (!isFull(one.bucket, now) || one.suppressed > 0) accounts.set(key, one)
     }
   }
@@ -136,7 +137,8 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
 
   const counted = (of: (now: number) => Account, who: Who): Counted => {
     const now = clock.monotonic()
-    // Draw before settling: if this refusal is audited, its record includes the count of those suppressed before it.
+    // Draw a token before settling: if this refusal is audited, its record includes the number of refusals suppressed
+    // before it.
     const outcome = draw(of(now), now, who)
     settle(now)
     return outcome

@@ -27,14 +27,14 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
   const pauses = { firstMs: backoff, maxMs: Math.max(backoff, maxPauseMs) }
 
   /**
-   * The pause before the next retry; undefined if the call must not be retried. Full jitter, so that calls that failed
-   * together do not retry together.
+   * The pause before the next retry; undefined if the call must not be retried. The pause has full jitter, so that
+   * calls that failed together do not retry together.
    */
   const pauseBefore = (retries: number, error: ToolwayError): number | undefined => {
     const maxMs = backoffMs(retries, pauses)
     const { retryAfterMs = 0 } = error.details
-    // Never retry before the time that the server asks for. If that is longer than our longest pause, leave the retry
-    // to the caller.
+    // Never retry before the time that the server asks for. If it asks for a longer pause than our maximum, leave the
+    // retry to the caller.
     return retryAfterMs > maxMs ? undefined : Math.max(Math.round(maxMs * random()), retryAfterMs)
   }
 
@@ -60,7 +60,7 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
 
 const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
-/** Adds what the caller must know about earlier attempts. A server's own error stays unchanged (T2). */
+/** Tells the caller about earlier attempts in the error. A server's own error stays unchanged (T2). */
 function withAttempts(thrown: unknown, tried: number, mayHaveRun: boolean): unknown {
   if (tried === 1 || !(thrown instanceof ToolwayError)) return thrown
   const { code, message, details } = thrown
@@ -70,11 +70,11 @@ function withAttempts(thrown: unknown, tried: number, mayHaveRun: boolean): unkn
   return new ToolwayError(code, sentence, { ...details, unsent, cause: thrown })
 }
 
-/** Retries granted without earlier calls, so that rarely called servers get retries, too. */
+/** Retries that are granted without earlier calls, so that rarely called servers also get retries. */
 const reserve = 3
-/** Time until one retry of the reserve is restored. */
+/** The time it takes to restore one retry to the reserve. */
 const regainMs = 10_000
-/** Upper bound for saved retries. It covers a lost connection, where all calls in flight fail at once. */
+/** Maximum number of saved retries. It is enough for a lost connection, where all calls in flight fail at once. */
 const maxSaved = 20
 
 /** Allows retries as a share of the calls, so that retries do not amplify an outage (F12). */
@@ -111,13 +111,13 @@ async function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<voi
 
 /**
  * Whether a call may be repeated (F12): nothing reached the server, or the tool is marked as safe to repeat. Calls that
- * timed out have no time left. Calls that our breaker or bulkhead stopped are not retried: their errors name a later
- * time, and an immediate retry would defeat their purpose.
+ * timed out have no time left. Calls stopped by our breaker or bulkhead are not retried: their errors name a later
+ * time, and an immediate retry would defeat the purpose of the breaker or bulkhead.
  */
 function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown is ToolwayError {
   if (!(thrown instanceof ToolwayError) || signal.aborted) return false
   const { code, details } = thrown
-  // The failure is that of an inner call, which has its own retries.
+  // The failure comes from an inner call, which has its own retries.
   if (entry.traits.carries || (details.server ?? entry.server) !== entry.server) return false
   if (never.has(code)) return false
   if (details.unsent) return true

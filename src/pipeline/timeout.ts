@@ -6,12 +6,12 @@ import { durationText } from '../lib/duration.ts'
 
 /**
  * Ends a call at its deadline (F10), even if the handler ignores the signal. This interceptor comes before retries and
- * queues, so that they share the call's time. Progress of the server restarts the timeout up to a maximum (V4), unless
- * the caller set a limit.
+ * queues, so that they share the call's time. Progress notifications from the server restart the timeout, up to a
+ * maximum (V4), unless the caller set a limit.
  */
 export const timeout = (clock: Clock): Interceptor => {
   return async (call, next) => {
-    // Do not start a call whose caller has already left.
+    // Do not start the call if its caller has already stopped waiting.
     call.signal.throwIfAborted()
     const { traits } = call.entry
     const ms = call.timeoutMs ?? traits.timeoutMs

@@ -21,7 +21,7 @@ export const validate = (check: Validate): Interceptor => {
   return onceFree(checked)
 }
 
-/** Throws on forbidden paths, SQL and URLs; returns a promise only if the check is asynchronous. */
+/** Throws if it finds a forbidden path, SQL statement or URL; returns a promise only if the check is asynchronous. */
 export type GuardCheck = (
   args: Readonly<Record<string, unknown>>,
   uri: string | undefined,

@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Limits } from './limits.ts'
 import type { SandboxChild } from './runtime.ts'
 
-/** State of an environment between runs: a memory image or a frozen interpreter. */
+/** An environment's state between runs: a memory image or a frozen interpreter. */
 export interface EnvironmentState {
   readonly memory?: Buffer
   readonly child?: SandboxChild
@@ -10,10 +10,10 @@ export interface EnvironmentState {
 
 export interface Environments extends AsyncDisposable {
   take(key: string): EnvironmentState & { readonly reset?: string }
-  /** Whether an interpreter is kept for the next run. */
+  /** Whether an interpreter is being kept for the next run. */
   hasChild(key: string): boolean
   keep(key: string, remembered: EnvironmentState): void
-  /** Drops the state; the next run reports why. */
+  /** Drops the state; the next run reports the reason. */
   forget(key: string, why: string): void
 }
 
@@ -21,7 +21,7 @@ interface Kept extends EnvironmentState {
   readonly idle: Disposable
 }
 
-/** Upper bound for remembered reasons. */
+/** Maximum number of remembered reasons for dropped state. */
 const maxReasons = 1000
 
 export function createEnvironments({ limits, clock }: { limits: Limits; clock: Clock }): Environments {

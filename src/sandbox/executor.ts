@@ -18,7 +18,10 @@ export interface ExecutorOptions {
   readonly child: URL
   readonly clock: Clock
   readonly log: Log
-  /** Makes requests to the hosts in `allowNetwork` for JavaScript; without it programs have no network. */
+  /**
+   * Makes requests to the hosts in `allowNetwork` for JavaScript programs; without this function, programs have no
+   * network.
+   */
   readonly fetch?: SandboxFetch
   readonly limits?: Partial<Limits>
   /** Restricts the isolation tiers, for tests and benchmarks. */
@@ -43,7 +46,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const slots = createRunSlots(limits.runs)
   const closing = new AbortController()
   const underWay = new Set<Promise<unknown>>()
-  /** Running and waiting programs per owner. */
+  /** The number of running and waiting programs per owner. */
   const programsByOwner = new Map<string, number>()
 
   const during = async <T>(work: Promise<T>): Promise<T> => {
@@ -57,7 +60,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     else programsByOwner.delete(owner)
   }
 
-  /** Whether too many programs run or wait. One owner may fill at most half of the queue. */
+  /** Whether too many programs are running or waiting. One owner may fill at most half of the queue. */
   const tooMany = (owner: string) => {
     const { runs, waiting } = limits
     const all = [...programsByOwner.values()].reduce((sum, own) => sum + own, 0)

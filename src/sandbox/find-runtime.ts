@@ -76,7 +76,7 @@ async function wraps(engine: Engine, launch: LaunchOptions, missing: string[]) {
     missing.push('bwrap is not installed: install bubblewrap (on Debian and Ubuntu: apt-get install bubblewrap).')
     return []
   }
-  // Prefer the user `nobody`. Fall back to root, because some systems do not let the user `nobody` create namespaces.
+  // Prefer the user `nobody`. Fall back to root, because some systems do not let `nobody` create namespaces.
   const users = process.getuid?.() === 0 ? [{ user: 65_534 }, {}] : [{}]
   if (engine === 'javascript') return users.map((user) => () => javascriptInBwrap({ ...launch, ...user, bwrap }))
   const found = await findInterpreters()

@@ -10,8 +10,8 @@ import type { HostCallError } from './guest/protocol.ts'
 import type { Limits } from './limits.ts'
 
 /**
- * Runs the program's host calls with limited concurrency. Returns a function that accepts one call; it returns false
- * for a call that is malformed, repeated or one too many.
+ * Runs the program's host calls with limited concurrency. Returns a function that accepts one call; that function
+ * returns false if the call is malformed, repeated or exceeds the maximum number of calls.
  */
 export function createHostCalls(options: {
   readonly host: Program['host']
@@ -19,7 +19,7 @@ export function createHostCalls(options: {
   readonly signal: AbortSignal
   readonly log: Log
   /**
-   * Sends an answer. Resolves when it was delivered, so that a call counts as running until the program reads its
+   * Sends an answer. Resolves once it is delivered, so that a call counts as running until the program reads its
    * answer.
    */
   answer(id: number, text: string): Promise<void>
@@ -76,7 +76,7 @@ function refusalOf(thrown: unknown, log: Log): HostCallError {
 const tooLarge = (name: string, { answerBytes }: Limits) =>
   new HostRefusal('OVERLOADED', `The result of ${name} exceeds ${answerBytes} bytes; request less.`)
 
-/** A request of a program. Redirects are not followed; the program can request the new address. */
+/** A request from a program. Redirects are not followed; the program can request the new address. */
 interface SandboxRequest {
   readonly url: string
   readonly method: string
@@ -123,7 +123,7 @@ async function readText(input: string, folders: readonly string[], maxBytes: num
     throw noFile(outside)
   })
   const stat = await file.stat()
-  // A parent folder may have been replaced since the check above.
+  // A parent folder may have been replaced after the check above.
   if (!stat.isFile() || (await realpath(real)) !== real) throw noFile(outside)
   if (stat.size > maxBytes / 2) throw noFile(`The file is larger than ${maxBytes / 2} bytes.`)
   return JSON.stringify((await file.readFile()).subarray(0, maxBytes / 2).toString())
@@ -150,7 +150,7 @@ function requestOf(input: string, hosts: readonly string[]): SandboxRequest {
       'method and body must be strings, and headers must be an object of strings.',
     )
   }
-  // A different host header could address another virtual host.
+  // With a different Host header, the request could reach another virtual host.
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'host')) {
     throw noRequest('Remove the header "host": it is set from the URL.')
   }

@@ -1,19 +1,19 @@
 const KiB = 1024
 const MiB = 1024 * KiB
 
-/** Fixed limits for programs. Only their time and memory are configurable. */
+/** Fixed limits for programs. Only a program's time and memory limits are configurable. */
 export const defaultLimits = {
   sourceBytes: 256 * KiB,
   /** CPU time; waiting for the host does not count. */
   cpuMs: 5000,
   logBytes: 64 * KiB,
   valueBytes: 256 * KiB,
-  /** Host calls per run, and how many of them may run in parallel. */
+  /** Maximum number of host calls per run, and how many of them may run in parallel. */
   calls: 200,
   callsAtOnce: 8,
   callBytes: 1 * MiB,
   answerBytes: 8 * MiB,
-  /** Messages from one child per run; only an attack sends more. */
+  /** Maximum number of messages from one child per run; only an attacker would send more. */
   messages: 20_000,
   messageBytes: 64 * MiB,
   /** How many programs may run, and how many may wait. */
@@ -21,10 +21,10 @@ export const defaultLimits = {
   waiting: 64,
   /** Longest wait for a slot and a child. */
   waitMs: 30_000,
-  /** Total memory of all environments, and their number. */
+  /** Maximum total memory for all environments, and their maximum number. */
   rememberedBytes: 128 * MiB,
   environments: 64,
-  /** How many interpreters are kept; each is a process. */
+  /** Maximum number of interpreters that are kept; each is a process. */
   interpreters: 4,
   /** Idle time after which environments and warm children are dropped. */
   idleMs: 10 * 60_000,

@@ -151,7 +151,7 @@ const resultSchema = z.strictObject({
   broken: z.boolean().optional(),
 })
 
-/** The parsed value; undefined if it is not JSON. */
+/** The parsed value; undefined if the text is not JSON. */
 function parsed(value: string): unknown {
   try {
     return JSON.parse(value)
@@ -162,12 +162,12 @@ function parsed(value: string): unknown {
 
 const everyMs = 50
 /**
- * The CPU time after which the host stops a program. It exceeds the child's own limit, because the child measures more
- * precisely and reports better errors.
+ * The CPU time after which the host stops a program. It is longer than the child's own limit, because the child
+ * measures more precisely and reports better errors.
  */
 const withGrace = (cpuMs: number) => cpuMs * 1.1 + 100
 
-/** Detects exceeded CPU time where the child cannot: in work that the engine cannot interrupt. */
+/** Detects that the CPU time is exceeded when the child cannot: during work that the engine cannot interrupt. */
 function watchCpu(child: SandboxChild, cpuMs: number, clock: Clock, exceeded: () => void): Disposable {
   const before = child.cpuMs() ?? 0
   let timer = clock.after(everyMs, look)

@@ -5,7 +5,7 @@ interface Waiting {
   resolve(): void
 }
 
-/** Slots for concurrent runs. No owner gets all of them: one is left for others. */
+/** Slots for concurrent runs. No owner gets all of them (unless there is only one): one is left for other owners. */
 export function createRunSlots(count: number) {
   const maxPerOwner = Math.max(1, count - 1)
   const waiting = new Set<Waiting>()
@@ -60,7 +60,8 @@ export function createKeyedLock() {
     async take(key: string, signal: AbortSignal): Promise<Disposable> {
       const before = last.get(key) ?? Promise.resolve()
       const { promise: done, resolve } = Promise.withResolvers<void>()
-      // A cancelled waiter keeps its place until its predecessors are done, so that its successors wait for them, too.
+      // A cancelled request keeps its place until the requests before it are done, so that the requests after it also
+      // wait for them.
       const after = before.then(() => done)
       last.set(key, after)
       void after.then(() => {

@@ -10,7 +10,7 @@ import type { RuntimePool } from './runtime-pool.ts'
 
 /**
  * Runs one program in one child, with its environment's state. `waiting` limits the wait for a child; the program's own
- * timeout starts afterwards.
+ * timeout starts after that wait.
  */
 type Runner = (program: Program, waiting: AbortSignal) => Promise<FinishedRun>
 
@@ -39,7 +39,7 @@ export function createRunner(options: {
   return async (program, waiting) => {
     const engine = engineOf(program.language)
     const key = program.environment === undefined ? undefined : `${engine}\0${program.environment}`
-    // Get a child before taking the environment's state, so that a failed wait loses nothing.
+    // Get a child before taking the environment's state, so that the state is not lost if no child becomes available.
     const fresh = key !== undefined && environments.hasChild(key) ? undefined : await runtimePool.take(engine, waiting)
     const { reset, memory, child: kept } = key === undefined ? {} : environments.take(key)
     kept?.thaw()
@@ -60,7 +60,7 @@ export function createRunner(options: {
       if (key === undefined || !(await isKept(key))) await child.kill()
     }
 
-    /** Saves the environment's state; true if the child itself is kept. */
+    /** Saves the environment's state. Returns true if the child itself is kept. */
     async function isKept(key: string): Promise<boolean> {
       if (broken !== undefined) environments.forget(key, `Its last run failed. ${broken}`)
       else if (engine === 'javascript') {

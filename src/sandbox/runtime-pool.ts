@@ -15,7 +15,7 @@ export interface RuntimePool extends AsyncDisposable {
   take(engine: Engine, signal: AbortSignal): Promise<{ readonly child: SandboxChild; readonly tier: Tier }>
 }
 
-/** A search and how long its result is valid. */
+/** A search, and how long its result stays valid. */
 interface CachedSearch {
   readonly found: Promise<RuntimeSearch>
   result?: RuntimeSearch
@@ -43,7 +43,7 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
       now.result = result
       if (goesOn && searches.get(engine) === goesOn) searches.set(engine, now)
       if (result.missing.length === 0) return
-      // Search again later: the machine may have been busy, or the missing packages may be installed meanwhile.
+      // Search again later: the machine may have been busy, or the missing packages may have been installed by then.
       now.until = clock.monotonic() + limits.againMs
       if (before) return
       const how = result.runtime ? `run only with isolation tier ${result.runtime.tier}` : 'cannot run'
@@ -83,13 +83,13 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
   }
 }
 
-/** The new search result, but with the previous runtime unless the new one is stronger. */
+/** The new search result, with the previous runtime unless the new runtime is stronger. */
 function stronger(before: RuntimeSearch | undefined, now: RuntimeSearch): RuntimeSearch {
   const rank = ({ runtime }: RuntimeSearch) => (runtime ? tiers.indexOf(runtime.tier) : tiers.length)
   return before?.runtime && rank(now) >= rank(before) ? { ...now, runtime: before.runtime } : now
 }
 
-/** Keeps one child started in advance. Each child is used once. */
+/** Keeps one child ready in advance. Each child is used once. */
 export function createWarmChild(options: {
   start(): SandboxChild
   readonly startMs: number
@@ -125,7 +125,7 @@ export function createWarmChild(options: {
       const child = waiting ?? start()
       waiting = undefined
       await up(child, startMs, clock, signal)
-      // Start the next child later, because the caller should not wait while a process starts.
+      // Start the next child later, so that the caller does not have to wait while a process starts.
       setImmediate(refill)
       return child
     },

@@ -15,7 +15,7 @@ export interface RuntimeSearch {
   readonly missing: readonly string[]
 }
 
-/** What runs a program. Languages with the same engine share children and environments. */
+/** The engine that runs a program. Languages with the same engine share children and environments. */
 export type Engine = 'javascript' | 'python'
 
 export const engineOf = (language: Language): Engine => (language === 'python' ? 'python' : 'javascript')
@@ -27,16 +27,16 @@ export interface SandboxChild {
   /** Resolves when the child accepts a program; rejects if it cannot start. */
   readonly ready: Promise<void>
   readonly ended: Promise<void>
-  /** Sets the receiver of frames, which also gets one notice when the child breaks the protocol or exits. */
+  /** Sets the receiver for frames, which is also notified once when the child violates the protocol or exits. */
   listen(receiver: ChildListener): void
-  /** Resolves when the message was sent or can no longer be sent. */
+  /** Resolves once the message has been sent or can no longer be sent. */
   send(kind: number, id: number, payload?: string | Uint8Array): Promise<void>
   /** CPU time in milliseconds; undefined if unknown. */
   cpuMs(): number | undefined
   /** Suspends the child until `thaw`; false if that is not supported. */
   freeze(): boolean
   thaw(): void
-  /** Kills the child; resolves when nothing of it is left. */
+  /** Kills the child; resolves once its processes or its thread have ended. */
   kill(): Promise<void>
 }
 

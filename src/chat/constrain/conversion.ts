@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 /** The schema cannot be expressed as a grammar or a strict schema. */
 export class CannotExpress extends Error {
   override readonly name = 'CannotExpress'
-  /** JSON Pointer to the place in the schema. */
+  /** JSON Pointer to the part of the schema that cannot be expressed. */
   readonly at: string
   readonly keyword: string
 
@@ -22,7 +22,7 @@ export const isInexpressible = (error: unknown): boolean =>
 export const step = (at: string, ...names: readonly (string | number)[]): string =>
   [at, ...names.map((name) => String(name).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
 
-/** Maximum number of steps of one conversion; together they take a few tenths of a second. */
+/** Maximum number of steps in one conversion. That many steps take a few tenths of a second. */
 const maxSteps = 2_000_000
 
 /** The base cost of one subschema. */
@@ -30,7 +30,7 @@ export const stepsPerSchema = 100
 
 export type WorkBudget = ReturnType<typeof createBudget>
 
-/** Limits the work of one conversion. Schemas are untrusted, and conversion blocks the event loop. */
+/** Limits the work for one conversion. Schemas are untrusted, and conversion blocks the event loop. */
 export function createBudget(steps = maxSteps) {
   let left = steps
   return {
@@ -43,8 +43,8 @@ export function createBudget(steps = maxSteps) {
 }
 
 /**
- * Caches results and failures; evicts the least recently used. The key is a hash of the JSON text, in which the order
- * of members matters, because models write members in schema order.
+ * Caches results and failures; evicts the least recently used. The key is a hash of the JSON text. Schemas that differ
+ * only in member order get different keys, because models write members in schema order.
  */
 export function memoizeByContent<Input extends object | boolean, Output>(
   make: (input: Input) => Output,

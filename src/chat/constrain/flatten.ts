@@ -21,7 +21,7 @@ const smaller: Combine = (one, other) => Math.min(Number(one), Number(other))
 const both: Combine = (one, other) => ({ allOf: [one, other] })
 const first: Combine = (one) => one
 
-/** Keywords whose values in two schemas can be combined without regard to other keywords. */
+/** Keywords that can be merged one by one, without looking at other keywords. */
 const combined: Readonly<Record<string, Combine>> = {
   minimum: larger,
   exclusiveMinimum: larger,
@@ -45,7 +45,7 @@ const combined: Readonly<Record<string, Combine>> = {
   examples: first,
 }
 
-/** Keywords of which two different values cannot be combined, such as two patterns. */
+/** Keywords for which two different values cannot be combined, such as two patterns. */
 const uncombinable = new Set('pattern format multipleOf patternProperties contains not if then else'.split(' '))
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
@@ -86,7 +86,10 @@ function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Rec
   return common.length > 0
 }
 
-/** Combines the properties. One that only one schema names must also match the other's `additionalProperties`. */
+/**
+ * Combines the properties. A property named by only one schema must also match the other schema's
+ * `additionalProperties`.
+ */
 function mergeProperties(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>, at: string) {
   const isPatterned = ({ patternProperties }: JsonSchemaObject) => patternProperties !== undefined
   if ((isPatterned(one) && rest(other) !== true) || (isPatterned(other) && rest(one) !== true))
@@ -122,7 +125,7 @@ function mergeItems(one: JsonSchemaObject, other: JsonSchemaObject, merged: Reco
   merged.items = either(one.items, other.items)
 }
 
-/** Combines two `anyOf` or two `oneOf`: each branch of one schema must also match the choice of the other. */
+/** Combines two `anyOf` or two `oneOf` lists: a value must match a branch from each list. */
 function mergeChoices(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>): void {
   for (const keyword of ['anyOf', 'oneOf'] as const) {
     if (one[keyword] === undefined || other[keyword] === undefined) continue
@@ -138,8 +141,8 @@ export type Flatten = (schema: JsonSchemaObject, at: string) => AnySchema
 const maxHops = 32
 
 /**
- * Creates the `Flatten` of a root schema. It spends a budget, because a small schema can be merged with itself many
- * times.
+ * Creates the `Flatten` function for a root schema. It spends a budget, because a small schema can be merged with
+ * itself many times.
  */
 export function createFlatten(root: AnySchema, budget: WorkBudget): Flatten {
   return (schema, at) => flatten(schema, at, 0)

@@ -1,7 +1,7 @@
 import { CannotExpress, type WorkBudget } from './conversion.ts'
 import { type AnySchema, isSchema, isSchemaObject } from './schema.ts'
 
-/** Resolves a `$ref` inside the same schema. Nothing is ever fetched. */
+/** Resolves a `$ref` within the same schema. Nothing is ever fetched. */
 export function resolve(root: AnySchema, reference: string, at: string): AnySchema {
   const found = reference.startsWith('#') ? lookUp(root, reference.slice(1)) : undefined
   if (!isSchema(found)) throw new CannotExpress(at, '$ref', `does not exist in the schema (${shown(reference)})`)
@@ -70,7 +70,7 @@ export function findCycles(root: AnySchema, budget: WorkBudget): ReadonlySet<str
 
 function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<string>>, budget: WorkBudget): boolean {
   const seen = new Set([goal])
-  // This loop also visits members that are added to the set meanwhile.
+  // This loop also visits members that are added to the set during the iteration.
   for (const next of seen) {
     for (const further of leadsTo.get(next) ?? []) {
       budget.spend(1)
@@ -81,7 +81,10 @@ function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<stri
   return false
 }
 
-/** All references in a schema and its definitions: a reference there may point to the schema that contains it. */
+/**
+ * All references in a schema, including those in its definitions, because these may point back to the containing
+ * schema.
+ */
 function referencesIn(place: unknown, budget: WorkBudget): ReadonlySet<string> {
   const found = new Set<string>()
   const open = [place]

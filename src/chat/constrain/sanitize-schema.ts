@@ -13,7 +13,7 @@ const isSchemaMap = (value: unknown): boolean => isSchemaObject(value) && Object
 const isType = (value: unknown): boolean =>
   isList(value) ? (value as unknown[]).every((one) => types.has(one as string)) : types.has(value as string)
 
-/** A check for each keyword: whether a value is meaningful there. */
+/** For each keyword, a check whether its value is meaningful. */
 const meaningful: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   ...keywords(isType, 'type'),
   ...keywords(isSchemaMap, 'properties', 'patternProperties', '$defs', 'definitions'),
@@ -43,9 +43,9 @@ function isPattern(value: unknown): boolean {
 const maxDepth = 64
 
 /**
- * Removes meaningless keywords from the schema of a tool's arguments, because model servers refuse the whole request
- * for one bad schema. The tool's server still validates against the original. Returns `undefined` if the schema does
- * not allow an object: then the tool cannot be offered.
+ * Removes meaningless keywords from a tool's input schema, because model servers refuse the whole request for one bad
+ * schema. The tool's server still validates against the original. Returns `undefined` if the schema does not allow an
+ * object, which means that the tool cannot be offered.
  */
 export const sanitizeSchema: (schema: JsonSchemaObject) => JsonSchemaObject | undefined = memoizeByContent(
   (schema: JsonSchemaObject) => {

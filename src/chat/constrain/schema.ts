@@ -30,7 +30,7 @@ export function setMember(target: object, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** The types of JSON Schema, in the order in which alternatives list them. */
+/** The JSON Schema types, in the order in which alternatives list them. */
 export const allTypes = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object'] as const
 
 export type JsonType = (typeof allTypes)[number]
@@ -50,7 +50,7 @@ const keywordsOf: Readonly<Partial<Record<JsonType, readonly string[]>>> = {
 
 /**
  * The types that a schema allows; `undefined` if it does not restrict them. Without `type`, keywords such as
- * `properties` imply a type, although the standard would allow other types, too.
+ * `properties` imply a type, although the standard would also allow other types.
  */
 export function typesOf(schema: JsonSchemaObject): readonly JsonType[] | undefined {
   const named = namedTypes(schema)
@@ -67,7 +67,7 @@ export function namedTypes({ type }: JsonSchemaObject): readonly JsonType[] | un
   return known.includes('number') ? known.filter((one) => one !== 'integer') : known
 }
 
-/** A `type` outside JSON Schema, such as `float`, `dict` or `any`. */
+/** A `type` that JSON Schema does not define, such as `float`, `dict` or `any`. */
 export function unknownType({ type }: JsonSchemaObject): unknown {
   if (type === undefined) return undefined
   return [type].flat().find((name) => !(allTypes as readonly unknown[]).includes(name))

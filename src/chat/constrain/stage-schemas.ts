@@ -1,18 +1,18 @@
 import type { FunctionCall } from '../../core/chat.ts'
 import { type AnySchema, isSchemaObject, type JsonSchemaObject, mapSubschemas } from './schema.ts'
 
-/** The answer of the selection stage (S3). */
+/** The answer from the selection stage (S3). */
 export interface ToolSelectionResponse {
   readonly reasoning: string
   readonly selected_tools: readonly string[]
 }
 
-/** The answer of the call stage, in OpenAI's format. */
+/** The answer from the call stage, in OpenAI's format. */
 export interface OpenAIFunctionCallResponse {
   readonly tool_calls?: readonly FunctionCall[]
 }
 
-/** The answer of the interpretation stage. */
+/** The answer from the interpretation stage. */
 export interface FinalResponse {
   readonly content: string
 }
@@ -21,7 +21,7 @@ export interface FinalResponse {
 export interface CallableTool {
   readonly name: string
   readonly description?: string
-  /** The schema of its arguments. */
+  /** The input schema. */
   readonly parameters: JsonSchemaObject
 }
 
@@ -81,8 +81,8 @@ export const functionCall = (id: string, name: string, args: unknown): FunctionC
 })
 
 /**
- * Embeds a schema in another: definitions move to the root under unique names, and references are changed accordingly.
- * Ids are dropped, because they would change the meaning of references.
+ * Embeds a schema in another: definitions move to the root under unique names, and references are updated. Ids are
+ * dropped, because they would change what references point to.
  */
 function embed(schema: JsonSchemaObject, at: string, key: string) {
   const rename = (name: string): string => `${key}_${name}`

@@ -7,13 +7,13 @@ import type { TextPart } from '../stream/thinking.ts'
 import type { Delta, EndReason, Usage } from './model.ts'
 import type { RequestPlan } from './request-plan.ts'
 
-/** Decodes the objects of a completion. */
+/** Decodes the objects in a completion response. */
 export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPlan): AsyncGenerator<Delta> {
   const reader = createCompletionReader()
   const texts: string[] = []
   for await (const object of objects) {
     for (const piece of reader.take(object)) {
-      // Calls written as text can only be parsed when complete.
+      // Calls written as text can be parsed only once the text is complete.
       if (plan.callsAsText && piece.kind === 'text') texts.push(piece.text)
       else yield piece
     }
@@ -46,7 +46,7 @@ function readCalls(answer: string, plan: RequestPlan) {
   return { text, calls: asFunctionCalls({ tool_calls: named }, newCallId).tool_calls ?? [] }
 }
 
-/** Removes the nulls of strict mode from a call's arguments. Invalid JSON stays as it is. */
+/** Removes the nulls that strict mode added to a call's arguments. Invalid JSON is left unchanged. */
 function restored(call: FunctionCall, plan: RequestPlan): FunctionCall {
   const { name, arguments: text } = call.function
   try {
@@ -68,7 +68,7 @@ interface PartialCall {
   arguments: string[]
 }
 
-/** Collects the content of a `chat.completion` or of its chunks; tolerates common deviations from the format. */
+/** Collects the content of a `chat.completion` or its chunks; tolerates common deviations from the format. */
 function createCompletionReader() {
   const calls: PartialCall[] = []
   const byPlace = new Map<unknown, PartialCall>()
@@ -131,8 +131,8 @@ function createCompletionReader() {
         seen.add(own)
         return functionCall(own, name, args.join(''))
       })
-      // Drop a call that was cut off before its arguments, because it would look like a call without arguments.
-      // Arguments that were cut off need no check here: they fail to parse.
+      // Drop a call that was cut off before its arguments, because it would look like a call without arguments. Partial
+      // arguments need no check here, because they fail to parse.
       const isCut = reason === 'length' || !finished
       const isHalf = isCut && all.at(-1)?.function.arguments.trim() === ''
       const why: EndReason = all.length > 0 && reason !== 'length' ? 'calls' : reason

@@ -51,7 +51,7 @@ export interface End {
   readonly kind: 'end'
   readonly reason: EndReason
   readonly usage?: Usage
-  /** The form in which the constraint was sent. */
+  /** The form in which the constraint was sent to the server. */
   readonly form?: ConstraintForm
   /**
    * Converts a value that matches the form in which the constraint was sent to one that matches the requested schema.

@@ -27,7 +27,7 @@ type Messages = readonly ChatMessage[]
 const strict = memoizeByContent((schema: JsonSchemaObject) => strictify(schema))
 const same = (value: unknown): unknown => value
 
-/** The forms of a request, strongest first, without those that cannot express the request. */
+/** The forms in which the request can be expressed, strongest first. */
 export function* plansFor(request: ModelRequest, profile: PlanningProfile): Generator<RequestPlan> {
   if (request.constraint) yield* constrained(request.constraint, request.messages, profile)
   else if (request.tools?.length)
@@ -147,7 +147,10 @@ function* constrainedCalls(
     yield { ...plan, callsAsText: true }
 }
 
-/** Adds an instruction to the first system message, because many templates support only one, at the start. */
+/**
+ * Adds an instruction to the first system message, because many templates support only one system message, at the
+ * start.
+ */
 function instructed(messages: Messages, instruction: string): Messages {
   const [first, ...rest] = messages
   if (first?.role !== 'system' || typeof first.content !== 'string')

@@ -6,7 +6,7 @@ export const optionalFields = ['stream_options', 'temperature', 'max_tokens', 'p
 export type OptionalField = (typeof optionalFields)[number]
 
 /**
- * What is known about a model on a server: at first by the kind of server, later from what the server refused and
+ * What is known about a model on a server: initially from the kind of server, later from what the server refused and
  * accepted.
  */
 export interface Profile {
@@ -28,10 +28,10 @@ export interface SentRequest {
   readonly content: string
 }
 
-/** The form of a constraint or of tools. */
+/** The form in which a constraint or tools are sent. */
 export type RequestForm = { readonly constraint: ConstraintForm } | { readonly tools: ToolForm }
 
-/** Upper bound for remembered refusals of single schemas. */
+/** Maximum number of remembered refusals that concern a single schema. */
 const maxContents = 1_000
 
 export function createProfile(baseUrl: string, preference: Preference): Profile {
@@ -133,13 +133,13 @@ export const capabilities: Readonly<Record<ServerKind, ServerCapabilities>> = {
     tools: ['strict', 'plain', 'schema'],
     grammar: (gbnf) => ({ structured_outputs: { grammar: gbnf } }),
   },
-  // Prefer our grammar, which enforces keywords of a schema that llama.cpp silently ignores.
+  // Prefer our grammar, which enforces schema keywords that llama.cpp silently ignores.
   'llama.cpp': { forms: ['grammar', 'schema', 'json_object', 'prompt'], tools: ['plain', 'schema'], grammar: topLevel },
   // Ollama does not support `tool_choice`.
   ollama: { forms: ['schema', 'json_object', 'prompt'], tools: ['schema'], grammar: topLevel },
   // mistral.rs refuses `json_object`.
   'mistral.rs': { forms: ['schema', 'prompt'], tools: ['strict', 'plain', 'schema'], grammar: topLevel },
-  // A model in this process.
+  // A model that runs in this process.
   embedded: { forms: ['grammar', 'prompt'], tools: ['schema'], grammar: (gbnf) => ({ gbnf }) },
   unknown: {
     forms: ['strict', 'schema', 'grammar', 'json_object', 'prompt'],

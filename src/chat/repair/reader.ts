@@ -8,16 +8,16 @@ export interface TextReader {
   readonly open: Opener[]
   readonly repairs: Set<Repair>
   complete: boolean
-  /** What is missing at the end of the text: see `MissingEnd`. Undefined if nothing is. */
+  /** What is missing at the end of the text (see `MissingEnd`); undefined if nothing is missing. */
   lacks: MissingEnd | undefined
   /** Number of characters that were read as unquoted text; they may be prose. */
   unquoted: number
-  /** How many more unterminated strings may be read again. */
+  /** How many more unterminated strings may be reread. */
   rescues: number
   readonly budget: StepBudget
 }
 
-/** How many more steps may be spent on a text. */
+/** How many more steps may be spent on the text. */
 export interface StepBudget {
   left: number
 }
@@ -38,7 +38,7 @@ export const tooCostly = new NoValue('takes too long to read')
 /** Maximum nesting, far below the stack limit. */
 export const maxDepth = 128
 
-/** How many strings may be read again; each time costs up to the rest of the text. */
+/** How many strings may be reread. Each reread may scan all the remaining text. */
 const maxRescues = 8
 
 /** How often each character may be visited on average: as part of a value, as lookahead and in failed attempts. */
@@ -119,7 +119,7 @@ export interface RepairResult {
   /** Empty if the text was valid JSON. */
   readonly repairs: readonly Repair[]
   /**
-   * False if the text ended too early. Then strings and lists may lack their end: the value may be displayed, but not
+   * False if the text ended too early. Strings and lists may then be incomplete: the value may be displayed, but not
    * acted upon.
    */
   readonly complete: boolean
@@ -128,8 +128,8 @@ export interface RepairResult {
 }
 
 /**
- * What a truncated text lacks: only closing brackets; possibly more (after a comma or a final digit); or part of a
- * value.
+ * What is missing from truncated text: only closing brackets; possibly more (after a comma or a final digit); or part
+ * of a value.
  */
 export type MissingEnd = 'brackets' | 'maybe-more' | 'more'
 

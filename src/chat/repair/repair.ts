@@ -14,11 +14,14 @@ import { isNextMember, isQuotedKey, pastSpaces, skipGap } from './scan.ts'
 import { readMembers, readValue } from './values.ts'
 
 export interface RepairOptions {
-  /** Whether a value has the expected shape. Such a value is preferred if a text contains several. */
+  /** Whether a value has the expected shape. Such a value is preferred if the text contains several values. */
   readonly accepts?: (value: unknown) => boolean
 }
 
-/** Maximum length for lenient parsing. Longer texts are only parsed strictly, without their fence and thinking. */
+/**
+ * Maximum length for lenient parsing. In longer text, thinking, fences and the like are removed, but the rest is parsed
+ * strictly.
+ */
 const maxLength = 64 * 1024
 
 const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null
@@ -50,7 +53,7 @@ function repaired(text: string, accepts: (value: unknown) => boolean, layers = 2
   const deeper = plainer === undefined ? undefined : repaired(plainer, accepts, layers - 1)
   if (deeper && 'value' in deeper) return { ...deeper, repairs: [...before, 'decoded it again', ...deeper.repairs] }
   const best = bestOf(fence.text, accepts)
-  // The tag that seemed to end a thought may be part of the answer, so try the whole text.
+  // The tag that seemed to end the thinking may be part of the answer, so try the whole text.
   if (!best && thought.repairs.length > 0 && /^\s*(?:[{[]|```)/.test(text)) {
     const all = bestOf(text, accepts)
     if (all) return all
@@ -80,7 +83,7 @@ function parseStrictly(text: string): RepairResult | undefined {
   }
 }
 
-/** Handles valid JSON of another shape, which may be a string that contains JSON. */
+/** Handles valid JSON that does not have the expected shape, such as a string that contains JSON. */
 function fromString(whole: RepairResult, accepts: (value: unknown) => boolean): RepairResult | RepairFailure {
   let found = whole
   for (let layer = 0; layer < 3 && typeof found.value === 'string'; layer++) {
@@ -121,7 +124,8 @@ function withoutThinking(text: string): Part | undefined {
   if (end) return { text: text.slice(end.index + end[0].length), repairs: ['removed thinking'] }
   if (!begin) return { text, repairs: [] }
   const rest = text.slice(begin[0].length)
-  // Some models open a thought, leave it empty and do not close it. The JSON that follows is then the answer.
+  // Some models open a thinking tag, leave the thinking empty and do not close the tag. The JSON after the tag is then
+  // the answer.
   return /^\s*(?:[{[]|```)/.test(rest) ? { text: rest, repairs: ['removed thinking'] } : undefined
 }
 
@@ -167,8 +171,7 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /**
- * Removes one layer of encoding from a text that seems to be encoded once too often: `{\"a\": 1}`, `{&quot;a&quot;:
- * 1}`.
+ * Removes one layer of encoding from text that seems to be encoded once too often: `{\"a\": 1}`, `{&quot;a&quot;: 1}`.
  */
 function decodeOnce(text: string): string | undefined {
   const quote = /^[^{[]*[{[](?:\\[nrt]|\s){0,64}(\\"|&quot;|&#34;)/.exec(text)?.[1]
@@ -193,7 +196,7 @@ interface Candidate extends RepairResult {
   readonly worth: number
 }
 
-/** Maximum number of values to find in one text. */
+/** Maximum number of values to find in the text. */
 const maxCandidates = 256
 
 /** Steps that a failed attempt costs. */
@@ -233,7 +236,7 @@ function attempt(reader: TextReader, read: (reader: TextReader) => unknown): Can
   }
 }
 
-/** Reads a value. If its brace was closed too early, also reads the members that follow. */
+/** Reads a value. If its closing brace came too early, also reads the members that follow. */
 function readWhole(reader: TextReader): unknown {
   const value = readValue(reader, 'item')
   for (;;) {

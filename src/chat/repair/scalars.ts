@@ -28,7 +28,7 @@ function readLoose(reader: TextReader): number | string | null | undefined {
   const [found] = loose.exec(text) ?? []
   if (found === undefined || !endsNumber(text, at + found.length)) return undefined
   reader.at += found.length
-  // Digits with a leading zero are a code rather than a number, so keep them as text.
+  // Digits with a leading zero are a code rather than a number, so keep them as a string.
   if (/^0\d/.test(found)) {
     reader.repairs.add('quoted text')
     return found
@@ -89,7 +89,7 @@ const json = new Set(['true', 'false', 'null'])
 /** Words that are recognized even if they are cut off. */
 const cutWords = ['true', 'false', 'null', 'none'] as const
 
-/** Unquoted text, which ends with its line or where an item or member would end. */
+/** Unquoted text, which ends at the end of the line or where an item or member would end. */
 const bare = /[^,;\n\r\]}，］｝]*/y
 
 /** Reads `true`, `false`, `null`, their equivalents in other languages, or unquoted text. */
@@ -120,7 +120,7 @@ export function readWord(reader: TextReader): unknown {
   return isClosed ? word.slice(0, -1) : word
 }
 
-/** Keeps the part of a URL that looks like a comment because of its two slashes; removes real comments. */
+/** Keeps the part of a URL that looks like a comment because it starts with two slashes; removes real comments. */
 function keepUrls(tail: string, offset: number, text: string): string {
   return tail.startsWith('//') && text[offset - 1] === ':' ? tail : ''
 }

@@ -1,6 +1,6 @@
 import { spend, type TextReader } from './reader.ts'
 
-/** Position of the next character that is neither whitespace nor comment. */
+/** Position of the next character that belongs to neither whitespace nor a comment. */
 export function pastGap(text: string, from: number): number {
   let at = pastSpaces(text, from)
   for (let past = pastComment(text, at); past > at; past = pastComment(text, at)) at = pastSpaces(text, past)
@@ -41,12 +41,12 @@ function past(text: string, from: number, end: string, length = end.length): num
   return found < 0 ? text.length : found + length
 }
 
-/** How far to search for the end of a key. Keys are shorter, and a longer search would cost too much. */
+/** How far to search for the end of a key. Keys are usually shorter, and a longer search would cost too much. */
 const maxKey = 256
 
 /**
- * The position after the quoted string that starts here; -1 if it does not end soon. The first closing quote ends the
- * string.
+ * The position after the quoted string that starts here, taking the first closing quote as its end; -1 if there is none
+ * nearby.
  */
 function pastQuoted(text: string, at: number): number {
   const ends = closersOf(text.charAt(at))
@@ -93,7 +93,7 @@ export function isNextMember(text: string, at: number): boolean {
 
 const keyOnLine = /[^:={}[\]"'`\n：]{0,160}[:={}[\]"'`：]/y
 
-/** Whether a line of prose starts here: a line without anything that a key or value would have. */
+/** Whether a line of prose starts here, that is, a line with nothing that looks like a key or value. */
 export function isProseLine(text: string, at: number): boolean {
   if (!/\p{Lu}/u.test(text.charAt(at)) || !/\n\s*$/.test(text.slice(Math.max(0, at - 16), at))) return false
   keyOnLine.lastIndex = at
@@ -109,7 +109,7 @@ export function signAt(text: string, at: number): string {
   return wide.get(sign) ?? sign
 }
 
-/** Opening quotes and the quotes that may close them, because models mix them. */
+/** Opening quotes, each with the quotes that may close it, because models mix different quotes. */
 const closers: Readonly<Record<string, string>> = {
   '"': '"”',
   "'": "'",

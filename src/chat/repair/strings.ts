@@ -43,7 +43,7 @@ function readOne(reader: TextReader, role: StringRole): string {
   return decode(open ? withoutTorn(raw) : raw, quote, reader.repairs)
 }
 
-/** Reads a string between `"""` or `'''`, which contains quotes and line breaks verbatim. */
+/** Reads a string between `"""` or `'''`, in which quotes and line breaks are literal. */
 function readTriple(reader: TextReader, quote: string): string | undefined {
   const { text, at } = reader
   const three = quote.repeat(3)
@@ -84,7 +84,7 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
         return { end: index, past: index + 1 }
       }
       rescue ??= forgotten(reader, at, index, role, !inner)
-      // If no other quote came before, the string practically certainly ends here: `{"a": "x, "b": "y"}`.
+      // If no other quote came before, the string almost certainly ends here: `{"a": "x, "b": "y"}`.
       if (!inner && rescue?.certain) {
         reader.repairs.add('fixed quotes')
         return rescue
@@ -96,8 +96,8 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
 }
 
 /**
- * The end of a string such as `"C:\"}`, if nothing else ends it: the escaped quote, provided that something valid
- * follows.
+ * The end of a string such as `"C:\"}`, in which only an escaped quote can be the closing quote. Something valid must
+ * follow that quote.
  */
 function escapedEnd(reader: TextReader, at: number, role: StringRole, quote: string): End | undefined {
   const { text } = reader
@@ -113,8 +113,8 @@ const keyOnNextLine = /,[^\S\n]*(?:\/\/[^\n]*)?\n\s*[\p{L}_$][\p{L}\p{N}_$-]{0,6
 const lookBack = 160
 
 /**
- * The end of a string that was not closed. A quote that opens the next key or value shows it: `{"a": "x, "b": 1}`, `{a:
- * "x, b: "y"}`.
+ * Finds the end of an unclosed string by the quote that opens the next key or value: `{"a": "x, "b": 1}`,
+ * `{a: "x, b: "y"}`.
  */
 function forgotten(
   { text, budget }: TextReader,
@@ -155,8 +155,8 @@ function rescued(reader: TextReader, rescue: End | undefined): End | undefined {
 }
 
 /**
- * The end of a string that only the end of the text or its closing brackets can end: `{"a": ["x]}`. The string may be
- * incomplete.
+ * The end of a string that nothing ends except the closing brackets or the end of the text: `{"a": ["x]}`. The string
+ * may be incomplete.
  */
 function lostAtTheEnd(reader: TextReader, role: StringRole): End {
   const { text } = reader
@@ -183,7 +183,7 @@ const drive = /^[A-Za-z]:\\(?!\\)/
 
 /**
  * Decodes a string literal. Backslashes that escape nothing are kept. In a string with such backslashes, `\b` and `\f`
- * are kept as written, too; if it is a Windows path, all escapes are.
+ * are also kept as written; in a Windows path, all escapes are.
  */
 function decode(raw: string, quote: string, repairs: Set<Repair>): string {
   if (control.test(raw)) repairs.add('escaped control characters')
@@ -212,12 +212,12 @@ const withoutTorn = (raw: string): string =>
     .replace(/\\u[dD][89abAB][0-9a-fA-F]{2}$/, '')
     .replace(/[\uD800-\uDBFF]$/, '')
 
-/** What a string is for, which determines what may follow it. */
+/** The role of a string, which determines what may follow it. */
 export type StringRole = 'key' | 'member' | 'item'
 
 /**
- * Whether a quote ends its string; otherwise it is part of the string and lacks its backslash. The following text
- * decides: a colon after a key, a comma and another key after a member, a comma or bracket after an item.
+ * Whether a quote ends its string; otherwise it is an unescaped quote within the string. The text after it decides: a
+ * colon after a key, a comma and another key after a member, a comma or bracket after an item.
  */
 function closes(reader: TextReader, at: number, role: StringRole): boolean {
   const { text } = reader

@@ -101,10 +101,10 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
   open.pop()
 }
 
-/** The start of a call such as `ObjectId(`, `new Date(` or `Decimal(`, of which only the argument is kept. */
+/** The start of a call such as `ObjectId(`, `new Date(` or `Decimal(`. Only its argument is kept. */
 const call = /(?:new\s{1,4})?[A-Za-z_$][\w$.]{0,63}\(/y
 
-/** The prefix of a string in other languages: `u'…'`, `b"…"`, `rb'…'`. */
+/** A string prefix from other languages: `u'…'`, `b"…"`, `rb'…'`. */
 const prefix = /[uUbBrRfF]{1,2}(?=["'])/y
 
 /** The text that a sticky pattern matches here; empty if the pattern does not match. */

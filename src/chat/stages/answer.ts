@@ -21,8 +21,8 @@ interface StreamAnswerOptions {
 }
 
 /**
- * Streams an unconstrained answer. If the model fails before any text, asks once more; if it fails later, the text so
- * far is the answer.
+ * Streams an unconstrained answer. If the model fails before it has written any text, asks once more; if it fails
+ * later, the text so far is the answer.
  */
 export async function* streamAnswer(
   run: ChatRun,
@@ -63,7 +63,7 @@ function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswer
       if (part.kind === 'thinking') return [part]
       pieces.push(part.text)
       if (state === 'streamed') return [part]
-      // Leading whitespace does not show whether to hold the text back.
+      // Leading whitespace does not yet show whether the text must be held back.
       if (state === 'held' || part.text.trim() === '') return []
       const beginning = pieces.join('')
       state = holds(beginning) ? 'held' : 'streamed'

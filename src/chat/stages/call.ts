@@ -36,7 +36,7 @@ export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageRes
     if (parsed.some(({ problem }) => problem === undefined)) best = parsed
     if (!isLast) messages = [...messages, ...refused(parsed)]
   }
-  // Invalid calls among them are not run; their problem becomes the result.
+  // Invalid calls in the answer are not run; the problem with each becomes its result.
   return best.length > 0 ? { calls: best } : undefined
 }
 

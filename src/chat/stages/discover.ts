@@ -7,7 +7,7 @@ import type { ChatRun } from '../chat-run.ts'
 import { questions } from '../conversation.ts'
 import { type ChatTool, catalogTool, clientTool, createToolSet, type ToolSet } from '../tool-set.ts'
 
-/** The candidate tools: the client's own tools, and the best ones that the caller may see. */
+/** The candidate tools: the client's own tools, and the best matches among the tools that the caller may see. */
 export async function discover(run: ChatRun): Promise<ToolSet> {
   const { access, request, signal, log } = run
   const own = (request.tools ?? []).flatMap((tool) => kept(clientTool(tool), tool.name))
@@ -16,7 +16,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   await waitFor(view.ready(), signal)
   const code = codePreset(run)
   const mayOffer = ({ name, entry }: Served): boolean =>
-    // Skip meta-tools, because the loop does their work, and tools with the same name as one of the client's.
+    // Skip meta-tools, because the loop does their work, and tools that have the same name as a client tool.
     entry.server !== 'toolway' && !taken.has(name) && (!isCode(entry) || code !== undefined) && isWanted(request, entry)
   const found = best(run, view, mayOffer)
   const served = found.flatMap((tool) => kept(catalogTool(tool, isCode(tool.entry) ? code : undefined), tool.name))
@@ -36,14 +36,14 @@ function best(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): 
   const all = view.list('tool').filter(mayOffer)
   const { maxTools } = run.config
   if (all.length <= maxTools) return all
-  // Always include code execution: it is useful for questions for which search does not find it.
+  // Always include code execution: it also helps with questions for which the search would not find it.
   const always = all.filter(({ entry }) => isCode(entry))
   const names = new Set(all.map(({ name }) => name))
   const limit = maxTools + (view.list('tool').length - all.length)
   const found = searchAll(questions(run.messages), (query) =>
     view.search(query, { limit }).tools.filter(({ name }) => names.has(name)),
   )
-  // Search misses synonyms ("how warm" means temperature), so fill the list up with tools of every server.
+  // Search misses synonyms ("how warm" means temperature), so fill the list with tools from every server.
   const others = inTurns(Map.groupBy(all, ({ entry }) => entry.server).values())
   return byName([...always, ...found, ...others]).slice(0, maxTools)
 }
@@ -65,8 +65,8 @@ function codePreset({ config, request }: ChatRun): Record<string, unknown> | und
 const maxMessages = 3
 
 /**
- * Searches with the user's latest messages, because "and in Rome?" says little alone. Results for the last message come
- * first.
+ * Searches with the user's latest messages, because "and in Rome?" says little on its own. Results for the last message
+ * come first.
  */
 export const searchAll = <Found extends Named>(
   messages: readonly string[],

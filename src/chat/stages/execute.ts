@@ -16,7 +16,7 @@ export interface CallResult {
   readonly call: ParsedCall['call']
   readonly text: string
   readonly isError: boolean
-  /** A hint that is added to the result for the model. */
+  /** A hint for the model that is added to the result. */
   readonly hint?: string
 }
 
@@ -135,20 +135,20 @@ export function failureText(thrown: unknown, log: Log, tool: string, maxBytes: n
   return asError(error.message)
 }
 
-/** Starts a text with "Error", so that the model notices the failure. */
+/** Puts "Error" in front of the text, so that the model notices the failure. */
 const asError = (text: string): string => (/^error\b/i.test(text) ? text : `Error: ${text}`)
 
-/** A value as text, because servers may send anything in place of a string. */
+/** Converts a value to text, because servers may send anything in place of a string. */
 const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** The text of a part; undefined if it is not text. */
+/** The text in a content part; undefined if the part is not text. */
 function plainText(part: Content): string | undefined {
   if (part.type === 'text') return asText(part.text) ?? ''
   const { text } = part.type === 'resource' && isObject(part.resource) ? part.resource : {}
   return typeof text === 'string' ? text : undefined
 }
 
-/** A part that is not text, in words. */
+/** Describes a content part that is not text. */
 function described(part: Content): string {
   const typed = (mimeType: unknown, data: unknown) => `${asText(mimeType) ?? 'of unknown type'}, ${sizeOf(data)}`
   switch (part.type) {

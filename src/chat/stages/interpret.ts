@@ -68,9 +68,9 @@ async function* attempt(
   return read
 }
 
-/** The part of the answer that was not streamed yet, or what is wrong with the answer. */
+/** The part of the answer that has not been streamed yet, or a description of what is wrong with the answer. */
 function readFinal({ text, reason, restore }: ModelAnswer, streamed: string): FinalText | UnusableAnswer {
-  // A filtered answer is plain text, not JSON.
+  // If a content filter intervened, the answer is plain text, not JSON.
   if (reason === 'filtered') return { rest: streamed === '' ? text : '', reason }
   const isText = (content: unknown): content is string => typeof content === 'string' && content.trim() !== ''
   const accepts = ({ content }: Readonly<Record<string, unknown>>) => isText(content)
@@ -90,7 +90,9 @@ function readFinal({ text, reason, restore }: ModelAnswer, streamed: string): Fi
 const controls = /[\0-\x08\x0e-\x1f\ufffd]/
 const notProse = /^(?:null|true|false|none|undefined)$|"content"\s*:/i
 
-/** The answer of a model that wrote plain text instead of the object; undefined if it is broken JSON or noise. */
+/**
+ * The answer from a model that wrote plain text instead of the object; undefined if the text is broken JSON or noise.
+ */
 function proseIn(text: string): string | undefined {
   const prose = splitThinking(text).text.trim()
   const isProse = /\p{L}{2}/u.test(prose) && !beginsLikeCalls(prose) && !prose.startsWith('"')
@@ -101,7 +103,7 @@ type StreamEvent = Extract<ChatEvent, { kind: 'text' | 'thinking' }>
 
 const thoughtsOnly = (delta: Delta): readonly StreamEvent[] => (delta.kind === 'thinking' ? [delta] : [])
 
-/** Turns deltas into events that can be streamed: thinking, and text as far as it is certain. */
+/** Turns deltas into events that can be streamed: thinking, and the text that is already certain. */
 function createFollower(): (delta: Delta) => readonly StreamEvent[] {
   const splitter = createThinkingSplitter()
   const reader = createContentReader()

@@ -11,9 +11,9 @@ type State = 'before object' | 'before key' | 'key' | 'before colon' | 'before v
 const key = '"content"'
 
 /**
- * Reads the text of the first member if that is `content`, as far as the text is certain, and stops at the first
- * unexpected character. All pieces together are always a prefix of the final text. Incomplete escapes and surrogate
- * pairs are held back.
+ * Reads the first member's text if that member is `content`, and stops at the first unexpected character. Only text
+ * that is certain is returned: all pieces together are always a prefix of the final text. Incomplete escapes and
+ * surrogate pairs are held back.
  */
 export function createContentReader(): ContentReader {
   let state: State = 'before object'

@@ -15,7 +15,7 @@ const closing = '</think>'
 /** Stop looking for thinking after this much whitespace. */
 const maxBlank = 1_024
 
-/** Creates a splitter. It recognizes thinking only at the start of an answer, because later tags may be quotes. */
+/** Creates a splitter. It recognizes thinking only at the start of an answer, because tags further on may be quoted. */
 export function createThinkingSplitter(): ThinkingSplitter {
   let state: 'beginning' | 'thinking' | 'after' | 'text' = 'beginning'
   let kept = ''

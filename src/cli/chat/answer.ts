@@ -4,7 +4,7 @@ import { createOutput, createProgress, type ExitCode, exit, type Shell, type Str
 import { cut, oneLine, printable } from '../table.ts'
 import type { personAt } from './person.ts'
 
-/** Settings of a whole conversation. */
+/** Settings for a whole conversation. */
 export type ChatPreferences = Pick<ChatRequest, 'model' | 'mode' | 'toolChoice' | 'only'>
 
 export interface ChatContext {
@@ -20,7 +20,7 @@ async function requestAnswer(
   signal: AbortSignal,
   onEvent: (event: ChatEvent, id: string) => void,
 ) {
-  // The id links the calls of one answer in the audit log and in traces.
+  // The id links the calls made for one answer in the audit log and in traces.
   const id = `chat-${randomUUID().slice(19)}`
   let content = ''
   let end: ChatEnd | undefined
@@ -60,7 +60,7 @@ export async function answerOnce(
   return exit.ok
 }
 
-/** Streams an answer to stdout. */
+/** Streams an answer to stdout as text. */
 export async function printAnswer(
   shell: Pick<Shell, 'stdout' | 'stderr'>,
   context: ChatContext,
@@ -81,10 +81,10 @@ export async function printAnswer(
   }
 }
 
-/** A high surrogate whose low surrogate is in the next piece. */
+/** Matches a trailing high surrogate, whose low surrogate is in the next piece. */
 const half = /[\ud800-\udbff]$/
 
-/** Writes the pieces of an answer. Control characters are removed on a terminal; a pipe gets every byte. */
+/** Writes an answer piece by piece. Control characters are removed on a terminal; a pipe gets the text unchanged. */
 function createTyping(stdout: Stream) {
   const clean = stdout.isTTY ? printable : (text: string) => text
   let kept = ''
@@ -117,7 +117,7 @@ const stages: Readonly<Record<ChatStage, string>> = {
 
 const maxCallWidth = 200
 
-/** Prints tool calls and their results on stderr while the answer is produced. */
+/** Prints tool calls and their results on stderr while the answer is being produced. */
 function createActivity(shell: Pick<Shell, 'stdout' | 'stderr'>) {
   const { note, paintNote } = createOutput(shell)
   const progress = createProgress(shell)

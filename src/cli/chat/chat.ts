@@ -15,7 +15,7 @@ export interface ChatCommandOptions extends CommonOptions, Pick<ChatPreferences,
   readonly system?: string
   /** False with --no-tools. */
   readonly tools: boolean
-  /** With --json: prints events as they arrive instead of one document at the end. */
+  /** With --json: print events as they arrive instead of one document at the end. */
   readonly stream?: boolean
   readonly wait: number
 }
@@ -24,7 +24,7 @@ export interface ChatCommandOptions extends CommonOptions, Pick<ChatPreferences,
 export async function chat(shell: Shell, words: readonly string[], options: ChatCommandOptions): Promise<ExitCode> {
   const message = await readMessage(shell, words, options)
   await using gateway = await openBriefly(shell, options)
-  // Await here: the gateway is closed on return.
+  // Await here, because the gateway is closed when this function returns.
   return await talk(shell, gateway, message, options)
 }
 
@@ -50,8 +50,8 @@ export async function talk(
 const howToPass = 'Write it after the command, or pipe it in.'
 
 /**
- * Reads the message from the words, in which `-` stands for standard input. Without words, reads standard input;
- * undefined if that is a terminal.
+ * Reads the message from the words, where `-` stands for standard input. Without words, reads standard input; returns
+ * undefined if standard input is a terminal.
  */
 async function readMessage(
   shell: Shell,

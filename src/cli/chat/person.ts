@@ -17,7 +17,7 @@ interface Elicitation {
  * approval are refused.
  */
 export function personAt(caller: Caller, question: AskPerson | undefined): { caller: Caller; peer: Peer } {
-  // Tools that run in parallel ask one after the other.
+  // Tools that run in parallel must ask one after the other.
   let turn: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const mine = turn.then(work)

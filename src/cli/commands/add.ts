@@ -84,7 +84,7 @@ export async function addServer(
 /** Settings that the command line can set. */
 const ownKeys = ['command', 'args', 'env', 'url', 'transport', 'headers', 'cwd']
 
-/** Settings of the replaced server that the new definition does not have. */
+/** Settings that the replaced server has and the new definition lacks. */
 const settingsLost = ({ servers }: ConfigFile, { name, definition }: PlannedServer): string[] =>
   Object.keys(servers.get(name) ?? {}).filter((key) => !ownKeys.includes(key) && !Object.hasOwn(definition, key))
 
@@ -100,7 +100,7 @@ function requireValidName(name: string): void {
 
 const isUrl = (word: string): boolean => /^[a-z][a-z\d+.-]*:\/\//i.test(word)
 
-/** The definition of a server, from a URL or from a command with its arguments. */
+/** A server's definition, from a URL or from a command with its arguments. */
 function definitionOf([first = '', ...rest]: readonly string[], options: AddOptions): ServerDefinition {
   const { transport, env, header } = options
   const explicit = transport && { transport }
@@ -146,12 +146,12 @@ async function planAddition(shell: Shell, file: ConfigFile, name: string, defini
   const comment = waits ? disabledReason(server.waiting) : undefined
   const fileWith = (one: ServerDefinition): string =>
     withServer(file, { name, definition: kindOf(file.path) ? typed(one) : one, comment })
-  // The secret files do not exist yet, so check a definition that contains the secrets themselves.
+  // The secret files do not exist yet, so check the definition with the secrets inline.
   await requireValid(file, name, fileWith({ ...found.definition, ...(waits && { disabled: true }) }))
   return { server, prepared, after: fileWith(server.definition) }
 }
 
-/** The file with the server added. A new YAML file starts from the commented starter. */
+/** The file's text with the server added. A new YAML file starts from the commented starter. */
 function withServer({ before, path, named, text }: ConfigFile, server: NewServer): string {
   if (!before.bytes && /\.ya?ml$/.test(path)) return starterWith(serversBlock([server]))
   return editText(named, () => text.set(server))
@@ -163,7 +163,7 @@ function typed({ transport, ...rest }: ServerDefinition): ServerDefinition {
   return { type: transport ?? (/\/sse\/?$/.test(String(rest.url)) ? 'sse' : 'http'), ...rest }
 }
 
-/** Reports problems of the new server as problems of the command line. */
+/** Reports problems with the new server as problems with the command line. */
 async function requireValid(file: ConfigFile, name: string, draft: string): Promise<void> {
   try {
     await refuseWorse(file, draft)

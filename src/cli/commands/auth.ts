@@ -110,7 +110,10 @@ function unnamed({ config: { mcpServers } }: LoadedConfig, command: string): Usa
   return new UsageError('Specify the server to sign in to.', `${which} \`${command} auth --list\` lists the grants.`)
 }
 
-/** The program that opens an address, by system. It gets the address as one argument, without a shell in between. */
+/**
+ * The program that opens an address on each operating system. It gets the address as one argument, without a shell in
+ * between.
+ */
 const programs: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],

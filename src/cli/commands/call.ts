@@ -87,7 +87,8 @@ async function writeBlob(body: ResultBody, file: string | undefined, { cwd }: Sh
 }
 
 /**
- * Prints a result as JSON. Without a terminal these are the original bytes, because parsing could change large numbers.
+ * Prints a result as JSON. Without a terminal, the original bytes are printed, because parsing could change large
+ * numbers.
  */
 function printJson({ body }: Result, { stdout }: Shell, { terminal, value }: Output): void {
   if (terminal) value(body.exact)

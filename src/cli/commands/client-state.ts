@@ -46,7 +46,7 @@ export async function listClients(shell: Shell, options: CommonOptions): Promise
   return exit.ok
 }
 
-/** Whether and how a client of this user is connected. */
+/** Whether and how one of this user's clients is connected. */
 export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientState> {
   const { path } = await fileOf(client, hostEnvironment(shell), 'user')
   const known = { client, name: clientLabels[client], file: path, way: null, servers: 0, problem: null }
@@ -67,7 +67,7 @@ export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientS
 
 export const hostEnvironment = ({ env, cwd }: Shell): HostEnvironment => ({ env, cwd, platform: process.platform })
 
-/** The backups of client files, in the user's state folder, independent of the configuration. */
+/** The backups of client files. They are in the user's state folder, whatever the configuration says. */
 export function connectionsOf({ env }: Shell): ConnectionBackups {
   const state = join(folder(env.XDG_STATE_HOME, join(homeOf(env), '.local', 'state')), 'toolway')
   return createConnectionBackups(join(state, 'clients'), () => systemClock.now())
@@ -86,7 +86,7 @@ export function clientNamed(name: string): ClientKind {
   )
 }
 
-/** The client's file to edit: the first that exists, else the default one. */
+/** The client's file to edit: the first that exists, or else the default one. */
 export async function fileOf(
   client: ClientKind,
   host: HostEnvironment,

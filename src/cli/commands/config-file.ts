@@ -29,11 +29,14 @@ export interface ConfigFile {
   readonly text: ServersText
   /** The servers that the file defines. */
   readonly servers: ReadonlyMap<string, ServerDefinition>
-  /** Problems of the whole configuration if this file contained `text`. */
+  /** Problems that the whole configuration would have if this file contained `text`. */
   problemsWith(text: string): Promise<readonly ConfigProblem[]>
 }
 
-/** Opens the file to edit: the one that was named, else the one that would be loaded, else a new one in this folder. */
+/**
+ * Opens the file to edit: the one that the user named, or else the one that would be loaded, or else a new one in this
+ * folder.
+ */
 export async function openConfig(shell: Shell, { config = [] }: CommonOptions): Promise<ConfigFile> {
   const { env, cwd } = shell
   const [found, ...others] = (await locate(config, env, cwd, homeOf(env))).paths
@@ -70,7 +73,7 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
   }
 }
 
-/** The servers of a file, if it exists. */
+/** The servers in a file; none if the file does not exist. */
 async function serversIn({ path, bytes }: FileSnapshot, { env }: Shell) {
   if (!bytes) return { servers: new Map<string, ServerDefinition>() }
   const { servers, problems, dialect } = await readServers(path, homeOf(env))
@@ -95,7 +98,7 @@ export const writeConfig = async ({ before }: Pick<ConfigFile, 'before'>, after:
   await replaceFile(before, Buffer.from(before.mark + after))
 }
 
-/** Secret files of a server that nothing uses once the server is replaced by `now` or removed. */
+/** A server's secret files that are no longer used once the server is replaced by `now` or removed. */
 export function secretsLeft({ servers }: ConfigFile, name: string, now?: ServerDefinition): string[] {
   const others = [...servers].filter(([other]) => other !== name)
   const used = new Set(filesIn([now, ...others]))
@@ -144,7 +147,7 @@ telemetry:
 /** The configuration that `init` writes if it finds no servers. It is valid as it is. */
 export const starter = head + example + tail
 
-/** The starter with these lines under `mcpServers`. */
+/** The starter configuration, with these lines under `mcpServers`. */
 export const starterWith = (servers: string): string =>
   `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` add more here.\nmcpServers:\n${servers}\n${tail}`
 
@@ -155,7 +158,7 @@ export async function readConfigFile(path: string, named: string): Promise<FileS
   return target.bytes ? target : { ...target, mode: 0o644 }
 }
 
-/** Plans to add servers to a YAML file, whose comments are kept. */
+/** Plans to add servers to a YAML file. The file's comments are kept. */
 export async function planServers(
   shell: Shell,
   { path, named }: { readonly path: string; readonly named: string },

@@ -121,12 +121,12 @@ async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, 
   return exit.ok
 }
 
-/** A planned edit of a client's file. */
+/** A planned edit to a client's file. */
 interface Edit {
   readonly file: ClientFile
   readonly before: FileSnapshot
   readonly after: string
-  /** How the client connects; absent if our entry is removed. */
+  /** How the client will connect; absent if the edit removes our entry. */
   readonly way?: ClientTransport
   readonly entry?: object
   readonly move: ServerMove
@@ -179,7 +179,7 @@ const textOf = ({ client, path }: ClientFile, { text }: FileSnapshot, shell: She
   editText(shortPath(path, shell), () => clientText(client, path, text))
 
 /**
- * Adapts the entry to the file: in its newer format, OpenCode has the servers one level deeper and does not know
+ * Adapts the entry to the file's format: OpenCode's newer format has the servers one level deeper and does not know
  * `enabled`.
  */
 function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
@@ -187,7 +187,7 @@ function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
   return path.length > 1 ? rest : entry
 }
 
-/** Refuses to use one file as our configuration and as the client's. */
+/** Refuses to use the same file as our configuration and as the client's. */
 function refuseOwnFile({ files }: LoadedConfig, { path, client }: ClientFile, shell: Shell): void {
   if (!files.some((file) => file.path === path)) return
   throw new UsageError(
@@ -196,7 +196,7 @@ function refuseOwnFile({ files }: LoadedConfig, { path, client }: ClientFile, sh
   )
 }
 
-/** Variables that every program gets from the system. */
+/** Variables that the system sets for every program. */
 const everywhere = ['HOME', 'PATH', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'USERPROFILE', 'APPDATA']
 
 async function variablesOf({ files }: LoadedConfig, { env }: Shell): Promise<string[]> {
@@ -233,7 +233,7 @@ async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: Conn
   const headers: Record<string, string> = agent === undefined ? {} : { 'Toolway-Agent': agent }
   const { token } = config.auth
   if (token === 'none') return { kind: 'http', url, headers }
-  // Only a generated token is in a file that the client can read.
+  // Only a generated token is stored in a file that the client can read.
   const file = token === 'generated' ? join(config.stores.common, 'token') : undefined
   // Create the token now so that its file exists, except in a dry run.
   const kept = file !== undefined && (withToken || !dryRun) ? await keptToken(config.stores.common) : token

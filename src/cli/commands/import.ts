@@ -19,7 +19,7 @@ interface ImportOptions extends CommonOptions {
   readonly secrets: SecretStorage
 }
 
-/** Adds the servers of a file in any supported format to our configuration. */
+/** Adds the servers from a file in any supported format to our configuration. */
 export async function importServers(shell: Shell, file: string, options: ImportOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { into: named, json, dryRun, secrets } = options
@@ -67,7 +67,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
   return added.length > 0 && !written && !dryRun ? exit.failed : exit.ok
 }
 
-/** Whose servers a file contains. A client's file at an unknown path belongs to a project. */
+/** Whose servers a file contains: a user's or a project's. A client's file at an unknown path belongs to a project. */
 function scopeOf(path: string, shell: Shell): ClientFile['scope'] {
   const known = clientFiles(hostEnvironment(shell)).find((file) => file.path === path)
   return known?.scope ?? (kindOf(path) ? 'project' : 'user')

@@ -39,7 +39,7 @@ interface InitOptions extends CommonOptions {
   readonly secrets: SecretStorage
 }
 
-/** Writes a configuration with the servers of all clients on this machine, or a starter if there are none. */
+/** Writes a configuration with the servers from all clients on this machine, or a starter if there are none. */
 export async function init(shell: Shell, options: InitOptions): Promise<ExitCode> {
   const { output: file, force, json, dryRun } = options
   if (!/\.ya?ml$/.test(file)) throw new UsageError(`The configuration is YAML, so ${file} must end in .yaml.`)

@@ -14,7 +14,7 @@ import { audited } from '../audited.ts'
 import { createOutput, type ExitCode, exit, type Output, relativeTo, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 
-/** Lists the API keys of the configuration and of the key file. */
+/** Lists the API keys in the configuration and in the key file. */
 export async function listKeys(shell: Shell, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
@@ -57,7 +57,10 @@ function print(keys: readonly ListedKey[], output: Output): void {
   ])
 }
 
-/** Warns about unknown agents when the key is created: later, requests would just be refused. */
+/**
+ * Warns about unknown agents when the key is created, because later the requests would be refused without this
+ * explanation.
+ */
 function warnOfAgents(agents: readonly string[], config: Config, output: Output): void {
   const known = Object.keys(config.agents)
   for (const agent of new Set(agents)) {

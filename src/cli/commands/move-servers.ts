@@ -24,7 +24,7 @@ export interface ServerMove {
 
 export const noMove: ServerMove = { names: [], kept: [], preview() {}, write: async () => {}, report() {} }
 
-/** Plans to move all servers of a client, except our own entry, into our configuration. */
+/** Plans to move all of a client's servers, except our own entry, into our configuration. */
 export async function planMove(
   shell: Shell,
   file: ClientFile,

@@ -16,7 +16,7 @@ interface PinsOptions extends CommonOptions {
   readonly changed?: boolean
 }
 
-/** The pins of this configuration, read from disk. */
+/** The pins for this configuration, read from disk. */
 async function openPins(shell: Shell, options: CommonOptions) {
   const { config } = await load(shell, options)
   const log = openLog(shell, options.log ?? 'warn')
@@ -176,7 +176,7 @@ function selectionFor(what: string | undefined, { all, hash }: ApproveOptions, p
   }
   const found = pins.find(what)
   if (found) return hash === undefined ? { label: what } : { label: what, hash: fullHash(hash, found.pin) }
-  // If no tool has this name, `server.*` means all definitions of the server. This comes last because a tool may be
+  // If no tool has this name, `server.*` means all of the server's definitions. This comes last because a tool may be
   // named `*`.
   if (!what.endsWith('.*')) throw unknownPin(what, pins.states)
   if (hash !== undefined) throw new UsageError('--hash needs the name of one definition.')

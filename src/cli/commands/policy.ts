@@ -47,7 +47,7 @@ interface Proposal {
   readonly serversProposed: boolean
 }
 
-/** The proposed configuration. If it has no servers, it gets the current ones. */
+/** The proposed configuration. If it has no servers, the current servers are added to it. */
 async function proposalOf(shell: Shell, options: ReplayOptions): Promise<Proposal> {
   const { config } = await loadConfig({ paths: [options.policy], env: shell.env, cwd: shell.cwd })
   if (Object.keys(config.mcpServers).length > 0) return { config, serversProposed: true }

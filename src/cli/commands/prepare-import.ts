@@ -15,11 +15,11 @@ import { type Output, type Shell, shortPath, tildePath } from '../kit.ts'
 /** Where secrets go: into private files, or into variables that the user sets. */
 export type SecretStorage = 'file' | 'env'
 
-/** A planned import that is not written yet. */
+/** A planned import that has not been written yet. */
 export interface PreparedImport extends ImportPlan {
   /** Writes the secret files that the new configuration refers to. */
   writeSecrets(): Promise<void>
-  /** Folder of the secret files, as shown to the user. */
+  /** The folder for the secret files, as shown to the user. */
   readonly secretsFolder: string
   /** Variables that the servers require but that are not set. */
   readonly unset: readonly string[]
@@ -60,7 +60,7 @@ function missingFiles(definition: ServerDefinition, home: string): string[] {
   ].map((path) => `the file ${tildePath(path, home)}`)
 }
 
-/** A server as it is written, with a comment on where it comes from and why it is disabled. */
+/** A server as it will be written, with a comment on where it comes from and why it is disabled. */
 export const asWritten = ({ name, definition, origins, waiting }: PlannedServer): NewServer => ({
   name,
   definition,
@@ -90,7 +90,7 @@ interface WithProblems {
   readonly problems: readonly ConfigProblem[]
 }
 
-/** The problems of a file and of its servers. */
+/** The problems with a file and with its servers. */
 export const allProblems = ({ problems, servers }: WithProblems & { servers: readonly WithProblems[] }) => [
   ...problems,
   ...servers.flatMap((server) => server.problems),

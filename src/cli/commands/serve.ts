@@ -33,9 +33,9 @@ interface ServeOptions extends CommonOptions {
 export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode> {
   const worker = currentWorker(shell.env)
   if (!worker && (options.workers ?? 1) > 1) return serveWithWorkers(shell, options)
-  // Load the gateway only here: the primary process supervises workers without it and stays small.
+  // Load the gateway only here: the primary process supervises workers without the gateway and stays small.
   const { openWatching } = await import('../open.ts')
-  // Loading takes seconds on a busy machine, and the primary process may have exited meanwhile.
+  // Loading takes seconds on a busy machine, and the primary process may have exited in the meantime.
   if (worker?.stopped.aborted) return exit.failed
   await using gateway = await openWatching(shell, options, {
     change: (config) => listeningOn(config, options),
@@ -78,13 +78,13 @@ async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<Ex
   return code as ExitCode
 }
 
-/** Time during which clients can use their open connections once more and are told to reconnect. */
+/** How long a replaced worker still accepts requests on open connections, while its clients are told to reconnect. */
 const leaveMs = 2_000
 
-/** Time within which servers that do not exit are killed. */
+/** Servers that have not exited after this time are killed. */
 const killAfterMs = 15_000
 
-/** What is printed at the start. A worker sends it to the primary process. */
+/** The details printed at startup. A worker sends them to the primary process. */
 interface StartFacts {
   readonly port: number
   readonly token: string | null
@@ -128,7 +128,7 @@ function bannerFacts({ loaded, token, view, local, servers }: Gateway, url: stri
 
 const indented = (text: string): string => text.replace(/^/gm, '    ')
 
-/** The text printed at the start: where the gateway listens, what it serves, and how to connect a client. */
+/** The text printed at startup: where the gateway listens, what it serves, and how to connect a client. */
 export function banner(facts: ReturnType<typeof bannerFacts>, paint: Paint): string {
   const { url, token, files } = facts
   const { origin } = new URL(url)
@@ -138,7 +138,7 @@ export function banner(facts: ReturnType<typeof bannerFacts>, paint: Paint): str
   const rows = {
     Endpoint: paint('cyan', url),
     Token: bearer ? `${token}  ${paint('dim', source)}` : paint('yellow', 'none: anyone who can connect has access'),
-    // The dashboard signs in with the fragment, which browsers do not send with the URL.
+    // The dashboard reads its token from the URL fragment, which browsers do not send to the server.
     Dashboard: paint('cyan', bearer ? `${origin}/#token=${token}` : `${origin}/`),
     Serving: `${servers}, ${count(facts.nativeTools, 'native tool')}, ${count(facts.metaTools, 'meta-tool')}`,
     Config: files.length > 0 ? files.join(', ') : `none, so defaults apply; \`${facts.command} init\` writes one`,
@@ -170,7 +170,7 @@ const monthMs = 30 * 86_400_000
 export async function removeOldCompiled(present = getCompileCacheDir(), now = Date.now()): Promise<void> {
   if (present === undefined) return
   const folder = dirname(present)
-  // Delete nothing in other folders: NODE_COMPILE_CACHE may name one that other programs use, too.
+  // Delete nothing in other folders: NODE_COMPILE_CACHE may name a folder that other programs also use.
   if (basename(folder) !== 'compiled' || basename(dirname(folder)) !== 'toolway') return
   for (const name of await readdir(folder).catch(() => [])) {
     const other = join(folder, name)
@@ -179,7 +179,7 @@ export async function removeOldCompiled(present = getCompileCacheDir(), now = Da
   }
 }
 
-/** Warns if Toolway runs as root, because a server that misbehaves can then do anything. */
+/** Warns if Toolway is running as root, because a server that misbehaves could then do anything. */
 export function warnOfRoot(output: Output, uid = process.getuid?.()): void {
   if (uid !== 0 || output.json) return
   output.warn(

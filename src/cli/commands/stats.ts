@@ -18,7 +18,7 @@ interface StatsOptions extends CommonOptions {
   readonly every: number
 }
 
-/** Shows the statistics of the running gateway (G9). */
+/** Shows the running gateway's statistics (G9). */
 export async function stats(shell: Shell, options: StatsOptions, clock: Clock = systemClock): Promise<ExitCode> {
   if (options.watch && options.output !== undefined) throw new UsageError('--watch and --output exclude each other.')
   const output = createOutput(shell, options.json)
@@ -47,7 +47,7 @@ async function once(gateway: RunningGateway, options: StatsOptions, shell: Shell
   const tables = await fetchTables(gateway, options, shell.interrupted)
   const { output: file } = options
   if (file === undefined) return show(tables, output)
-  // Files get the full width and no colours.
+  // Output to a file has the full width and no colours.
   const lines = statsLines(tables, { width: Number.POSITIVE_INFINITY, paint: (_, text) => text })
   const text = options.json ? JSON.stringify({ stats: tables }, undefined, 2) : lines.join('\n')
   await writeFile(resolve(shell.cwd, file), `${text}\n`, { mode: 0o600 }).catch((error: Error) => {

@@ -22,7 +22,7 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   const caller = gateway.localAs(options.agent)
   const view = gateway.view(caller)
   await waitForTools(view, shell, options.wait, options.server)
-  // With --agent, list what a client of this agent is shown; otherwise all tools.
+  // With --agent, list only the tools that this agent's clients are shown; otherwise list all tools.
   const offered = options.agent === undefined ? view.list('tool') : view.shown()
   const isWanted = (server: string) => options.server === undefined || server === options.server
   const tools = offered.filter(({ entry }) => isWanted(entry.server))
@@ -54,7 +54,7 @@ async function unusableIn(tools: readonly Served[]): Promise<Map<Served, string>
   return problems
 }
 
-/** Waits for the tools of one server, or of all. */
+/** Waits for the tools of one server or, if none is named, of all servers. */
 async function waitForTools(view: View, shell: Shell, wait: number, server?: string): Promise<void> {
   using progress = createProgress(shell)
   progress.show('Waiting for the servers …')
@@ -133,7 +133,7 @@ interface CostOptions extends ToolsOptions {
   readonly top: number
 }
 
-/** Shows what tools cost a model's context, in each exposure mode, by server and by tool (B8). */
+/** Shows how much context the tools use, in each exposure mode, by server and by tool (B8). */
 export async function showCost(shell: Shell, options: CostOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)

@@ -28,7 +28,7 @@ export async function validate(shell: Shell, options: CommonOptions): Promise<Ex
   }
 }
 
-/** Loads the plugins as a gateway would, and throws if some do not load. */
+/** Loads the plugins as a gateway would; throws if any plugin fails to load. */
 async function tryPlugins(loaded: LoadedConfig): Promise<void> {
   const { plugins } = loaded.config.native
   if (plugins.length === 0) return

@@ -12,7 +12,7 @@ import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok,
 import { procRows, programOf } from './port.ts'
 import { isForeign, ownAgain } from './private-file.ts'
 
-/** How far a record's time may be in the future: two readings of one machine's clock differ by less. */
+/** How far in the future a record's time may be. Two readings of the same machine's clock differ by less. */
 const toleranceMs = 2_000
 
 /** Checks that the newest records are unmodified and not from the future. */
@@ -36,7 +36,7 @@ function chainFindings(ends: readonly LaneEnd[], command: string) {
     const [first] = problems.filter(({ kind }) => kind !== 'found_before')
     const more = problems.length > 1 ? `, and ${problems.length - 1} more` : ''
     if (first) return [problem(`in lane ${lane}: ${first.message}${more}`, remedy)]
-    // Only a warning: Toolway recorded this problem itself, and the log was not modified since.
+    // This is only a warning: Toolway recorded the problem itself, and the log has not been modified since.
     return problems.length > 0 ? [warning(`in lane ${lane}: ${problems[0]?.message}`, remedy)] : []
   })
   const records = ends.reduce((sum, end) => sum + end.records, 0)
@@ -70,11 +70,11 @@ type LaneEnd = Awaited<ReturnType<typeof readEnd>>
 
 async function readEnd(folder: string, lane: string, signer: Signer | undefined, verifiers: readonly Verifier[]) {
   const problems: VerifyProblem[] = []
-  // Read the head first: records that are added meanwhile do no harm.
+  // Read the head before the records: records that are added in between are not a problem.
   const read = await readSteadyHead(folder, lane, signer)
   const head = read.state === 'read' ? read.head : undefined
   const check = createChainCheck({ lane, heads: [head], verifiers, problem: (one) => problems.push(one) })
-  // Skip empty files: one that was just created has no records yet.
+  // Skip empty files: a file that was just created has no records yet.
   const newest = listSegments(folder, lane).findLast((file) => statSync(join(folder, lane, file)).size > 0)
   if (newest !== undefined) {
     check.file(newest)
@@ -90,7 +90,7 @@ async function readEnd(folder: string, lane: string, signer: Signer | undefined,
   return { lane, records, last: last?.time, problems }
 }
 
-/** Checks that the files of the audit log are our own, and that no other program holds its locks. */
+/** Checks that the audit log files belong to this user, and that no other program holds the log's locks. */
 export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path: string) => string): DoctorCheck => ({
   name: 'audit.lock',
   async run() {
@@ -124,8 +124,8 @@ async function foreignFile(folder: string, lanes: readonly string[]): Promise<st
 const lockStart = 0x40000000
 
 /**
- * The process that holds the lock of a lane, found in the kernel's list of locks. Opening the file instead could take
- * the lane from a gateway that starts at the same moment.
+ * The process that holds a lane's lock, found in the kernel's list of locks. Opening the file instead could take the
+ * lane away from a gateway that is just starting.
  */
 function holderOf(path: string): number | undefined {
   const inode = statSync(path, { throwIfNoEntry: false })?.ino

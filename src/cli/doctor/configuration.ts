@@ -30,7 +30,7 @@ export interface DoctorContext {
   readonly unset: readonly { readonly key: string; readonly variable: string }[]
 }
 
-/** Reads the configuration. An invalid one does not stop the other checks. */
+/** Reads the configuration. If it is invalid, the other checks still run. */
 export async function readContext(shell: Shell, options: CommonOptions): Promise<DoctorContext> {
   const outcome = await read(shell, options)
   const usable = outcome.loaded ? outcome : await withValidServers(shell, options, (config) => read(shell, { config }))
@@ -58,8 +58,8 @@ async function read(shell: Shell, options: CommonOptions): Promise<Pick<DoctorCo
 const placeholder = 'http://unset.invalid/'
 
 /**
- * Loads the configuration with placeholders for missing variables, so that one server's missing variable does not
- * prevent the checks of the others. Undefined if it has other problems.
+ * Loads the configuration with placeholders for missing variables, so that the other servers can be checked although
+ * one server's variable is missing. Undefined if the configuration has other problems.
  */
 async function readAsIfSet({ problems }: ConfigError, shell: Shell, options: CommonOptions) {
   const unset = problems.map(unsetVariable)
@@ -71,11 +71,11 @@ async function readAsIfSet({ problems }: ConfigError, shell: Shell, options: Com
   })
 }
 
-/** The variable that is not set, if that is the problem. */
+/** The name of the missing variable, if the problem is a variable that is not set. */
 const unsetVariable = ({ message }: ConfigProblem): string | undefined =>
   /^the variable (\w+) is not set/.exec(message)?.[1]
 
-/** Reads a temporary configuration with only the valid servers of an invalid one; undefined if there are none. */
+/** Reads a temporary configuration with only the valid servers from an invalid one; undefined if there are none. */
 async function withValidServers<T>(
   { env, cwd }: Shell,
   { config = [] }: CommonOptions,
@@ -100,7 +100,7 @@ async function withValidServers<T>(
 /** How many problems are listed; further ones are only counted. */
 const maxProblems = 20
 
-/** Reports the files of the configuration, its problems and its warnings. */
+/** Reports the configuration files and the configuration's problems and warnings. */
 export const configurationCheck = ({ problems, loaded }: DoctorContext, shell: Shell): DoctorCheck => ({
   name: 'configuration',
   run: async () => (problems.length > 0 ? invalidFindings(problems, shell) : validFindings(loaded!, shell)),
@@ -135,7 +135,7 @@ function validFindings({ config, files, warnings }: LoadedConfig, shell: Shell):
   return [found, ...doubts]
 }
 
-/** A redactor for the secrets of the configuration and the generated token. */
+/** A redactor for the secrets in the configuration and for the generated token. */
 export async function redactorFor({ understood: config, secrets }: DoctorContext): Promise<Redactor> {
   if (config === undefined) return createRedactor({ secrets: [], keys: [] })
   const path = join(config.stores.common, 'token')
@@ -145,7 +145,7 @@ export async function redactorFor({ understood: config, secrets }: DoctorContext
 }
 
 /**
- * Removes known secrets and control characters from all findings. It removes nothing else, because texts of servers are
+ * Removes known secrets and control characters from all findings. It removes nothing else, because text from servers is
  * already redacted, and a remedy that names `token:` must stay readable.
  */
 export const concealer =

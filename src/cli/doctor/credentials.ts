@@ -44,7 +44,7 @@ async function keptFinding({ stores }: Config, short: (path: string) => string):
   return problem(`${short(path)} does not contain a token`, `rm ${quoted(path)}   # the next start generates a new one`)
 }
 
-/** How long before a key expires a warning is shown: time enough to replace the key. */
+/** How long before a key's expiry a warning is shown, so that there is time to replace the key. */
 const soonMs = 7 * 24 * 60 * 60 * 1000
 
 /** Checks that the API keys can be read, are not expired, and are for existing agents. */

@@ -1,7 +1,7 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { ProbeFailure, ProbeResult } from '../../runtime/probe-server.ts'
 
-/** A probed server, and what the diagnosis needs. */
+/** A probed server, with everything that the diagnosis needs. */
 export interface ProbedServer {
   readonly name: string
   readonly config: ServerConfig
@@ -27,7 +27,7 @@ export type RemoteServer = Exclude<ServerConfig, { transport: 'stdio' }>
 /** Recognises one cause of a failure; undefined if the failure has another cause. */
 export type RecogniseCause<Config extends ServerConfig> = (failed: FailedProbe<Config>) => Diagnosis | undefined
 
-/** The diagnosis of the first cause that matches. The last cause of each list matches every failure. */
+/** Returns the diagnosis from the first cause that matches. The last cause in each list matches every failure. */
 export function diagnose<Config extends ServerConfig>(
   causes: readonly RecogniseCause<Config>[],
   failed: FailedProbe<Config>,

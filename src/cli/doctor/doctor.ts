@@ -85,7 +85,7 @@ function checksFor(
     ...auditChecks(config, checkContext),
     ...postgresChecks(config, command),
     ...servers.checks,
-    // This check comes after the servers, because it waits for their tools.
+    // This check runs after the server checks, because it waits for the servers' tools.
     agentCheck(config, servers.tools, command),
     sandboxCheck(config.sandbox, () => probeSandbox(config.sandbox, { clock: systemClock, log })),
     clientCheck(shell),
@@ -93,7 +93,8 @@ function checksFor(
 }
 
 /**
- * Throws if the configuration has no such server. If it is invalid, its servers are unknown and any name is accepted.
+ * Throws if the configuration does not define this server. If the configuration is invalid, its servers are unknown and
+ * any name is accepted.
  */
 function requireServer(server: string, { loaded }: DoctorContext): void {
   const names = Object.keys(loaded?.config.mcpServers ?? {})
@@ -106,7 +107,10 @@ const skippedChecks: DoctorCheck = {
   run: async () => warning('port, credentials, stores and sandbox were not checked: this needs a valid configuration'),
 }
 
-/** How many checks run at once. Servers are processes: starting more of them at once would only slow each one down. */
+/**
+ * How many checks run at once. Many checks start a server process, and starting more of them at once would only slow
+ * each one down.
+ */
 const atOnce = 8
 
 interface RunOptions {
@@ -115,7 +119,7 @@ interface RunOptions {
   readonly command: string
 }
 
-/** Runs checks in parallel; the results are in the order of the checks. */
+/** Runs checks in parallel; returns the results in the order of the checks. */
 export async function runChecks(checks: readonly DoctorCheck[], options: RunOptions): Promise<CheckResult[]> {
   const { progress, signal } = options
   const found: CheckResult[][] = checks.map(() => [])
@@ -132,7 +136,7 @@ export async function runChecks(checks: readonly DoctorCheck[], options: RunOpti
       progress.show(`Checking ${[...pending].join(', ')} …`)
     }
   }
-  // Even if one fails, wait for all checks, so that everything that was started has ended.
+  // Wait for all checks even if one fails, so that no process that a check started is still running afterwards.
   const ends = await Promise.allSettled(Array.from({ length: atOnce }, work))
   for (const end of ends) if (end.status === 'rejected') throw end.reason
   return found.flat()

@@ -14,7 +14,7 @@ const isolation = {
   worker: 'in a separate thread, without namespaces',
 } as const
 
-/** Checks, by running code, which languages can be run here and how they are isolated. */
+/** Runs test programs to check which languages can be run here and how they are isolated. */
 export const sandboxCheck = (
   { languages: wanted, minIsolation }: Config['sandbox'],
   probe: () => Promise<Isolation>,
@@ -75,7 +75,7 @@ export function nodeFinding(running: string, wanted: string): CheckFinding {
   return problem(`Node ${running} is too old (required: ${wanted})`, `nvm install ${min.split('.')[0]}`)
 }
 
-/** Reports which clients of this user are connected. */
+/** Reports which of this user's clients are connected. */
 export const clientCheck = (shell: Shell): DoctorCheck => ({
   name: 'clients',
   async run() {

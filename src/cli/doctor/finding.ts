@@ -25,7 +25,7 @@ export interface DoctorCheck {
   run(signal: AbortSignal): Promise<CheckFinding | readonly CheckFinding[]>
 }
 
-/** A finding with the name of its check and how long the check took. */
+/** A finding, with its check's name and duration. */
 export interface CheckResult extends CheckFinding {
   readonly name: string
   readonly ms: number

@@ -57,7 +57,7 @@ const encryption: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }
   return undefined
 }
 
-/** The response is not HTTP, or the connection was closed without one: often http and https were confused. */
+/** The response is not HTTP, or the connection was closed without a response. Often, http and https were confused. */
 const brokenResponse: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }, config }) => {
   if (!(code === 'UND_ERR_SOCKET' || code.startsWith('HPE_') || code === 'ECONNRESET')) return
   const { host, protocol } = new URL(config.url)

@@ -9,7 +9,9 @@ import { NoGateway, RefusedByGateway, runningGateway } from '../running-gateway.
 import { count, span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 
-/** Checks whether the gateway can listen on its address; if the address is in use, reports which process uses it. */
+/**
+ * Checks whether the gateway can listen on its address; if the address is in use, reports which process is using it.
+ */
 export const portCheck = (config: Config, context: CheckContext): DoctorCheck => ({
   name: 'port',
   async run(signal) {
@@ -56,7 +58,7 @@ async function portTaken(config: Config, { command, clock }: CheckContext, signa
   return ourFinding(answer, `${host}:${port} is served by Toolway ${answer.version} (${by})`, command, clock)
 }
 
-/** The members of GET overview that are used here. */
+/** The part of the `GET overview` response that is used here. */
 interface Overview {
   readonly version: string
   readonly startedAt: number
@@ -106,15 +108,15 @@ function holderText(holder: Holder | undefined): string {
   return program === undefined ? `process ${pid}` : `${program}, process ${pid}`
 }
 
-/** The process that listens on a port, as far as the kernel reveals it. */
+/** The process that is listening on a port, with the details that the kernel reveals. */
 interface Holder {
   readonly pid?: number
-  /** Name of the program, without arguments, which may contain secrets. */
+  /** The program's name, without its arguments, which may contain secrets. */
   readonly program?: string | undefined
   readonly uid: number
 }
 
-/** Finds the process that listens on a port; undefined if the kernel does not reveal it. */
+/** Finds the process that is listening on a port; undefined if the kernel does not reveal it. */
 export async function portHolder(port: number): Promise<Holder | undefined> {
   const socket = ['tcp', 'tcp6'].flatMap((table) => listening(table, port))[0]
   if (!socket) return undefined

@@ -10,7 +10,7 @@ interface PrivateFile {
   readonly what: string
 }
 
-/** The content of a private file and what is wrong with it; both absent if there is no file. */
+/** The content of a private file and any problem with it; both are absent if there is no file. */
 export async function privateFile(file: PrivateFile): Promise<{ finding?: CheckFinding; text?: string }> {
   const { path, shown, what } = file
   try {
@@ -37,5 +37,8 @@ export function isForeign(uid: number): boolean {
   return own !== 0 && own !== uid
 }
 
-/** The command that makes the user the owner again; running Toolway with sudo once leaves foreign files behind. */
+/**
+ * The command that makes the user the owner again. Running Toolway with sudo even once leaves files that belong to
+ * root.
+ */
 export const ownAgain = (path: string): string => `sudo chown -R "$(id -u)" ${quoted(path)}`

@@ -53,14 +53,14 @@ export function serverChecks({ context, only, prober, withinMs, env }: ServerChe
         }),
     }),
   )
-  // Once all servers have been probed, `tools` resolves to the tools of each one that responded.
+  // Once all servers have been probed, `tools` resolves to the tools of every server that responded.
   return { checks, tools: tools.promise }
 }
 
 const isServed = ({ tools: { include, exclude } }: ServerConfig, tool: string): boolean =>
   include.some((pattern) => matches(pattern, tool)) && !exclude.some((pattern) => matches(pattern, tool))
 
-/** Whether a key is inside the entry of a server. */
+/** Whether a key is inside a server's entry. */
 function within(key: string, server: string): boolean {
   const start = keyPath(['mcpServers', server])
   return key === start || key.startsWith(`${start}.`) || key.startsWith(`${start}[`)
@@ -117,7 +117,10 @@ function oddity({ name, config, result }: ProbedServer, summary: string): CheckF
   }
   if (stdout.length > 0) {
     const message = `${summary}; it writes lines to its standard output that are not messages ("${stdout[0]}")`
-    return warning(message, 'make it log to stderr; some clients disconnect a server that writes anything else to stdout')
+    return warning(
+      message,
+      'make it log to stderr; some clients disconnect a server that writes anything else to stdout',
+    )
   }
   if (remarks.length > 0) return warning(`${summary}; ${remarks[0]}`, 'report it to its author', remarks.slice(1))
   if (config.readOnly && tools.length > 0 && !tools.some(isRead)) {
@@ -147,7 +150,7 @@ export const agentCheck = (
     const rules = compileRules({ agents: config.agents, policy: config.policy, servers })
 
     const isIdle = (agent: string): boolean => {
-      // An agent that is denied everything is intended to have no tools.
+      // An agent that is denied everything is meant to have no tools.
       if (config.agents[agent]?.deny.servers.includes('*')) return false
       const caller = { agent, authenticated: true }
       // The tools of a server that did not respond are unknown; this agent may be allowed to use them.

@@ -18,7 +18,7 @@ function download({ command, args }: StdioServer) {
   const runner = basename(command).replace(/\.cmd$/, '')
   const fetch = runners[runner]
   const words = args.filter((word) => word !== 'run' && !word.startsWith('-'))
-  // Containers have many options, so take the first word that looks like an image.
+  // Container commands have many options, so take the first word that looks like an image.
   const wanted = /docker|podman/.test(runner) ? words.find((word) => /[/:]/.test(word)) : words[0]
   return fetch && wanted !== undefined ? { runner, wanted, fetch: fetch(wanted) } : undefined
 }
@@ -31,7 +31,7 @@ const offline =
 const untrusted =
   /SELF_SIGNED_CERT|UNABLE_TO_(?:GET|VERIFY)\w+|CERTIFICATE_VERIFY_FAILED|invalid peer certificate|x509:/i
 
-/** The download of the package failed or was slow. */
+/** Recognises a failed or slow download of the package. */
 const downloadFailed: RecogniseCause<StdioServer> = ({ name, result, failure, withinMs, config }) => {
   const known = download(config)
   if (!known) return
@@ -41,7 +41,7 @@ const downloadFailed: RecogniseCause<StdioServer> = ({ name, result, failure, wi
     const look = runner === 'npx' ? commandLine(['npm', 'view', wanted, 'version']) : fetch
     return { message: `${runner} cannot find ${wanted}`, remedy: `${look}   # then correct mcpServers.${name}.args` }
   }
-  // Probably a proxy inspects TLS. Servers inherit the variables that name the proxy's certificate.
+  // A proxy is probably inspecting TLS. Servers inherit the variables that name the proxy's certificate.
   if (wrote(untrusted)) {
     const variable = /^(?:npx|bunx)$/.test(runner) ? 'NODE_EXTRA_CA_CERTS' : 'SSL_CERT_FILE'
     const message = `${runner} cannot fetch ${wanted}: the certificate of the registry is not trusted here`

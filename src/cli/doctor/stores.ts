@@ -25,7 +25,7 @@ async function folderProblem(path: string, shown: string): Promise<CheckFinding 
   }
   const writable = there.path === path ? '' : `, and it cannot be created in ${there.path}`
   try {
-    // Try to create a folder, because file modes do not show read-only file systems or quotas.
+    // Try to create a folder, because file modes do not reveal a read-only file system or an exhausted quota.
     await rmdir(await mkdtemp(join(there.path, '.toolway-doctor-')))
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
@@ -59,9 +59,9 @@ async function nearest(path: string): Promise<{ path: string; isFolder: boolean;
 
 /** Space that the audit log reserves for the end records of calls in flight. */
 const reserveBytes = 256 * 1024
-/** Less free space than this is a problem. It suffices for the reserve and some records. */
+/** Minimum free space; less is a problem. This is enough for the reserve and some records. */
 const minBytes = 4 * reserveBytes
-/** Less free space than this deserves a warning. It suffices for a few files of the log. */
+/** Free space below which a warning is shown. This is enough for a few log files. */
 const enoughBytes = 256 * 1024 * 1024
 
 /** Checks the free space for the audit log; without space, write calls are refused. */
@@ -80,7 +80,7 @@ export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorC
 
 async function freeBytes(path: string): Promise<{ readonly bytes: number; readonly noFiles: boolean }> {
   const { bavail, bsize, files, ffree } = await statfs(path)
-  // Some file systems report no number of files at all.
+  // Some file systems do not report a number of files.
   return { bytes: bavail * bsize, noFiles: files > 0 && ffree === 0 }
 }
 

@@ -21,7 +21,7 @@ export interface Cache {
   stats(): CacheStats
   invalidate(server: string): void
   clear(): void
-  /** Must be called when something changed that servers can ask callers for, such as their roots. */
+  /** Must be called when data that servers can request from callers has changed, such as their roots. */
   callersChanged(): void
 }
 
@@ -29,13 +29,13 @@ export interface CacheStats extends CacheUsage, Readonly<CacheCounts> {}
 
 export function cache({ store, members, clock }: CacheOptions): Cache {
   const counts: CacheCounts = { hits: 0, misses: 0, joined: 0 }
-  // Part of the keys of sessions: results cached for a session must not match sessions of another process or earlier
-  // run.
+  // Part of every session's keys: results cached for a session must not match a session in another process or an
+  // earlier run.
   const run = randomUUID()
   let callers = run
   let changes = 0
 
-  /** Makes a call that writes, then drops the server's results: a caller must see its own changes. */
+  /** Makes a call that writes, then drops the server's cached results: a caller must see its own changes. */
   const thenForget = async (call: Call, next: Handler): Promise<Result> => {
     try {
       const result = await next(call)
@@ -66,7 +66,10 @@ export function cache({ store, members, clock }: CacheOptions): Cache {
   }
 }
 
-/** Whether a failed call may have changed something. Calls that the breaker or the bulkhead stopped have not. */
+/**
+ * Whether a failed call may have changed something. Calls stopped by the breaker or the bulkhead cannot have changed
+ * anything.
+ */
 function mayHaveRun(thrown: unknown): boolean {
   if (!(thrown instanceof ToolwayError)) return true
   return thrown.details.unsent !== true && thrown.code !== 'CIRCUIT_OPEN' && thrown.code !== 'OVERLOADED'

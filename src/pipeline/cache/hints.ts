@@ -35,8 +35,8 @@ const complete = Buffer.from('"complete"')
 const everybody = Buffer.from('"public"')
 
 /**
- * Whether a result may contain hints: a native search is cheaper than parsing. Any other spelling of these keys
- * contains a \u escape, so a result with one is parsed, too.
+ * Whether a result may contain hints. A native search for the keys is cheaper than parsing. The keys can be spelled
+ * differently only with a \u escape, so results that contain one are parsed as well.
  */
 const mayHold = (body: Buffer): boolean =>
   body.includes('"resultType"') || body.includes('"ttlMs"') || body.includes('"cacheScope"') || body.includes('\\u')
@@ -56,7 +56,8 @@ export function learn({ body, isError, refusal, listing }: Result, plan: Plan, m
   const { complete, ttlMs = hinted ? 0 : plan.ttlMs, scope } = hintsOf(body.bytes, members)
   // If caching depends on the server's hints, so does sharing: without `cacheScope`, the result is private.
   if (scope === 'private' || (hinted && scope === undefined)) learnt.private = true
-  // A result that asks for input, only started a task or has a TTL of 0 is for this caller only.
+  // Do not store or share a result that asks for input, only started a task or has a TTL of 0: it is for this caller
+  // only.
   if (!complete || ttlMs === 0) {
     learnt.joins = false
     return notShared

@@ -10,11 +10,9 @@ import type { Plan } from './rules.ts'
 const maxKey = 512
 
 /**
- * The cache key: everything that can change the answer, equal for equal calls. `callers` changes when something changes
- * that servers can ask callers for. Undefined if the call is too long to compare.
- *
- * Each part is self-delimiting (strings are prefixed by their length), so different lists of parts never give the same
- * key.
+ * The cache key: everything that can change the answer, equal for equal calls. `callers` changes whenever data that
+ * servers can request from callers changes. Undefined if the call is too long to compare. Each part is self-delimiting
+ * (strings are prefixed with their length), so different lists of parts never give the same key.
  */
 export function keyOf({ caller, input }: Call, plan: Plan, callers: string): string | undefined {
   const args = canonical(input.arguments)
@@ -37,7 +35,7 @@ function whoPart(caller: Caller, { shared, byAgent, session, learnt }: Plan, cal
   return ofSession ? `${principal} ${quoted(caller.session)} ${callers}` : principal
 }
 
-/** Whether the server can ask this caller something. If so, the caller's answers can influence the result. */
+/** Whether the server can send this caller requests. If so, the caller's answers can influence the result. */
 export const mayBeAsked = (capabilities: Capabilities): boolean => !isEmpty(capabilities) && canBeAsked(capabilities)
 
 /**
@@ -45,7 +43,7 @@ export const mayBeAsked = (capabilities: Capabilities): boolean => !isEmpty(capa
  */
 const profiles = new WeakMap<Capabilities, string>()
 
-/** The caller's capabilities, as a part of the key: servers may answer more capable clients differently. */
+/** The caller's capabilities as a part of the key: servers may answer differently to clients with more capabilities. */
 function profilePart(capabilities: Capabilities): string {
   if (isEmpty(capabilities)) return ''
   let profile = profiles.get(capabilities)
@@ -57,7 +55,7 @@ function profilePart(capabilities: Capabilities): string {
   return profile
 }
 
-/** Whether a metadata key cannot change an answer: it is meant for Toolway, for one hop or for tracing. */
+/** Whether a metadata key cannot change the answer, because it is meant for Toolway, for one hop or for tracing. */
 const isIrrelevant = (key: string): boolean =>
   key === 'progressToken' || key === 'traceparent' || key === 'tracestate' || key.startsWith('dev.toolway/')
 
@@ -77,8 +75,8 @@ function isEmpty(value: object): boolean {
 }
 
 /**
- * Maximum length of arguments. Calls with longer ones are not cached: canonicalizing them would cost more than many
- * calls.
+ * Maximum length of arguments. Calls with longer arguments are not cached: canonicalizing them would take longer than
+ * many calls do.
  */
 const maxLength = 65_536
 
@@ -89,8 +87,8 @@ interface Budget {
 }
 
 /**
- * Canonical form of arguments: ignores the order of keys, escapes and the spelling of numbers. Numbers that a double
- * cannot hold keep their exact decimal value. Undefined if the arguments are too long.
+ * The canonical form of arguments, which is the same for any key order, escaping and number spelling. Numbers that a
+ * double cannot hold keep their exact decimal value. Undefined if the arguments are too long.
  */
 export function canonical(args: Json): string | undefined {
   const budget: Budget = { left: maxLength, exact: true }
@@ -99,7 +97,7 @@ export function canonical(args: Json): string | undefined {
   return budget.exact ? text : write(JSON.parse(args.bytes.toString('utf8')), { left: maxLength, exact: true })
 }
 
-/** Like `canonical`, for a value that is sent on unchanged. */
+/** Like `canonical`, for a value that is forwarded unchanged. */
 export function canonicalValue(value: unknown): string | undefined {
   const budget: Budget = { left: maxLength, exact: true }
   const text = write(value, budget)
@@ -107,7 +105,7 @@ export function canonicalValue(value: unknown): string | undefined {
   return budget.exact ? text : JSON.stringify(value)
 }
 
-/** Prefixes text with its length, which makes it unambiguous without escaping. */
+/** Prefixes text with its length, which makes its end unambiguous without escaping. */
 const quoted = (text: string): string => `${text.length}:${text}`
 
 function write(value: unknown, budget: Budget): string {
@@ -154,7 +152,7 @@ function writeObject(value: object, budget: Budget): string {
   let text = '{'
   for (const key of keys) {
     const inner = (value as Readonly<Record<string, unknown>>)[key]
-    // JSON.stringify omits undefined members, too.
+    // JSON.stringify also omits undefined members.
     if (inner === undefined) continue
     budget.left -= key.length
     text += `${quoted(key)}${write(inner, budget)},`

@@ -15,7 +15,7 @@ interface LayerOptions {
   readonly members: FindMembers
   readonly clock: Clock
   readonly counts: CacheCounts
-  /** A value that changes whenever something changes that servers can ask callers for. */
+  /** A value that changes whenever data that servers can request from callers changes. */
   callers(): string
 }
 
@@ -33,7 +33,7 @@ interface CacheSlot {
 }
 
 /**
- * Key in `_meta` with which a caller controls the cache. `refresh` skips the lookup; any other value bypasses the
+ * The `_meta` key with which a caller controls the cache. `refresh` skips the lookup; any other value bypasses the
  * cache.
  */
 const wishKey = 'dev.toolway/cache'
@@ -49,7 +49,10 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     return answer(call, next, plan, wish !== undefined)
   }
 
-  /** `due`: when the call times out, if its time is already running. */
+  /**
+   * Answers a call from the cache, from a call in flight or from the server. `due` is when the call times out, if its
+   * time is already running.
+   */
   async function answer(call: Call, next: Handler, plan: Plan, refresh: boolean, due?: number): Promise<Result> {
     const { learnt } = plan
     const callersNow = callers()
@@ -74,7 +77,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
   }
 
   function begin(call: Call, next: Handler, plan: Plan, { key, mark, callersNow }: CacheSlot): Promise<Result> {
-    // Do not start a call whose caller has already left.
+    // Do not start the call if its caller has already stopped waiting.
     call.signal.throwIfAborted()
     counts.misses++
     if (call.trail) call.trail.cache = 'miss'
@@ -85,7 +88,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     const flight = createFlight(call, {
       landed(result) {
         const { keepMs, joins } = learn(result, plan, members)
-        // Do not store if the server asked the caller something or a newer flight has started.
+        // Do not store the result if the server sent the caller a request or a newer flight has started.
         if (keepMs > 0 && flights.get(key) === started) keep(result, keepMs)
         return joins
       },
@@ -100,7 +103,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     return flight.start(next)
 
     function keep({ body }: Result, ttlMs: number): void {
-      // Build the key again if the result was the first to show that results are private.
+      // Build the key again if this result was the first to show that the results are private.
       const under = plan.learnt.private === wasPrivate ? key : (keyOf(call, plan, callersNow) ?? key)
       void store.put(call.entry.server, under, { bytes: body.bytes, mark, ttlMs }, clock.monotonic())
     }
@@ -125,8 +128,8 @@ const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits
 const addressNeeded = -32042
 
 /**
- * Whether a failure applies to all joined calls. It does not if the leading caller cancelled, or if the call timed out
- * and a joined call has more time left than that call had.
+ * Whether a failure applies to all joined calls. It does not if it contains a URL for one caller, if the leading caller
+ * cancelled, or if the call timed out and a joined call has more time left than that call had.
  */
 function isForAll(error: unknown, leftMs: number, triedMs: number): boolean {
   if (error instanceof ServerError) return error.error.value.code !== addressNeeded
@@ -140,16 +143,16 @@ type Outcome = { readonly result: Result } | { readonly error: unknown } | undef
 type Flight = ReturnType<typeof createFlight>
 
 interface FlightOptions {
-  /** Receives the result of the flight; returns whether joined calls may use it. */
+  /** Receives the flight's result; returns whether joined calls may use it. */
   landed(result: Result): boolean
-  /** The server asked the lead's caller something: the flight is now private to the lead. */
+  /** Called when the server sent the lead's caller a request: the flight is now private to the lead. */
   asked(): void
   over(): void
 }
 
 /**
- * One call in flight, shared by all identical calls made at the same time (F13). Each waits with its own signal; the
- * flight is cancelled when the last one has left.
+ * One call in flight, shared by all identical calls made at the same time (F13). Each of these calls waits with its own
+ * signal; the flight is cancelled when none is waiting any more.
  */
 function createFlight(lead: Call, options: FlightOptions) {
   const controller = new AbortController()
@@ -201,7 +204,7 @@ function createFlight(lead: Call, options: FlightOptions) {
       options.asked()
       resolve(undefined)
       if (waiting.has(lead)) return lead.peer.ask(method, params, signal)
-      // The lead has left. Never pass its question on to another caller.
+      // The lead's caller has stopped waiting. Never pass the server's request on to another caller.
       const gone = new ToolwayError('CANCELLED', 'The caller of this request has disconnected.')
       if (!landed) abandon(gone)
       return Promise.reject(gone)

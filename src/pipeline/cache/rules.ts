@@ -5,7 +5,7 @@ import { matches } from '../../lib/wildcard.ts'
 import type { NeedsApproval } from '../approve.ts'
 
 export interface Plan {
-  /** Hash of the server and the definition: a result of another server or another definition must not match. */
+  /** Hash of the server and the definition: a result from another server or for another definition must not match. */
   readonly identity: string
   readonly ttlMs: number
   /** Maximum size of a stored result; a larger one would displace many smaller ones. */
@@ -21,12 +21,12 @@ export interface Plan {
   readonly learnt: Lessons
 }
 
-/** What earlier results showed. Except for `joins`, these flags only make the cache more restrictive. */
+/** What earlier results have shown. Except for `joins`, these flags only make the cache more restrictive. */
 export interface Lessons {
   joins: boolean
   /** Results are kept per principal, because the server demands it or each principal has its own OAuth grant. */
   private: boolean
-  /** The server has asked a caller something during a call. */
+  /** The server has sent a caller a request during a call. */
   asks: boolean
 }
 
@@ -69,7 +69,8 @@ export function cacheRules(
     if (entry.kind !== 'tool') return forwarded ? planOf(entry, true) : 'nothing'
     if (needsApproval(entry) === undefined) {
       const listed = cache.tools.some((pattern) => isListed(pattern, entry))
-      // Native tools are cached only if listed: they change nothing, but may return something else next time.
+      // Cache native tools only if they are listed: they change nothing, but their results may differ from call to
+      // call.
       if (listed || (forwarded && entry.traits.readOnly)) return planOf(entry, false)
     }
     return forwarded && !entry.traits.readOnly ? 'writes' : 'nothing'
@@ -89,9 +90,9 @@ const isPersonal = (server: Config['mcpServers'][string] | undefined): boolean =
   server?.transport !== 'stdio' && server?.auth?.type === 'oauth' && server.auth.perPrincipal
 
 /**
- * Whether a pattern of `cache.tools` selects a tool. A wildcard selects native tools only if the pattern starts with
- * `native.`, and never tools that declare that they change things. A server is not trusted when it calls a tool
- * harmless, but it is when it calls a tool harmful.
+ * Whether a pattern in `cache.tools` selects a tool. A wildcard selects native tools only if the pattern starts with
+ * `native.`, and it never selects tools that declare that they change things. A server's claim that a tool is harmless
+ * is not trusted, but its claim that a tool is harmful is.
  */
 function isListed(pattern: string, { server, name, traits, definition }: Entry): boolean {
   const tool = `${server}.${name}`

@@ -44,7 +44,7 @@ function beginReturning(vm: QuickJS, code: string, language: string): Begun {
   }
 }
 
-/** Explains common mistakes of models better than the engine does. */
+/** Explains mistakes that models often make better than the engine does. */
 function explained(error: ProgramError, code: string, language: string): ProgramError {
   const line = code.split('\n')[(error.line ?? 1) - 1] ?? ''
   if (/^\s*(import|export)\b/.test(line))
@@ -58,14 +58,16 @@ export function runPrelude(vm: QuickJS, prelude: string): void {
   vm.evalCode(prelude, preludeFile).dispose()
 }
 
-/** Converts an exception of the engine; rethrows anything else, such as a WebAssembly trap. */
+/** Converts an exception from the engine; rethrows anything else, such as a WebAssembly trap. */
 function errorOf(thrown: unknown, linesBefore: number): ProgramError {
   if (!(thrown instanceof JSException)) throw thrown
   const { name, message, stack = '' } = thrown
   return { name, message, ...placeIn(stack, linesBefore) }
 }
 
-/** The innermost position in the program that a stack trace names; lines are counted from the start of the program. */
+/**
+ * The innermost position within the program that a stack trace names; lines are counted from the start of the program.
+ */
 export function placeIn(stack: string, linesBefore: number): { line?: number; column?: number } {
   const [, line, column] = /\bprogram\.js:(\d+):(\d+)/.exec(stack) ?? []
   return line === undefined ? {} : { line: Math.max(1, Number(line) - linesBefore), column: Number(column) }
@@ -83,7 +85,7 @@ function stripped(code: string): string | ProgramError {
 }
 
 /**
- * The position in the stack of a syntax error. It starts with the line number, the source lines and markers below them.
+ * The position in a syntax error's stack, which starts with the line number, the source lines and markers below them.
  */
 function positionOf(stack: string): { line?: number; column?: number } {
   const line = /^[^\n]*:(\d+)\n/.exec(stack)?.[1]

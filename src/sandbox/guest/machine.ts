@@ -2,12 +2,12 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { type JSValueHandle, QuickJS, type Snapshot } from 'quickjs-wasi'
 import { type Natives, type RealmTools, realm } from './realm.ts'
 
-/** A JavaScript engine in WebAssembly, without access to anything else. */
+/** A JavaScript engine in WebAssembly, without access to anything outside it. */
 export interface Machine {
   readonly vm: QuickJS
-  /** Functions of the realm, captured before any program could change them. */
+  /** The realm's functions, captured before any program could change them. */
   readonly tools: Readonly<Record<keyof RealmTools, JSValueHandle>>
-  /** Runs work inside the engine, charged to the program's CPU time. */
+  /** Runs work inside the engine and charges it to the program's CPU time. */
   enter(work: () => void): void
   allow(cpuMs: number): void
   /** Whether the CPU time is used up. */
@@ -16,7 +16,7 @@ export interface Machine {
 }
 
 interface MachineSnapshot extends Omit<Snapshot, 'extensions'> {
-  /** Handles of the realm's functions. */
+  /** Handles for the realm's functions. */
   readonly tokens: Readonly<Record<keyof RealmTools, number>>
 }
 
@@ -24,7 +24,7 @@ export type WasmModule = Parameters<typeof QuickJS.restore>[1]
 
 type Callbacks = { readonly [Name in keyof Natives]: (...values: JSValueHandle[]) => string | undefined }
 
-/** Limit of the engine for its stack, so low that deep recursion throws before the real stack overflows. */
+/** The engine's stack limit, low enough that deep recursion throws before the real stack overflows. */
 const stackSize = 256 * 1024
 
 export async function createMachine(options: {

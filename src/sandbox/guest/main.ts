@@ -8,7 +8,7 @@ import { type Frame, type HostCallError, messageKinds, openHostChannel, type Pro
 
 /**
  * Entry point of the child, which runs one program and exits. Arguments: the engine's module and the program's memory
- * in bytes.
+ * limit in bytes.
  */
 
 /** Declared here because Node's types do not declare it. */
@@ -16,7 +16,7 @@ declare const WebAssembly: { compile(module: Uint8Array): Promise<WasmModule> }
 
 const [wasmFile = '', memoryText = ''] = process.argv.slice(2)
 const memory = Number(memoryText)
-/** Limit of the engine's memory, which must also hold its stack and strings in transit. */
+/** The engine's memory limit, which must also cover its stack and strings in transit. */
 const maximum = memory + 24 * 1024 * 1024
 
 const wasm = await WebAssembly.compile(limitMemory(readFileSync(wasmFile), maximum))
@@ -39,7 +39,7 @@ machine.enter(() => {
 })
 const channel = openHostChannel(receive)
 channel.send(messageKinds.ready, 0)
-// The first call loads the parser of TypeScript; do that before a program needs it.
+// The first call loads the TypeScript parser; do that before a program needs it.
 setImmediate(() => stripTypeScriptTypes(''))
 
 function receive({ kind, id, payload }: Frame): void {

@@ -12,7 +12,7 @@ export interface Running {
   answered(id: number, ok: boolean, text: string, code: string): void
 }
 
-/** Upper bound for timers of one program. */
+/** Maximum number of timers in one program. */
 const maxTimers = 1000
 
 /** Runs a program and reports its result once. */
@@ -65,7 +65,7 @@ export function startProgram(options: {
     if (Buffer.byteLength(text) <= task.valueBytes) return text
     const limit = `The result is larger than ${task.valueBytes} bytes`
     truncated.push(`${limit}: only the beginning of its JSON text is returned.`)
-    // An escaped character takes up to six bytes, so return a sixth of the limit.
+    // An escaped character takes up to six bytes, so a sixth of the limit is certain to fit.
     return JSON.stringify(text.slice(0, Math.floor(task.valueBytes / 6)))
   }
 
@@ -140,7 +140,7 @@ function failed(text: string, linesBefore: number): Omit<ProgramResult, 'truncat
 function trapped(thrown: unknown): Omit<ProgramResult, 'truncated'> {
   const { name, message } = thrown as Error
   if (message.includes('out of memory')) return outOfMemory
-  // After a WebAssembly trap the engine's state is undefined.
+  // After a WebAssembly trap, the engine's state is undefined.
   const error = { name: 'SandboxError', message: `The engine failed to run this program (${name}: ${message}).` }
   return { status: 'error', error, broken: true }
 }
@@ -163,8 +163,8 @@ const stuck: Omit<ProgramResult, 'truncated'> = {
 }
 
 /**
- * Size and age at which a batch of output is sent: few messages, but soon, since unsent output is lost when the program
- * is killed.
+ * Size and age at which a batch of output is sent. Batches keep the number of messages low, but must not wait long,
+ * because unsent output is lost when the program is killed.
  */
 const batchBytes = 4096
 const batchMs = 50

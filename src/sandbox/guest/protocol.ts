@@ -7,19 +7,19 @@ export const messageKinds = {
   ready: 1,
   /** From the child: name of a host function, line feed, input. */
   call: 2,
-  /** From the child: output of the program. */
+  /** From the child: the program's output. */
   log: 3,
   /** From the child: the result as JSON. */
   value: 4,
   /** From the child: a `ProgramResult`. */
   done: 5,
-  /** Both ways: the state of an environment. */
+  /** In both directions: the state of an environment. */
   memory: 6,
   /** To the child: a `ProgramTask`. */
   run: 7,
   /** To the child: the result of a host function. */
   answer: 8,
-  /** To the child: the error of a host function, a `HostCallError`. */
+  /** To the child: the error from a host function, as a `HostCallError`. */
   refusal: 9,
 } as const
 
@@ -78,9 +78,9 @@ export function encodeFrame(kind: number, id: number, payload: string | Uint8Arr
   return frame
 }
 
-/** Splits a stream into frames. The peer is untrusted: an unknown or oversized frame ends the reading. */
+/** Splits a stream into frames. The peer is untrusted: after an unknown or oversized frame, nothing more is read. */
 export function createFrameReader(options: {
-  /** Maximum payload size of a kind; undefined for unexpected kinds. */
+  /** Maximum payload size for each kind; undefined for unexpected kinds. */
   limit(kind: number): number | undefined
   frame(frame: Frame): void
   broken(reason: string): void
@@ -149,7 +149,7 @@ export function openHostChannel(receive: (frame: Frame) => void): HostChannel {
     broken: () => process.exit(1),
   })
   process.stdin.on('data', reader.push)
-  // Exit when the host is gone.
+  // Exit when the host has exited or closed the channel.
   process.stdin.on('end', () => process.exit(0))
   return {
     send(kind, id, payload) {

@@ -1,4 +1,4 @@
-/** Functions of the host that the realm can call with strings and numbers; results arrive through `answered`. */
+/** Host functions that the realm can call with strings and numbers; results arrive through `answered`. */
 export interface Natives {
   print(text: string): void
   /** Returns an error message, if any. */
@@ -8,13 +8,13 @@ export interface Natives {
 }
 
 export interface RealmTools {
-  /** Reports the value of the program or, with `returned`, of the function that wraps it. */
+  /** Reports the program's value or, with `returned`, the value of the function that wraps the program. */
   finish(promise: Promise<unknown>, returned: boolean): Promise<void>
   answered(id: number, ok: boolean, text: string, code: string): void
 }
 
 /**
- * Installs the globals of a program. This function is evaluated as text inside the engine, so it must not refer to
+ * Installs the globals for a program. This function is evaluated as text inside the engine, so it must not refer to
  * anything outside itself. Programs that change these globals harm only themselves.
  */
 export function realm(native: Natives): RealmTools {
@@ -53,7 +53,7 @@ export function realm(native: Natives): RealmTools {
   const ask = (send: (id: number) => string | undefined): Promise<string> =>
     new PromiseHere((resolve, reject) => {
       const id = ++lastId
-      // Captures the call site, since an error from the host has no stack of its own.
+      // Capture the call site, because an error from the host has no stack of its own.
       pending[id] = { resolve, reject, callSite: new Error() }
       const refused = send(id)
       if (refused !== undefined) answered(id, false, refused, 'OVERLOADED')

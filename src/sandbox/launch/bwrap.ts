@@ -22,7 +22,7 @@ interface Mount {
 export function bwrapCommand(options: {
   readonly bwrap: string
   readonly mounts: readonly Mount[]
-  /** Folders that appear empty. */
+  /** Folders that appear empty in the sandbox. */
   readonly hidden?: readonly string[]
   readonly filtered: boolean
   readonly command: readonly string[]
@@ -31,7 +31,7 @@ export function bwrapCommand(options: {
   return [
     bwrap,
     '--unshare-all',
-    // Needed even as root: without a user namespace all capabilities would remain.
+    // This is needed even as root: without a user namespace, the program would keep all capabilities.
     '--unshare-user',
     '--disable-userns',
     ...['--uid', '65534', '--gid', '65534'],
@@ -61,7 +61,7 @@ export interface BwrapOptions extends LaunchOptions {
   readonly user?: number
 }
 
-/** Runs a command in `bwrap`, with the mounts and the shared libraries of its programs. */
+/** Runs a command in `bwrap`, with these mounts and with the shared libraries that its binaries need. */
 export async function launchInBwrap(
   { bwrap, user, limit }: BwrapOptions,
   program: {
@@ -88,7 +88,7 @@ const run = promisify(execFile)
 
 /** The shared libraries of binaries, at the paths where the loader looks. */
 async function librariesOf(files: readonly string[]): Promise<readonly string[]> {
-  // `ldd` fails if one of the files is a static binary, but still prints the libraries of the others.
+  // `ldd` fails if one of the files is a static binary, but still prints the libraries for the others.
   const { stdout } = await run('ldd', files, { maxBuffer: 4 * 1024 * 1024 }).catch((error: { stdout?: string }) => ({
     stdout: error.stdout ?? '',
   }))

@@ -9,12 +9,12 @@ import { processChild } from './process-child.ts'
 import { workerChild } from './worker-child.ts'
 
 const MiB = 1024 * 1024
-/** Node's own memory, most of it reserved for compiled code and never used. */
+/** Memory for Node itself. Most of it is reserved for compiled code and never used. */
 const nodeBytes = 704 * MiB
 /** How many copies of a program's memory may exist at once: in the engine, its snapshot and the compressed snapshot. */
 const copies = 3
 
-/** The folder of the engine's package, which contains the WebAssembly module. */
+/** The engine's package folder, which contains the WebAssembly module. */
 const quickjs = dirname(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'))
 const wasm = 'quickjs.wasm'
 

@@ -5,7 +5,7 @@ import type { ChildListener } from '../runtime.ts'
 export interface LaunchOptions {
   /** The module that a JavaScript child runs; `python.py` is in the same folder. */
   readonly child: URL
-  /** Memory of one program, in bytes. */
+  /** Memory for one program, in bytes. */
   readonly memory: number
   readonly cpuMs: number
   /** Maximum message size by kind. */
@@ -37,7 +37,7 @@ export interface KernelLimits {
   readonly data?: number
   /** Address space in bytes. */
   readonly addresses?: number
-  /** Processes and threads of the user. Nothing else should run as this user, because the kernel counts per user. */
+  /** The user's processes and threads. Nothing else should run as this user, because the kernel counts per user. */
   readonly processes?: number
 }
 
@@ -62,13 +62,13 @@ export function withKernelLimits(command: readonly string[], limits: KernelLimit
   return ['/bin/sh', '-c', script.filter(Boolean).join(' && '), 'sh', ...command]
 }
 
-/** What all kinds of children share: start, listener and end. */
+/** State that all kinds of children have: start, listener and end. */
 export function createLifecycle() {
   const { promise: ready, resolve: started, reject } = Promise.withResolvers<void>()
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   let listener: ChildListener | undefined
   let over = false
-  // Prevent an unhandled rejection: a warm child that nobody uses may fail silently.
+  // Prevent an unhandled rejection if a warm child fails before anyone uses it.
   ready.catch(() => {})
   const failed = (reason: string) => reject(new Error(reason))
   return {

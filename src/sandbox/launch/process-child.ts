@@ -41,14 +41,14 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   const { ready, ended, listen } = life
   let written = ''
   /**
-   * `first` is PID 1 of the namespace and `inner` the program, the only child of PID 1. Without `bwrap`, both are the
-   * started process.
+   * `first` is PID 1 in the namespace, and `inner` is the program, the only child of PID 1. Without `bwrap`, both are
+   * the started process.
    */
   let first = wrapped ? undefined : started.pid
   let inner: number | undefined
   let greeted = false
 
-  /** Reports that the child is ready, once the child says so and its process id is known. */
+  /** Reports that the child is ready once the child has said so and its process id is known. */
   const settle = () => {
     if (!greeted || first === undefined) return
     inner = wrapped ? childOf(first) : first
@@ -71,7 +71,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   stdout.on('data', reader.push)
   stderr.on('data', (chunk: Buffer) => {
     written += chunk.toString('latin1').slice(0, maxStderr - written.length)
-    // Stop reading, because reading more would cost us more than writing costs the program.
+    // Stop reading, because reading more output would cost us more than writing it costs the program.
     if (written.length === maxStderr) stderr.destroy()
   })
   for (const stream of started.stdio) stream?.on('error', () => {})
@@ -108,7 +108,10 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   }
 }
 
-/** Reads the process id of PID 1, which `bwrap` writes before it starts the program; ignores anything later. */
+/**
+ * Reads the process id of PID 1, which `bwrap` writes before it starts the program; ignores anything written after
+ * that.
+ */
 function readInfo(from: ChildProcess, found: (pid: number) => void): void {
   let text = ''
   from.stdio[infoDescriptor]?.on('data', (chunk: Buffer) => {
@@ -135,7 +138,7 @@ const childOf = (pid: number): number | undefined =>
 const cpuOf = (pid: number): number | undefined =>
   unlessGone(() => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name in parentheses may contain anything, so count fields from its end.
+    // The name in parentheses may contain any character, so count the fields from the closing parenthesis.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return (Number(fields[11]) + Number(fields[12])) * tickMs
   })

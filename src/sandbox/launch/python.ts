@@ -9,7 +9,7 @@ import { findProgram } from './options.ts'
 
 const run = promisify(execFile)
 
-/** The interpreter's own memory, with libraries and a few thread stacks. */
+/** Memory for the interpreter itself, including libraries and a few thread stacks. */
 const interpreterBytes = 160 * 1024 * 1024
 
 /** The real interpreter and its library; the name in PATH may be a link or a pyenv shim. */

@@ -1,12 +1,12 @@
 /**
- * The seccomp filter of a child. Refuses system calls that neither engine needs, especially those with a history of
+ * The seccomp filter for a child. It refuses system calls that neither engine needs, especially those with a history of
  * kernel vulnerabilities.
  */
 
 type Numbers = readonly [x64: number | undefined, arm64: number | undefined]
 
 const refused: Readonly<Record<string, Numbers>> = {
-  // Access to other processes.
+  // System calls that access other processes.
   fork: [57, undefined],
   vfork: [58, undefined],
   ptrace: [101, 117],
@@ -34,7 +34,7 @@ const refused: Readonly<Record<string, Numbers>> = {
   name_to_handle_at: [303, 264],
   open_by_handle_at: [304, 265],
   fanotify_init: [300, 262],
-  // The kernel and the machine.
+  // System calls that affect the kernel and the machine.
   bpf: [321, 280],
   perf_event_open: [298, 241],
   userfaultfd: [323, 282],
@@ -66,7 +66,7 @@ const refused: Readonly<Record<string, Numbers>> = {
   nfsservctl: [180, 42],
   personality: [135, 92],
   vhangup: [153, 58],
-  // Memory outside the process limits, and network access.
+  // System calls for memory outside the process limits and for network access.
   memfd_create: [319, 279],
   memfd_secret: [447, 447],
   shmget: [29, 194],
@@ -99,7 +99,7 @@ const CLONE_THREAD = 0x10000
 const audit = { x64: 0xc000_003e, arm64: 0xc000_00b7 } as const
 /** First system call number of the x32 table on x64. */
 const x32 = 0x4000_0000
-/** System calls from this number on are refused, because they are newer than this filter. */
+/** System calls with this number or higher are refused, because they are newer than this filter. */
 const newest = 470
 
 const EPERM = 1
@@ -139,7 +139,7 @@ export function seccompFilter(processor: string = process.arch): Buffer | undefi
     instruction(answer, fail(ENOSYS)),
     ...refuse(refused, EPERM),
     ...refuse(absent, ENOSYS),
-    // Allow threads, but neither processes nor namespaces.
+    // Allow new threads, but neither new processes nor new namespaces.
     instruction(ifEqual, clone[column] as number, 1, 0),
     instruction(answer, allow),
     instruction(load, firstArgument),

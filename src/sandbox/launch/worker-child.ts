@@ -7,7 +7,7 @@ import { createLifecycle } from './options.ts'
 export function workerChild(options: {
   readonly file: URL
   readonly args: readonly string[]
-  /** Memory of the program, in bytes. */
+  /** Memory for the program, in bytes. */
   readonly memory: number
   limit(kind: number): number | undefined
 }): SandboxChild {
@@ -47,7 +47,7 @@ export function workerChild(options: {
       worker.postMessage({ kind, id, payload: typeof payload === 'string' ? Buffer.from(payload) : payload })
     },
     cpuMs() {
-      // Returns the value of the previous poll and requests a new one, which is exact enough for polling.
+      // Returns the value from the previous poll and requests a new one. That is accurate enough for regular polling.
       worker.cpuUsage?.().then(
         ({ user, system }) => {
           cpu = (user + system) / 1000

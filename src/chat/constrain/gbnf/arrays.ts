@@ -44,8 +44,8 @@ function rowOfItems(context: GrammarContext, schema: JsonSchemaObject, at: strin
 }
 
 /**
- * The schemas by position and the schema for the rest. Before draft 2020-12, `items` could be the list of positions and
- * `additionalItems` the rest.
+ * The schemas for the first positions, and the schema for the remaining items. Before draft 2020-12, `items` could list
+ * the positions, with `additionalItems` for the remaining items.
  */
 function layout(schema: JsonSchemaObject) {
   const [places, restName] = Array.isArray(schema.items)
@@ -89,7 +89,10 @@ export function sequenceOf(rules: GrammarRules, hint: string, row: Sequence): Ex
   const { parts, extra, min, max } = row
   const required = parts.filter((part) => part.required).length
   const maxElements = parts.length + (extra?.max ?? 0)
-  /** Whether elements must be counted to satisfy the bounds. Otherwise, only the need for a comma is tracked. */
+  /**
+   * Whether elements must be counted to satisfy the bounds. Otherwise, the grammar only tracks whether a comma is
+   * needed.
+   */
   const counts = min > required || max < maxElements
   const known = new Map<string, Expression | undefined>()
 

@@ -6,7 +6,8 @@ const hex = oneOf('09', 'AF', 'af')
 export const rawRanges = rangesOf(' !', '#[', ']\ud7ff', '\ue000\u{10ffff}')
 
 /**
- * The four hex digits of an escape. Surrogates are excluded: a pair counts as one character, and a lone one is invalid.
+ * The four hex digits of a `\u` escape. Surrogates are excluded: a surrogate pair counts as one character, and a lone
+ * surrogate is invalid.
  */
 const hexOfWhole = any(
   all(oneOf('09', 'AC', 'EF', 'ac', 'ef'), hex, hex, hex),

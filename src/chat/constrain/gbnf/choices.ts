@@ -19,7 +19,7 @@ import {
 import { any, type Expression, text } from './expression.ts'
 import type { Conversion, GrammarContext } from './rules.ts'
 
-/** Maximum number of branches, because they multiply with nesting. */
+/** Maximum number of branches. It is limited because nested choices multiply the number. */
 const maxBranches = 256
 
 /** Converts `anyOf` or `oneOf`. Each branch is merged with the keywords next to the choice. */
@@ -53,7 +53,7 @@ function refuseOverlaps(context: GrammarContext, branches: readonly AnySchema[],
   }
 }
 
-/** Whether no value written for one flat schema can match the other. False if that is uncertain. */
+/** Whether no value generated for one flat schema can match the other. False if that is uncertain. */
 function areDisjoint(context: GrammarContext, written: AnySchema, other: AnySchema, depth = 0): boolean {
   if (written === false || other === false) return true
   if (written === true || other === true || depth > 4) return false
@@ -92,8 +92,8 @@ function numbersExclude(one: JsonSchemaObject, other: JsonSchemaObject): boolean
 }
 
 /**
- * Whether an object of one schema can never match the other: one of them requires a property that the other forbids, or
- * that has disjoint values in the other.
+ * Whether an object that matches one schema can never match the other: one of them requires a property that the other
+ * forbids or restricts to entirely different values.
  */
 function objectsExclude(context: GrammarContext, written: JsonSchemaObject, other: JsonSchemaObject, depth: number) {
   const [mine, theirs] = [new Map(namedSchemas(written.properties)), new Map(namedSchemas(other.properties))]
@@ -114,7 +114,7 @@ const isOpen = (additional: unknown): boolean => additional === true || isSchema
 const flat = (context: GrammarContext, schema: AnySchema, at = ''): AnySchema =>
   isSchemaObject(schema) ? context.flatten(schema, at) : schema
 
-/** Those of the listed values that match the other keywords; `undefined` if none does. */
+/** The listed values that also match the other keywords; `undefined` if none of them does. */
 export function literals(values: readonly unknown[], schema: JsonSchemaObject, at: string): Expression | undefined {
   for (const keyword of [
     'pattern',

@@ -1,7 +1,7 @@
 /** First and last code point, inclusive. */
 export type CodePointRange = readonly [number, number]
 
-/** Ranges of characters, each written as its first and last character or as a single one: `09`, `_`. */
+/** Character ranges, each written as its first and last character or as a single character: `09`, `_`. */
 export const rangesOf = (...ranges: readonly string[]): readonly CodePointRange[] =>
   ranges.map(([first = '', last = first]) => [first.codePointAt(0) as number, last.codePointAt(0) as number])
 
@@ -17,7 +17,7 @@ export const text = (content: string): Expression => ({ kind: 'text', text: cont
 
 export const nothing: Expression = text('')
 
-/** One character out of several ranges. */
+/** One character from any of these ranges. */
 export const set = (ranges: readonly CodePointRange[]): Expression => {
   const [only] = ranges
   return ranges.length === 1 && only && only[0] === only[1]

@@ -28,7 +28,8 @@ import {
 import { texts } from './strings.ts'
 
 /**
- * Keywords that a grammar cannot enforce. Unknown keywords are allowed, because they are annotations by the standard.
+ * Keywords that a grammar cannot enforce. Unknown keywords are allowed, because the standard treats them as
+ * annotations.
  */
 const refused = [
   ...['not', 'if', 'dependentRequired', 'dependentSchemas', 'dependencies'],
@@ -115,11 +116,11 @@ const byType: Readonly<Record<JsonType, Conversion>> = {
 /** A grammar and the keywords that it does not enforce. */
 interface Grammar {
   readonly gbnf: string
-  /** Keywords to check afterwards. Empty if the grammar enforces the whole schema. */
+  /** Keywords that must be checked after generation. Empty if the grammar enforces the whole schema. */
   readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
 }
 
-/** Give up on a schema when this many keywords had to be dropped. */
+/** Give up on a schema after dropping this many keywords. */
 const maxDropped = 32
 
 /**
@@ -143,13 +144,13 @@ export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((sch
   }
 })
 
-/** A copy of the schema without one keyword; `undefined` if the schema does not contain it there. */
+/** A copy of the schema without the keyword at this position; `undefined` if the keyword is not there. */
 function without(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {
   const copy = structuredClone(schema)
   const place = memberAt(copy, at.split('/').slice(1).map(unescapePointer))
   if (!isSchemaObject(place) || !Object.hasOwn(place, keyword)) return undefined
   const fields = place as Record<string, unknown>
-  // Turn `oneOf` into `anyOf`: branches that overlap are better than none.
+  // Turn `oneOf` into `anyOf`: overlapping branches are better than no branches.
   if (keyword === 'oneOf' && fields.anyOf === undefined) fields.anyOf = fields.oneOf
   delete fields[keyword]
   return copy

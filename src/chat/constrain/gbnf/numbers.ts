@@ -37,7 +37,10 @@ function multiples(factor: number, from: number, to: number, at: string): Expres
   return any(...list.map((value) => text(String(value === 0 ? 0 : value))))
 }
 
-/** The narrower of the two bounds on one side. In older drafts, `exclusiveMinimum` is a boolean next to `minimum`. */
+/**
+ * The stricter of the inclusive and the exclusive bound on one side. In older drafts, `exclusiveMinimum` is a boolean
+ * next to `minimum`.
+ */
 function boundOf(schema: JsonSchemaObject, keyword: 'minimum' | 'maximum', at: string): Bound | undefined {
   const exclusive = keyword === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum'
   for (const name of [keyword, exclusive]) {
@@ -86,7 +89,7 @@ function naturalsBetween(min: number, max: number): Expression | undefined {
   return any(...options)
 }
 
-/** The numbers between two bounds, which are strings of digits of equal length. */
+/** The numbers between two bounds, which are digit strings of equal length. */
 function sameLength(low: string, high: string): Expression {
   if (/^0*$/.test(low) && /^9*$/.test(high)) return times(digit, low.length, low.length)
   const [first, last] = [Number(low[0]), Number(high[0])]
@@ -118,7 +121,7 @@ export const anyNumber: Expression = all(
   optional(all(oneOf('E', 'e'), optional(oneOf('+', '-')), times(digit, 1, 2))),
 )
 
-/** Maximum number of digits. Numbers with more lose precision in some JSON parsers. */
+/** Maximum number of digits. Longer numbers lose precision in some JSON parsers. */
 const maxDigits = 15
 
 interface Decimal {
@@ -129,7 +132,7 @@ interface Decimal {
 }
 
 /**
- * The decimals between two bounds, without exponent; `undefined` if there are none, `'imprecise'` if a bound has too
+ * The decimals between two bounds, without an exponent; `undefined` if there are none, `'imprecise'` if a bound has too
  * many digits.
  */
 function decimalsBetween(low: Bound | undefined, high: Bound | undefined): Expression | undefined | 'imprecise' {
@@ -175,19 +178,19 @@ function between(low: Decimal, high: Decimal, places: number): Expression | unde
 const joined = (one: Expression | undefined, other: Expression | undefined): Expression | undefined =>
   one && other && all(one, other)
 
-/** The fractions between two bounds, with the decimal point. No fraction at all means zero. */
+/** The fractions between two bounds, including the decimal point. An omitted fraction means zero. */
 function fractions(low: Decimal | undefined, high: Decimal | undefined, places: number): Expression | undefined {
   const digits = nextDigits({ low, high }, places)
   return any(mayEnd({ low, high }) ? nothing : undefined, digits && all(text('.'), digits))
 }
 
-/** The bounds for the digits that are still to come. */
+/** The bounds for the remaining digits. */
 interface Bounds {
   readonly low: Decimal | undefined
   readonly high: Decimal | undefined
 }
 
-/** Whether the number may end here, which means that all further digits are zero. */
+/** Whether the number may end here, that is, whether all remaining digits may be zero. */
 const mayEnd = ({ low, high }: Bounds): boolean =>
   (!low || (low.fraction === '' && low.included)) && (high?.fraction !== '' || high.included)
 

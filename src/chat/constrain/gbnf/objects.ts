@@ -38,7 +38,7 @@ export const objects: Conversion = (context, schema, at, level) => {
   const max = numberIn(schema.maxProperties) ?? Number.POSITIVE_INFINITY
   const extra = additionalMember(context, schema, at, level)
   if (extra && min > parts.length + 1) {
-    // The grammar cannot prevent repeated names, and a repeated name counts only once.
+    // The grammar cannot prevent duplicate names, which count as one member, so it could not guarantee the minimum.
     throw new CannotExpress(at, 'minProperties', 'requires more members than properties lists')
   }
   const others = extra && { expression: extra, max: Math.max(context.limits.members, min) }
@@ -91,7 +91,7 @@ const additionalKeys: Conversion = (context, schema, at, level) => {
   return context.convert(names, step(at, 'propertyNames'), level)
 }
 
-/** Whether `propertyNames` restricts the names by more than an enum. */
+/** Whether `propertyNames` restricts the names with anything other than an enum. */
 const hasRuleForNames = ({ propertyNames }: JsonSchemaObject): boolean =>
   propertyNames === false ||
   (isSchemaObject(propertyNames) && !isTrivial(propertyNames) && !listedValues(propertyNames))
@@ -104,7 +104,7 @@ interface Branch {
   isName: boolean
 }
 
-/** Any name except these. Names that need escaping are excluded, too, so that each name has only one spelling. */
+/** Any name except these. Names that need escaping are also excluded, so that each name has only one spelling. */
 function otherThan({ rules }: GrammarContext, names: Iterable<string>): Expression {
   const root: Branch = { branches: new Map(), isName: true }
   for (const name of names) {

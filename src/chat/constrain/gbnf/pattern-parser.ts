@@ -159,7 +159,7 @@ export type PatternNode =
   | { readonly kind: 'repeat'; readonly inner: PatternNode; readonly min: number; readonly max: number }
   | { readonly kind: 'start' | 'end' }
 
-/** The length of matching texts; the maximum may be infinite. */
+/** The minimum and maximum length of a match; the maximum may be infinite. */
 export interface LengthRange {
   readonly min: number
   readonly max: number

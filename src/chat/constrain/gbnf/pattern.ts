@@ -97,8 +97,8 @@ function expressionOf(node: PatternNode): Expression | undefined {
 const maxAmbiguous = 16
 
 /**
- * Rewrites or limits repetitions that make matching exponential: grammar parsers follow every way to read a text, and
- * for `(.*.*)*` there are too many ways.
+ * Rewrites or limits repetitions that make matching exponential: grammar parsers track every possible parse of the
+ * input, and `(.*.*)*` has too many.
  */
 function withoutAmbiguity(node: PatternNode, at: string): PatternNode {
   if ('parts' in node) return { ...node, parts: node.parts.map((part) => withoutAmbiguity(part, at)) }
@@ -115,7 +115,7 @@ function withoutAmbiguity(node: PatternNode, at: string): PatternNode {
   return { ...node, inner: capped(inner, maxAmbiguous), max }
 }
 
-/** Whether a match may end with a repetition whose next character could also start the next match. */
+/** Whether a match may end with a repetition that could also consume the first character of the next match. */
 function runsOn(node: PatternNode, first: readonly CodePointRange[]): boolean {
   if (node.kind === 'choice') return node.parts.some((option) => runsOn(option, first))
   if (node.kind === 'repeat') {

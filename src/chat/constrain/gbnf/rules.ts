@@ -72,7 +72,7 @@ export function createGrammarRules(): GrammarRules {
 const maxUnfolded = 200
 
 /**
- * Moves large repeated groups into separate rules: parsers unfold a repeated group, but count the name of a rule as one
+ * Moves large repeated groups into separate rules: parsers unfold a repeated group, but count a rule name as one
  * symbol.
  */
 function hoisted(expression: Expression, define: (group: Expression) => Expression): Expression {
@@ -83,7 +83,7 @@ function hoisted(expression: Expression, define: (group: Expression) => Expressi
   return { ...expression, inner: unfolded > maxUnfolded ? define(inner) : inner }
 }
 
-/** Whether an expression needs parentheses to be repeated. A text does not, because it counts as one symbol. */
+/** Whether an expression needs parentheses to be repeated. A literal does not, because it counts as one symbol. */
 const isGroup = ({ kind }: Expression): boolean => kind === 'all' || kind === 'any' || kind === 'times'
 
 /** The number of rules that a parser creates for an expression. */
@@ -126,7 +126,8 @@ function inText(sign: string): string {
 const printRange = ([from, to]: CodePointRange): string => (from === to ? inSet(from) : `${inSet(from)}-${inSet(to)}`)
 
 /**
- * A code point in a character class. Everything but letters and digits is escaped, because parsers differ on the rest.
+ * A code point in a character class. Everything except letters and digits is escaped, because parsers treat other
+ * characters differently.
  */
 const inSet = (point: number): string =>
   /[A-Za-z0-9]/.test(String.fromCodePoint(point)) ? String.fromCodePoint(point) : escaped(point)
@@ -164,7 +165,7 @@ export type Conversion = (
   level: ConversionDepth,
 ) => Expression | undefined
 
-/** Default bounds, used where the schema sets none, so that a model that never ends a value is stopped. */
+/** Default bounds for schemas that set none. They stop a model that would never end a value. */
 export interface GrammarLimits {
   readonly string: number
   readonly items: number

@@ -42,12 +42,12 @@ const path = `(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%${hex}{2})`
 const query = `(?:\\?(?:${path}|[/?]){0,128})?(?:#(?:${path}|[/?]){0,64})?`
 const tail = `(?:/${path}{0,64}){0,16}${query}`
 const uri = `[A-Za-z][A-Za-z0-9+.-]{0,15}:(?://(?:${host}(?::\\d{1,5})?)?${tail}|${path}(?:${path}|/){0,128}${query})`
-// A path must not start with two slashes, which would start a host name.
+// A path must not start with two slashes, because a host name would follow them.
 const rooted = `(?:/(?:${path}{1,64}(?:/${path}{0,64}){0,15})?)?${query}`
 const reference = `(?:${uri}|[A-Za-z0-9._~-]{1,64}${tail}|${rooted})`
 const email = `[A-Za-z0-9_+-]{1,32}(?:\\.[A-Za-z0-9_+-]{1,32}){0,2}@${label}(?:\\.${label}){1,4}`
 
-/** Patterns for the formats of JSON Schema. Each allows less than the standard: no leap days, no unusual addresses. */
+/** Patterns for the JSON Schema formats. Each allows less than the standard: no leap days, no unusual addresses. */
 const patterns: Readonly<Record<string, string>> = {
   date,
   time,
@@ -67,11 +67,11 @@ const patterns: Readonly<Record<string, string>> = {
   'json-pointer': '(?:/[A-Za-z0-9_.-]{0,64}){0,16}',
 }
 
-/** Standard formats whose grammar would be too large. */
+/** Standard formats that would need too large a grammar. */
 const inexpressible = new Set(['regex', 'uri-template', 'relative-json-pointer'])
 
 /**
- * The pattern of a format; `undefined` for unknown formats, which are annotations; `false` for standard formats that a
+ * The pattern for a format; `undefined` for unknown formats, which are annotations; `false` for standard formats that a
  * grammar cannot express.
  */
 function formatPattern(format: string): string | undefined | false {

@@ -10,16 +10,16 @@ import {
 } from '../schema.ts'
 
 /**
- * Removes the nulls that only the strict schema allows. For each object schema, `added` lists the members that may have
- * them.
+ * Removes the nulls that only the strict schema allows. For each object schema, `added` lists the members whose value
+ * may be such a null.
  */
 export function restorer(root: JsonSchemaObject, added: WeakMap<object, ReadonlySet<string>>) {
   const target = (schema: JsonSchemaObject): JsonSchemaObject =>
     typeof schema.$ref === 'string' ? (resolve(root, schema.$ref, '') as JsonSchemaObject) : schema
 
   /**
-   * Whether a value matches a branch. It compares only types, listed values and member names, in which strict branches
-   * differ.
+   * Whether a value matches a branch. Only types, listed values and member names are compared, because strict branches
+   * differ only in these.
    */
   const fits = (schemaOrReference: JsonSchemaObject, value: unknown): boolean => {
     const schema = target(schemaOrReference)
@@ -40,7 +40,7 @@ export function restorer(root: JsonSchemaObject, added: WeakMap<object, Readonly
     return entries.length === members.size && entries.every(fitsMember)
   }
 
-  /** The branch that matches the value; otherwise the branch of the value's type, if there is only one. */
+  /** The branch that matches the value; otherwise the only branch with the value's type, if there is exactly one. */
   const branchOf = (branches: readonly JsonSchemaObject[], value: unknown): JsonSchemaObject | undefined => {
     const fitting = branches.find((branch) => fits(branch, value))
     if (fitting) return fitting

@@ -72,7 +72,7 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
     if (!names.has(reference)) {
       const name = freshName(reference)
       names.set(reference, name)
-      // Depth restarts in a definition, because definitions move to the root.
+      // The depth count restarts in a definition, because definitions move to the root.
       setMember(definitions, name, convert(resolve(root, reference, at), reference.slice(1), 1))
     }
     return { $ref: `#/$defs/${names.get(reference)}` }
@@ -178,7 +178,7 @@ function sortKeywords(schema: JsonSchemaObject, types: readonly string[]) {
   const sorted: Record<'kept' | 'moved', Record<string, unknown>> = { kept: {}, moved: {} }
   const stays = new Set(types.flatMap((type) => kept[type] ?? []))
   for (const [keyword, value] of Object.entries(schema)) {
-    // Do not keep boolean flags of older drafts or formats that strict mode does not support.
+    // Do not keep boolean flags from older drafts, or formats that strict mode does not support.
     const fits = typeof value !== 'boolean' && (keyword !== 'format' || formats.has(value as string))
     if (stays.has(keyword) && fits) sorted.kept[keyword] = value
     else if (movable.has(keyword)) sorted.moved[keyword] = value
@@ -186,7 +186,7 @@ function sortKeywords(schema: JsonSchemaObject, types: readonly string[]) {
   return sorted
 }
 
-/** The description, extended by the moved keywords. */
+/** The description, followed by the moved keywords. */
 function described({ description }: JsonSchemaObject, moved: JsonSchemaObject): { description?: string } {
   const words = typeof description === 'string' && description !== '' ? [description] : []
   if (Object.keys(moved).length > 0) words.push(`It must also satisfy ${JSON.stringify(moved)}.`)
@@ -216,7 +216,7 @@ function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
   }
   return {
     schema(at: string, depth: number): void {
-      // Nested choices add no levels, so limit the length of the path as well.
+      // Nested choices add no levels, so the path length is limited as well.
       if (depth > limits.levels || at.length > maxPlace) refuse('nests too deeply')
       if (++schemas > maxSchemas) refuse('is too large')
     },

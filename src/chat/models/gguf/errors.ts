@@ -24,7 +24,7 @@ export const noFile = (name: string, path: string, cause: unknown): ToolwayError
 export const noGguf = (name: string, path: string): ToolwayError =>
   unavailable(name, `cannot be loaded: ${path} is not a GGUF file. Check models.${name}.path, or convert the model.`)
 
-/** The error for a file that cannot be loaded. It quotes llama.cpp, which knows the reason best. */
+/** The error for a file that cannot be loaded. It quotes llama.cpp's message, which is the most precise. */
 export function cannotLoad(name: string, path: string, logged: string, cause: unknown): ToolwayError {
   const why = 'The file may be damaged, incomplete, or unsupported by this version of node-llama-cpp.'
   const quote = logged === '' ? '' : ` llama.cpp says: ${logged}`

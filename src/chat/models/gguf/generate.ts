@@ -18,9 +18,9 @@ export interface GenerateResult {
   readonly completionTokens: number
 }
 
-/** Minimum number of tokens that must be left for the answer. */
+/** Minimum number of tokens that must be available for the answer. */
 const leastRoom = 64
-/** The prompt is evaluated in slices of this many tokens, so that it can be cancelled in between. */
+/** The prompt is evaluated in slices of this many tokens, so that evaluation can be cancelled between slices. */
 const slice = 128
 
 export async function generate(loaded: LoadedModel, request: GenerateRequest): Promise<GenerateResult> {
@@ -30,7 +30,7 @@ export async function generate(loaded: LoadedModel, request: GenerateRequest): P
   const room = context - prompt.length
   if (room < leastRoom) throw request.tooLong(prompt.length)
   const maxTokens = Math.min(request.maxTokens ?? room, room - 1)
-  // Do not evaluate the last token yet: that happens together with the answer.
+  // Do not evaluate the last token yet: it is evaluated when the answer is generated.
   await sequence.adaptStateToTokens(prompt.slice(0, -1), false)
   for (let at = sequence.nextTokenIndex; prompt.length - at > slice; at += slice) {
     signal.throwIfAborted()
@@ -49,8 +49,8 @@ function promptFor({ wrapper, model }: LoadedModel, { history, gbnf }: GenerateR
   const { contextText, prefixTriggers, noPrefixTrigger } = wrapper.generateContextState({ chatHistory: history })
   const tokens = contextText.tokenize(model.tokenizer)
   if (gbnf === undefined) return tokens
-  // Some models first announce what kind of answer follows. A grammar prevents that, so write the announcement for
-  // them.
+  // Some models first announce what kind of answer follows. A grammar prevents that, so write the announcement on the
+  // model's behalf.
   const opening = prefixTriggers?.find(({ type }) => type === 'response')
   const generated =
     noPrefixTrigger?.type === 'response' ? [noPrefixTrigger.inject] : [opening?.triggers[0], opening?.inject]

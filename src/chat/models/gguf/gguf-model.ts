@@ -44,7 +44,7 @@ const known: PlanningProfile = {
   toolForms: () => capabilities.embedded.tools,
 }
 
-/** A model in this process. Loaded on first use; answers one request at a time. */
+/** A model that runs in this process. It is loaded on first use and answers one request at a time. */
 export function ggufModel(options: GgufModelOptions): Model {
   const { name, config, clock, log, load = importLibrary, free, seed = randomSeed } = options
   const closing = new AbortController()
@@ -74,7 +74,7 @@ export function ggufModel(options: GgufModelOptions): Model {
     const plan = plansFor(request, known).next().value as RequestPlan
     const release = await queue.take(signal)
     const objects = createAsyncQueue<object>()
-    // The consumer can leave at once, but the slot stays taken until the model has stopped.
+    // The consumer can stop waiting at once, but the slot stays taken until the model has stopped.
     const work = answer(request, plan, signal, objects.push).finally(release)
     work.then(objects.end, objects.fail)
     try {
@@ -84,7 +84,7 @@ export function ggufModel(options: GgufModelOptions): Model {
     }
   }
 
-  /** Generates an answer and emits it as completion chunks, so that one decoder serves both kinds of models. */
+  /** Generates an answer and emits it as completion chunks, so that both kinds of models can use the same decoder. */
   async function answer(
     request: ModelRequest,
     plan: RequestPlan,

@@ -5,14 +5,14 @@ import { waitFor } from '../../../core/deadline.ts'
 interface LoadedResource<Kept> extends AsyncDisposable {
   /**
    * Runs work with the resource, which is loaded first if necessary. Only one piece of work runs at a time. Work that
-   * continues long after its signal aborted is abandoned together with the resource.
+   * is still running long after its signal aborted is abandoned, together with the resource.
    */
   use<Made>(work: (kept: Kept) => Promise<Made>, signal: AbortSignal): Promise<Made>
 }
 
 /**
- * Work that continues for this long after its signal aborted is stuck. One slice of a prompt takes seconds on a slow
- * machine.
+ * Work that is still running this long after its signal aborted is considered stuck. Evaluating one slice of a prompt
+ * can take seconds on a slow machine.
  */
 const stuckAfterMs = 15_000
 
@@ -43,7 +43,7 @@ export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
     await within(dropped?.dispose(), stuckAfterMs)
   }
 
-  /** Waits for the work, but not longer than `ms`. */
+  /** Waits for the work, but no longer than `ms`. */
   const within = async (work: Promise<unknown> | undefined, ms: number): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>()
     using _ = clock.after(ms, resolve)
@@ -55,8 +55,8 @@ export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
     let timer: Disposable | undefined
     const begin = () => {
       timer = clock.after(stuckAfterMs, () => {
-        // The abandoned work may still use the resource, so neither reuse the resource nor wait until it is disposed
-        // of.
+        // The abandoned work may still be using the resource, so do not reuse the resource, and do not wait for its
+        // disposal.
         void kept?.dispose().catch(() => {})
         kept = undefined
         stuck()
@@ -102,17 +102,18 @@ export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
 /** A first-in, first-out lock with at most `maxWaiting` waiting requests; further ones fail with `full()`. */
 export function createRequestQueue(maxWaiting: number, full: () => Error) {
   let last: Promise<void> = Promise.resolve()
-  /** Requests that hold the lock or wait for it. */
+  /** Requests that hold the lock or are waiting for it. */
   let count = 0
   return {
-    /** Waits for the lock and returns a function that releases it. Rejects when the signal aborts first. */
+    /** Waits for the lock and returns a function that releases it. Rejects if the signal aborts first. */
     async take(signal: AbortSignal): Promise<() => void> {
       signal.throwIfAborted()
       if (count > maxWaiting) throw full()
       count++
       const before = last
       const { promise: done, resolve } = Promise.withResolvers<void>()
-      // A cancelled request keeps its place until its predecessors are done, so that its successors wait for them, too.
+      // A cancelled request keeps its place until the requests before it are done, so that the requests after it also
+      // wait for them.
       last = before.then(() => done)
       const release = () => {
         count--

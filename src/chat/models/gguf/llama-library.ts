@@ -63,7 +63,7 @@ export interface LlamaContext {
 export interface Sequence {
   readonly nextTokenIndex: number
   readonly tokenMeter: { readonly usedOutputTokens: number }
-  /** Keeps the common prefix of the state and these tokens, and removes the rest. */
+  /** Keeps the prefix that the evaluated tokens share with these tokens, and removes the rest. */
   adaptStateToTokens(tokens: readonly TokenId[], allowShift: boolean): Promise<void>
   evaluateWithoutGeneratingNewTokens(tokens: readonly TokenId[]): Promise<void>
   evaluate(
@@ -84,7 +84,7 @@ export interface LlamaGrammar {
   readonly grammar: string
 }
 
-/** The position in a grammar. */
+/** The current position in a grammar. */
 export interface GrammarState {
   clone(): GrammarState
 }
@@ -93,7 +93,7 @@ export interface GrammarState {
 export interface ChatWrapper {
   generateContextState(options: { readonly chatHistory: readonly HistoryItem[] }): {
     readonly contextText: LlamaText
-    /** Texts that some models write before an answer. */
+    /** Text that some models write before an answer. */
     readonly prefixTriggers?: readonly ({ readonly triggers: readonly LlamaText[] } & Opening)[]
     readonly noPrefixTrigger?: Opening
   }
@@ -126,7 +126,7 @@ export interface LlamaChat {
 }
 
 export const importLibrary = async (): Promise<LlamaLibrary> => {
-  // The name is in a variable, so that the compiler does not try to resolve the optional package.
+  // The package name is in a variable, so that the compiler does not try to resolve the optional package.
   const name: string = 'node-llama-cpp'
   return (await import(name)) as LlamaLibrary
 }

@@ -53,7 +53,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
     const needed = model.fileInsights.estimateContextResourceRequirements({ contextSize, modelGpuLayers: 0 }).cpuRam
     if (needed > free()) throw noMemory(name, needed, free())
     const context = await model.createContext({ contextSize, threads: options.threads, createSignal: signal })
-    // Without a chat template in the file, use a general one: the library would guess one from the architecture.
+    // If the file has no chat template, use a general one: the library would guess one from the architecture.
     const isPlain = !model.fileInfo.metadata.tokenizer?.chat_template?.trim()
     const wrapper = library.resolveChatWrapper(model, { ...(isPlain && { type: 'general' }), warningLogs: false })
     log.info({ model: name, bytes: size, context: context.contextSize }, 'model loaded')
@@ -65,7 +65,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
     if (signal.aborted) throw signal.reason
     if (thrown instanceof ToolwayError) throw thrown
     if (thrown instanceof library.InsufficientMemoryError) throw outOfMemory(name, thrown)
-    // llama.cpp's log arrives separately and may be late, so wait for it a little.
+    // llama.cpp's log arrives separately and may be late, so wait briefly for it.
     for (let moment = 0; moment < 20 && complaints.length === 0; moment++) await nextMoment()
     throw cannotLoad(name, path, complaints[0] ?? '', thrown)
   } finally {
@@ -77,7 +77,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
 const noToken = -1
 
 /**
- * Turns sampling errors into errors of the answer. The library leaves them unhandled: the answer never ends, the
+ * Makes the answer fail on a sampling error. The library leaves such errors unhandled: the answer never ends, the
  * context stays locked, and the process gets an unhandled rejection. A grammar that no token can continue is enough to
  * cause one. The returned function reports each error once.
  */
@@ -139,7 +139,7 @@ function startLlama(library: LlamaLibrary): ReturnType<typeof start> {
   if (before) return before
   const now = start(library)
   started.set(library, now)
-  // Forget a failed start, so that the next use tries again: the missing build may be installed meanwhile.
+  // Forget a failed start, so that the next use tries again: the missing build may have been installed by then.
   now.catch(() => started.delete(library))
   return now
 }

@@ -66,7 +66,7 @@ export const notACompletion = (server: ModelServer, what: string): ToolwayError 
 export const tooLong = (server: ModelServer, bytes: number): ToolwayError =>
   failed(server, `sent more than ${Math.round(bytes / 1024)} KiB in one answer. ${look(server)}`)
 
-/** The error for a server that reported a problem in the middle of the stream. */
+/** The error for a problem that the server reported in the middle of the stream. */
 export const brokenStream = (server: ModelServer, serverMessage: ServerMessage): ToolwayError =>
   failed(server, `reported an error during its answer. ${look(server)} It says: ${serverMessage.message}`)
 
@@ -91,8 +91,8 @@ const failed = ({ name }: ModelServer, what: string, cause?: unknown): ToolwayEr
   new ToolwayError('SERVER_UNAVAILABLE', `The server of the model ${name} ${what}`, { cause })
 
 /**
- * A short reason, such as ECONNREFUSED. A host name with several addresses fails with one error per address; the first
- * one counts.
+ * A short reason, such as ECONNREFUSED. If a host name has several addresses, there is one error per address; the first
+ * one is used.
  */
 function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
@@ -171,7 +171,7 @@ const isOutOfBounds =
   /too (?:large|big|high|small|low)|must be|should be|at (?:bytes|least)|(?:less|greater|larger) than|out of range|between/i
 const isUnsupported = /unsupported|not supported|does not support|not permitted|unknown|unrecognized|unexpected/i
 
-/** Whether the server complained about the value of an optional field, not about the field. */
+/** Whether the server complained about an optional field's value, not about the field itself. */
 function isValue({ code, message }: ServerMessage): boolean {
   const about = `${code} ${message}`
   const isNamed = optionalFields.some((field) => about.includes(field))

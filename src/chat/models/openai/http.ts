@@ -3,16 +3,16 @@ import type { HttpClient } from '../../../lib/http-client.ts'
 
 export type HttpResponse = Awaited<ReturnType<typeof post>>
 
-/** How long to wait for the end of a body whose answer is complete. */
+/** How long to wait for the body to end after the answer is complete. */
 const endTimeoutMs = 1_000
 
 /**
- * Sends one request. Disposing of the response closes the connection, so that the server stops. If the answer is
- * complete, the body is read to its end instead, so that the connection can be reused.
+ * Sends one request. Disposing of the response closes the connection, so that the server stops generating. If the
+ * answer is complete, the body is read to its end instead, so that the connection can be reused.
  */
 export async function post(client: HttpClient, request: Omit<Parameters<HttpClient['request']>[0], 'method'>) {
   const { statusCode, headers, body } = await client.request({ ...request, method: 'POST' })
-  // Ignore errors that occur after the consumer has left.
+  // Ignore errors that occur after the consumer has stopped reading.
   body.on('error', () => {})
   const header = (name: string): string | undefined => [headers[name]].flat()[0]
   let isOver = false
@@ -23,7 +23,7 @@ export async function post(client: HttpClient, request: Omit<Parameters<HttpClie
     header,
     /** The body. Rejects when the request's signal aborts. */
     chunks: body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
-    /** Marks the answer as complete; only the end of the body is missing. */
+    /** Marks the answer as complete: nothing but the end of the body is still expected. */
     over: () => {
       isOver = true
     },
@@ -44,7 +44,7 @@ export async function* withStallTimeout(
 ): AsyncGenerator<Buffer> {
   const iterator = chunks[Symbol.asyncIterator]()
   try {
-    // No limit for the first chunk: the server may have a long prompt to read.
+    // There is no limit for the first chunk: the server may have to process a long prompt first.
     let next = await iterator.next()
     while (!next.done) {
       yield next.value

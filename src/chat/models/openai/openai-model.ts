@@ -31,13 +31,13 @@ type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
 export interface OpenAIModelOptions {
   readonly name: string
   readonly config: Pick<OpenAIModelConfig, 'baseUrl' | 'model' | 'apiKey' | 'constraint' | 'timeouts'>
-  /** What was learned about the server; shared, so that it outlives this model. */
+  /** What Toolway has learned about the server. It is shared, so that it outlives this model. */
   readonly profile?: Profile
   readonly clock: Clock
   readonly log: Log
 }
 
-/** How often a busy server is retried, and the longest wait before a retry. */
+/** How many times a request to a busy server is retried, and the longest wait before a retry. */
 const maxWaits = 2
 const maxWaitMs = 20_000
 
@@ -50,7 +50,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
   const server: ModelServer = { name, origin: url.origin }
   const { headers, secrets } = modelHeaders(name, url, config.apiKey)
   const path = modelPath(url)
-  // Disable the HTTP timeouts: our own deadlines apply, and a model may think for long.
+  // Disable the HTTP timeouts: our own deadlines apply, and a model may think for a long time.
   const httpOptions = { headersTimeout: 0, bodyTimeout: 0, allowH2: false }
   let client: HttpClient | undefined
 
@@ -81,7 +81,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
       } else {
         refusals.push({ plan, refusal })
         const next = mayAcceptWeakerForm(refusal) ? plans.next() : undefined
-        // Report the first refusal: it is about the strongest form, which should have worked.
+        // Report the first refusal: it concerns the strongest form, which should have worked.
         if (!next || next.done) throw refusalError(server, refusals[0]?.refusal ?? refusal)
         plan = next.value
       }

@@ -1,14 +1,14 @@
 import { EventTooLong, type ModelServer, notACompletion, tooLong } from './errors.ts'
 import type { HttpResponse } from './http.ts'
 
-/** Maximum size of a stream, far more than any answer needs. */
+/** Maximum size of a stream, far larger than any answer. */
 const maxBytes = 32 * 1024 * 1024
 /** Maximum length of a single object. */
 const maxCharacters = 4 * 1024 * 1024
 
 /**
- * The JSON objects of a response: server-sent events or a single object. Detects the format from the content if the
- * media type is wrong.
+ * The JSON objects in a response, which is either a stream of server-sent events or a single object. Detects the format
+ * from the content if the media type is wrong.
  */
 export async function* responseObjects(
   server: ModelServer,
@@ -18,7 +18,7 @@ export async function* responseObjects(
   const events = createSseDecoder(maxCharacters)
   const parts: Buffer[] = []
   let length = 0
-  // Trust only these two media types; others are often wrong.
+  // Trust only these two media types; servers often send others by mistake.
   let form: BodyForm | undefined =
     answer.type === 'text/event-stream' ? 'events' : answer.type === 'text/html' ? 'other' : undefined
   for await (const chunk of chunks) {
@@ -107,9 +107,9 @@ export function createSseDecoder(maxLength: number) {
   }
 
   return {
-    /** The data of events completed by this chunk. */
+    /** Returns the data from the events that this chunk completes. */
     push: (chunk: Uint8Array) => read(decoder.decode(chunk, { stream: true })),
-    /** The data of the last event if no blank line follows it, which some servers omit. */
+    /** Returns the data from the last event if the blank line after it is missing, as some servers omit it. */
     end: () => read(`${decoder.decode()}\n\n`),
   }
 }

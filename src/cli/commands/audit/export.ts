@@ -22,7 +22,7 @@ export interface ExportOptions extends CommonOptions, LogLocationOptions, Filter
   readonly raw?: boolean
 }
 
-/** Exports the records, oldest first; waits for slow readers. */
+/** Exports the records, oldest first; pauses while the reader is slow. */
 export async function exportAudit(shell: Shell, options: ExportOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const { format, raw } = options
   if (raw && format === 'csv') throw new UsageError('--raw prints JSON lines; it needs --format jsonl.')
@@ -74,7 +74,7 @@ async function writeLines(lines: Lines, shell: Shell, { format, raw, out }: Expo
   output.note(`Wrote ${out} (${format === 'csv' ? count - 1 : count} ${raw ? 'records' : 'operations'}).`)
 }
 
-/** Writes lines with backpressure, so that a large log does not fill the memory. Returns their number. */
+/** Writes lines with backpressure, so that a large log does not fill the memory. Returns the number of lines. */
 async function writeTo(target: Writable, lines: Lines, ending: string, stop: AbortSignal): Promise<number> {
   let count = 0
   let block = ''

@@ -86,7 +86,7 @@ const archiveColumns = archiveCsvHeading.split(',') as (keyof ArchiveRow)[]
 export const csvLine = (row: OperationRow): string => columns.map((column) => cell(row[column])).join(',')
 export const archiveCsvLine = (row: ArchiveRow): string => archiveColumns.map((column) => cell(row[column])).join(',')
 
-/** Text that a spreadsheet takes for a formula, also after blanks and with full-width characters. */
+/** Text that a spreadsheet would treat as a formula, also after blanks and with full-width characters. */
 const formula = /^[\s\0]*[=+\-@＝＋－＠|%]|^[\t\r\n]/
 
 /** Control characters and those that hide or reverse text. */

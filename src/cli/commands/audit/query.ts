@@ -40,7 +40,7 @@ export interface QueryOptions extends CommonOptions, LogLocationOptions, FilterO
   readonly local?: boolean
 }
 
-/** Prints the records that match, newest first; from PostgreSQL if configured, otherwise from the local log. */
+/** Prints the matching records, newest first: from PostgreSQL if it is configured, otherwise from the local log. */
 export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const { limit, before, raw = false } = options
   const output = createOutput(shell, options.json)
@@ -105,7 +105,7 @@ function print(
   }
 }
 
-/** Shows progress while the log is indexed, which may take long after many new records. */
+/** Shows progress while the log is being indexed, which may take a long time after many new records. */
 export async function showingProgress<T>(shell: Shell, work: (options: CatchUpOptions) => Promise<T>): Promise<T> {
   using progress = createProgress(shell)
   return await work({

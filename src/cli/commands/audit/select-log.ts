@@ -11,7 +11,7 @@ import { type Output, relativeTo, type Shell, UsageError } from '../../kit.ts'
 import { type CommonOptions, load } from '../../load.ts'
 import type { FilterOptions, LogLocationOptions } from './options.ts'
 
-/** The folder of the log. `--path` takes precedence over the configuration. */
+/** The log folder. `--path` takes precedence over the configuration. */
 export async function auditFolder(shell: Shell, options: CommonOptions & LogLocationOptions): Promise<string> {
   if (options.path === undefined) return (await load(shell, options)).config.audit.path
   const folder = resolve(shell.cwd, options.path)
@@ -21,7 +21,7 @@ export async function auditFolder(shell: Shell, options: CommonOptions & LogLoca
   return folder
 }
 
-/** Whether there is a log; prints a note if not. */
+/** Whether there is a log; prints a note if there is none. */
 export function hasRecords(folder: string, output: Output, { cwd }: Shell): boolean {
   if (listLanes(folder).length > 0) return true
   output.note(`There is no audit log in ${relativeTo(folder, cwd)} yet: nothing has been recorded.`)
@@ -43,7 +43,7 @@ export function filterOf(options: FilterOptions, nowMs: number): AuditFilter {
 
 const calendar = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/i
 
-/** The time that an option means, in milliseconds: `7d` ago, or a date. */
+/** The time that an option specifies, in milliseconds: `7d` means seven days ago; a date is also accepted. */
 function moment(text: string, nowMs: number, option: string): number {
   const [, number, unit] = /^(\d+(?:\.\d+)?)(s|m|h|d|w)$/.exec(text.trim()) ?? []
   const units: Readonly<Record<string, number>> = { ...durationUnits, w: 7 * durationUnits.d }
@@ -58,7 +58,7 @@ function moment(text: string, nowMs: number, option: string): number {
 
 export interface ConfiguredArchive {
   readonly where: string
-  /** Connects and runs one query; throws errors of PostgreSQL. */
+  /** Connects and runs one query; throws PostgreSQL errors as they are. */
   ask<T>(question: (archive: Archive) => Promise<T>): Promise<T>
 }
 
@@ -81,8 +81,8 @@ export async function configuredArchive(
 }
 
 /**
- * Queries the archive for commands with `--postgres`. Fails if it is unavailable, without falling back to the local
- * log.
+ * Queries the archive for commands with `--postgres`. Fails if the archive is unavailable; does not fall back to the
+ * local log.
  */
 export async function askArchive<T>(
   shell: Shell,

@@ -12,7 +12,7 @@ import type { TailOptions } from './options.ts'
 import { harmlessJson, jsonLine, rowLine } from './print.ts'
 import { askArchive, auditFolder, filterOf, hasRecords } from './select-log.ts'
 
-/** Prints the latest records. Reads the files of the log directly, without the index. */
+/** Prints the latest records. Reads the log files directly, without the index. */
 export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const filter = filterOf(options, clock.now())
@@ -69,7 +69,7 @@ const recordsView = (filter: AuditFilter): View => ({
   open: () => [],
 })
 
-/** Do not search back beyond this many records; `query` finds rare matches faster. */
+/** Maximum number of records to search. `query` finds rare matches faster. */
 const maxRecords = 1_000_000
 
 /** Finds the latest rows, reading further back until there are enough. */

@@ -35,7 +35,8 @@ export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Prom
   const folder = await auditFolder(shell, options)
   const hasMarks = keys.marks !== undefined && listLanes(keys.marks).length > 0
   if (!hasMarks && !hasRecords(folder, output, shell)) return exit.ok
-  // A log of 0.1.0 or in a moved folder has no marks until the gateway starts again. Deleted marks look the same.
+  // A log from version 0.1.0 or in a moved folder has no marks until the gateway starts again. Deleted marks cannot be
+  // told apart from that.
   if (keys.key !== undefined && !hasMarks) {
     output.note(
       'There are no high-water marks of this log (stores.path/audit-marks), so deleted lanes and restored old folders are not detected. The next start of the gateway writes them; if it has run with this log before, they were deleted.',
@@ -75,7 +76,7 @@ interface LocalLog {
   readonly output: Output
 }
 
-/** Adds a comparison with the copy in PostgreSQL; prints a note if that is unavailable. */
+/** Adds a comparison with the copy in PostgreSQL; prints a note if PostgreSQL is unavailable. */
 async function withArchive(report: VerifyReport, { shell, options, folder, output }: LocalLog): Promise<VerifyReport> {
   const archive = await configuredArchive(shell, options)
   if (!archive) return report
@@ -96,8 +97,8 @@ interface Keys {
 }
 
 /**
- * The keys to verify with: the given public key, else our own secret, which can check the most. If there is no secret,
- * or with `--path`, none is returned and the public key next to the log is used.
+ * The keys for verification: the given public key, or else our own secret key, which can check the most. With `--path`,
+ * or if there is no secret key, neither is returned and the public key next to the log is used.
  */
 async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys> {
   const { publicKey: file } = options
@@ -115,7 +116,7 @@ async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys>
   return { key: await existingAuditKey(config.stores.path), marks }
 }
 
-/** The key of the audit log; undefined if there is none yet, because a check must not create one. */
+/** The audit log's key; undefined if there is none yet. A check must not create a key. */
 export const existingAuditKey = async (folder: string): Promise<string | undefined> =>
   existsSync(join(folder, 'audit-key')) ? keptAuditKey(folder) : undefined
 
@@ -150,7 +151,7 @@ function printReport(report: Report, place: string, { print, paint }: Output): v
   print(paint('dim', `  ${trust[report.trust]}`))
 }
 
-/** The place of a problem: `1/000000000001.jsonl:7 (record 7):` */
+/** The location of a problem: `1/000000000001.jsonl:7 (record 7):` */
 function placeOf({ lane, file, line, seq }: VerifyProblem): string {
   const path = [lane, file].filter((part) => part !== undefined).join('/')
   const place = oneLine(path) + (line === undefined ? '' : `:${line}`)
