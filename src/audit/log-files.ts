@@ -62,7 +62,8 @@ export interface LogLine {
 
 const chunkBytes = 256 * 1024
 /**
- * Max bytes of a line, far beyond any record. Longer lines are not ours; they are returned in pieces to limit memory.
+ * Max bytes per line, far more than any record needs. Longer lines were not written by Toolway; they are returned in
+ * pieces to limit memory.
  */
 const maxLine = 1024 * 1024
 
@@ -120,8 +121,8 @@ interface ReadOptions {
 }
 
 /**
- * Reads the records lane by lane, each in the order of writing. Safe while other processes write: an incomplete record
- * is left for the next read. Does not verify; lines that are not valid records are skipped.
+ * Reads the records lane by lane, each lane in the order in which it was written. Safe while other processes write: an
+ * incomplete record is left for the next read. Does not verify; lines that are not valid records are skipped.
  */
 export async function* readRecords(
   folder: string,

@@ -12,7 +12,7 @@ export interface Label {
   readonly origin: 'native' | 'forwarded'
   /** Whether the source currently cannot confirm its entries. */
   readonly stale: boolean
-  /** The served URI of the app page in a tool's `_meta`. */
+  /** The served URI of the app page named in a tool's `_meta`. */
   readonly page?: string
 }
 
@@ -72,7 +72,7 @@ export function renamed(item: Item, name: string): Item {
   }
 }
 
-/** The source's definition with the served name and our `_meta`. Members keep the order of the source. */
+/** The source's definition with the served name and our `_meta`. Members keep the source's order. */
 function servedDefinition(entry: Entry, label: Label, flags: readonly string[]): Definition {
   const meta: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(asRecord(entry.definition._meta))) {

@@ -28,8 +28,8 @@ export interface Consideration {
   /** The matching rule, or the part of the configuration that has no matching rule. */
   readonly rule: string
   /**
-   * `passes`: this step does not decide, and the next one follows. If an agent has parents, each of them must allow
-   * too.
+   * `passes`: this step does not decide, and evaluation continues with the next one. If an agent has parents, each of
+   * them must allow too.
    */
   readonly outcome: 'allows' | 'denies' | 'passes'
   readonly note: string
@@ -38,7 +38,7 @@ export interface Consideration {
 export interface Explanation {
   readonly decision: Decision
   readonly rule: string
-  /** Whether the server exists. Wildcard rules also decide about servers that do not. */
+  /** Whether the server exists. Wildcard rules also apply to servers that do not exist. */
   readonly serverExists: boolean
   /**
    * What was considered, in order. A denial is always last. An allowed call may still be subject to limits and

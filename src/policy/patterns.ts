@@ -15,7 +15,9 @@ interface Star<Outcome> extends Placed<Outcome> {
 
 type Matches = (text: string) => boolean
 
-/** Compiles a pattern. Each distinct pattern is compiled once, because hundreds of agents may share the same ones. */
+/**
+ * Compiles a pattern. Each distinct pattern is compiled once, because hundreds of agents may share the same patterns.
+ */
 export type CompilePattern = (pattern: string) => Matches
 
 /**
@@ -69,7 +71,7 @@ export function createPatternCompiler(): CompilePattern {
   }
 }
 
-/** Compiles a pattern that is used many times. The result is equivalent to `matches` of core. */
+/** Compiles a pattern that is used many times. The result is equivalent to `matches` in core. */
 export function compilePattern(pattern: string): Matches {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()

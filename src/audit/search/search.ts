@@ -28,7 +28,7 @@ export interface AuditSearch extends Disposable {
   records(query: AuditQuery): Generator<StoredRecord>
 }
 
-/** Opens the search of a log. The folder must exist. Never writes to the log itself, only to its index. */
+/** Opens the search for a log. The folder must exist. Writes only to the index, never to the log itself. */
 export function openSearch({ folder }: { readonly folder: string }): AuditSearch {
   let database = openIndex(folder)
   return {
@@ -160,8 +160,8 @@ function whereOf(options: FilterConditionOptions, hasTextIndex: boolean): { sql:
 }
 
 /**
- * The trigrams of a text, as a full-text query. Undefined for texts shorter than three characters. Omits trigrams with
- * a NUL, where SQLite would end the query.
+ * The trigrams of a string, as a full-text query. Undefined for strings shorter than three characters. Omits trigrams
+ * that contain a NUL, where SQLite would end the query.
  */
 function trigrams(text: string): string | undefined {
   const characters = [...text.toLowerCase()]

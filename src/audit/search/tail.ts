@@ -53,8 +53,8 @@ export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
 }
 
 /**
- * Reads the last records, at most `count` of each lane, without reading earlier ones. `whole` is true if there are no
- * earlier ones.
+ * Reads the last records, at most `count` from each lane, without reading earlier records. `whole` is true if there are
+ * no earlier records.
  */
 export async function readRecent(folder: string, count: number) {
   const records: StoredRecord[] = []

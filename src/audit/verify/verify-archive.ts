@@ -51,7 +51,7 @@ export async function verifyArchive(options: VerifyArchiveOptions): Promise<Arch
 }
 
 /**
- * The name of a chain for people: the host with a part of the replica's ID, the lane, and the epoch if it is not the
+ * The display name of a chain: the host with a part of the replica's ID, the lane, and the epoch if it is not the
  * first.
  */
 const nameOf = ({ host, replica, lane, epoch }: Pick<ArchiveChain, 'host' | 'replica' | 'lane' | 'epoch'>): string =>

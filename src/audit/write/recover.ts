@@ -101,7 +101,7 @@ export function readSegmentTail(path: string): SegmentTail {
   return { last: undefined, end: 0, bytes: size, torn: base === 0 && first.start === 0 && !fragment }
 }
 
-/** The line that ends at `newline`. Undefined if it does not start within the part that was read. */
+/** The line that ends at `newline`. Undefined if the line starts before the part of the file that was read. */
 function lineBefore(text: Buffer, base: number, newline: number): { start: number; record?: AuditRecord } | undefined {
   if (newline < 0) return undefined
   const start = newline === 0 ? 0 : text.lastIndexOf(10, newline - 1) + 1

@@ -75,7 +75,7 @@ function* alike(entries: readonly Entry[]): Iterable<readonly [Entry, Known]> {
   }
 }
 
-/** Max names kept per skeleton. More of them add no information. */
+/** Max names kept per skeleton. Further names would add no information. */
 const maxOfOne = 16
 
 function add(names: Map<string, Known[]>, skeleton: string, known: Known): void {

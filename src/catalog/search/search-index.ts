@@ -14,7 +14,7 @@ interface SearchQuery {
 /** Ranks tools by how well their names, descriptions and parameters match a task (BM25). */
 export function createSearchIndex() {
   const postings = createPostings()
-  /** The tools. The index of a tool is its place; places of removed tools are reused. */
+  /** The tools. A tool's index in this array is its place; the places of removed tools are reused. */
   const items: (Item | undefined)[] = []
   const places = new Map<Item, number>()
   const free: number[] = []
@@ -24,7 +24,7 @@ export function createSearchIndex() {
   let masks = new WeakMap<readonly Item[], Uint8Array>()
 
   return {
-    /** Replaces the set of tools. Only indexes tools that are new and removes those that are gone. */
+    /** Replaces the set of tools. Indexes only tools that are new, and removes those that are gone. */
     update(listed: readonly Item[]): void {
       const present = new Set(listed)
       const gone = [...places].filter(([item]) => !present.has(item))
@@ -80,7 +80,7 @@ export function createSearchIndex() {
   }
 
   /**
-   * The scores for a task of several steps. Adds a tool's score for the whole task and its score for its best step,
+   * The scores for a task with several steps. Adds a tool's score for the whole task and its score for its best step,
    * each relative to the best tool. Otherwise the step with the most words would dominate the list.
    */
   function fused(steps: readonly (readonly string[])[], whole: Float64Array, found: readonly number[]): Float64Array {

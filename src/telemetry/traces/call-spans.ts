@@ -17,7 +17,7 @@ export interface CallSpansOptions {
   readonly servers: ReadonlyMap<string, ServerFacts>
 }
 
-/** Converts a finished call into spans: first the call itself, then one for each step. */
+/** Converts a finished call into spans: first the call itself, then one span for each step. */
 export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (observed: Observed) => string[] {
   const subjectOf = createSubjects({ redact, servers })
   const callerOf = createCallerAttributes(redact)
@@ -91,7 +91,7 @@ function createCallerAttributes(redact: (text: string) => string): (call: Call) 
     if (request === undefined) return who
     const known = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
     if (caller.address === undefined) return `${known},${overPipe}`
-    // Omit our own session IDs for stateless clients, which mean nothing to others.
+    // Omit the session IDs that Toolway itself creates for stateless clients, because they mean nothing to others.
     return `${known},${overHttp}${caller.session.startsWith('modern-') ? '' : `,${session(caller.session)}`}`
   }
 }
@@ -172,7 +172,7 @@ interface ServerFacts {
   protocolVersion(): string | undefined
 }
 
-/** What spans say about a server. Of its URL, only host and port, because the rest may hold secrets. */
+/** What spans contain about a server. Includes only the host and port of its URL, because the rest may hold secrets. */
 export function serverFacts({ builtFrom: { config }, server }: TracedServer): ServerFacts {
   const protocolVersion = () => server.status().protocolVersion
   if (config.transport === 'stdio') return { attributes: overPipe, protocolVersion }

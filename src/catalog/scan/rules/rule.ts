@@ -9,7 +9,7 @@ export interface Rule {
   readonly pattern: RegExp
   /** This pattern must match too, in the same sentence or an adjacent one. */
   readonly near?: RegExp
-  /** If this pattern matches, the sentence is legitimate. */
+  /** If this pattern matches, the sentence counts as legitimate. */
   readonly unless?: RegExp
 }
 
@@ -36,7 +36,7 @@ export function any(...lists: readonly (string | Phrases)[]): Phrases {
 
 const forms = (word: string): string[] => (word.endsWith('s?') ? [word.slice(0, -2), `${word.slice(0, -2)}s`] : [word])
 
-/** Creates a regular expression. Gaps in it must be short, so that matching stays linear. */
+/** Creates a regular expression. Gaps in the pattern must be short, so that matching takes linear time. */
 export const pattern = (parts: TemplateStringsArray, ...inserted: readonly (string | Phrases)[]): RegExp =>
   new RegExp(String.raw(parts, ...inserted.map(String)), 'u')
 
@@ -55,7 +55,8 @@ export const person = any(
 )
 
 /**
- * Verbs for passing something on. Only base forms, because "sends" describes the tool, but "send" instructs the model.
+ * Verbs for passing something on. Only base forms are listed, because "sends" describes the tool, but "send" instructs
+ * the model.
  */
 export const put = any(
   'pass, put, place, supply, provide, send, submit, include, attach, append, hand, fill, paste, give, insert, share',
