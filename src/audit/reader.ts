@@ -30,7 +30,7 @@ export interface AuditSources {
    */
   readonly archive: ((query: AuditPageQuery) => Promise<ArchivePage | undefined>) | undefined
   local(query: AuditPageQuery): Promise<AuditSearchPage>
-  /** The message for a search that began in the archive when the archive has become unreachable. */
+  /** The message to show if the archive becomes unreachable during a search that began there. */
   unavailable(): string
 }
 

@@ -70,7 +70,7 @@ export interface StartRecord extends ControlRecordBase {
   readonly lanes: readonly string[]
   readonly torn?: number
   /**
-   * The number of records by the previous, killed process that neither a signature nor `head` confirms. If they are
+   * The number of records from the previous, killed process that neither a signature nor `head` confirms. If they are
    * genuine, they are records of reads in the last second of that process.
    */
   readonly unproven?: number
@@ -142,12 +142,11 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 /**
  * A record on disk is one line. Its members are in canonical order (RFC 8785), except that `hash` comes last:
  *
- * {"agent":"dev",…,"prev":"<64 hex>","seq":7,…,"write":false,"hash":"<64 hex>"}
- *
+ *     {"agent":"dev",…,"prev":"<64 hex>","seq":7,…,"write":false,"hash":"<64 hex>"}⏎
  *
  * `hash` is the SHA-256, in lower-case hex, of the UTF-8 bytes of the line up to but excluding `,"hash":"`, followed by
- * one `}`. Those bytes are the canonical JSON of the record without `hash`. Since it includes `prev`, each hash covers
- * all previous records of the lane.
+ * one `}`. Those bytes are the canonical JSON of the record without `hash`. Since this JSON includes `prev`, each
+ * hash covers all previous records of the lane.
  */
 const marker = ',"hash":"'
 const tailBytes = marker.length + zeroHash.length + 2

@@ -65,8 +65,8 @@ const maxRemembered = 2 ** 24
  * Decisions name their rule in one of these forms:
  * - `policy.blockedTools[0]`, `policy.allowedServers`, `policy.allowedTools`, `policy.requireAuth[0]`: global policy;
  * - `agents.NAME.deny.servers[0]`, `agents.NAME.deny.tools.SERVER[0]`, and the same with `allow`: that line of the
- * configuration. NAME is the agent or one that it inherits from, SERVER the key as configured. If a tool is allowed
- * only because its server is, the decision names the line that allows the server;
+ *   configuration. NAME is the agent or one that it inherits from, SERVER the key as configured. If a tool is allowed
+ *   only because its server is, the decision names the line that allows the server;
  * - `agents.NAME (meta-tools)`: a meta-tool that no rule denies;
  * - `agents.NAME (default deny)`: the `allow` of NAME does not cover the entry;
  * - `agents (default deny)`: rules exist, but none for this agent;

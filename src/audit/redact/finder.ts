@@ -142,8 +142,8 @@ function build(needles: readonly Needle[]) {
 }
 
 /**
- * All states except the root, shortest first: the fallback of a state is shorter than the state and its row must be
- * computed first.
+ * All states except the root, shortest first: the fallback of a state is shorter than the state, and must be computed
+ * before it.
  */
 function byDepth(depths: Int32Array): number[] {
   const levels: number[][] = []

@@ -112,15 +112,15 @@ export function unsafeConverted(text: string, readOnly: boolean): boolean {
   return converted !== text && [postgres, ...others].some((lexis) => gainsStatement(converted, lexis, text, readOnly))
 }
 
-/** Keywords for writing data. They may occur anywhere in a statement. */
+/** Keywords of statements that may write. They may occur anywhere in a statement. */
 const writes = new Set(
   `alter attach call copy create delete detach drop dumpfile exec execute grant insert into load lock merge outfile pragma
   rename replace revoke set truncate update vacuum`.split(/\s+/),
 )
 
 /**
- * Whether tokenizing the text differently gives several statements or, with `readOnly`, a keyword for writing data that
- * was not there before.
+ * Whether `text`, as `lexis` tokenizes it, has several statements or, with `readOnly`, a keyword from `writes` that
+ * `before` does not have.
  */
 function gainsStatement(text: string, lexis: Lexis, before: string, readOnly: boolean, lexisBefore = lexis): boolean {
   if (countStatements(text, lexis) > 1) return true

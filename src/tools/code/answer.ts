@@ -17,7 +17,7 @@ export interface CodeAnswer {
 }
 
 const maxMessage = 2000
-/** Characters set aside for punctuation, member names and the notes about what was cut. */
+/** Number of characters reserved for punctuation, member names and the notes about what was cut. */
 const reserve = 600
 
 /** Converts the outcome of a program into the answer for the model, in at most `maxAnswer` characters. */
@@ -48,7 +48,7 @@ function wellFormed(answer: CodeAnswer): CodeAnswer {
   return JSON.parse(text.replaceAll(/(\\\\)|\\ud[89a-f]../g, (_, backslash = '\ufffd') => backslash))
 }
 
-/** Shortens the value and the logs to fit. The value takes precedence, because it is what the program was run for. */
+/** Shortens the value and the logs to fit. The value takes precedence, because it is the purpose of the program. */
 function fitted({ value, logs }: ExecutionOutcome, room: number) {
   const cut: string[] = []
   const forLogs = Math.max(Math.floor(room / 4), room - (value?.length ?? 0))

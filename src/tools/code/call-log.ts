@@ -14,7 +14,7 @@ export interface InnerCall {
   readonly durationMs: number
 }
 
-/** Records every call of a program in order, so that a model can tell whether a write happened. */
+/** Records every call that a program makes, in order, so that a model can tell whether a write happened. */
 export function createCallLog(clock: Clock) {
   const calls: InnerCall[] = []
   return {

@@ -98,8 +98,8 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
 }
 
 /**
- * The error for an environment in another process of this gateway. Calls of stateless clients are forwarded to that
- * process; calls of a session or a chat cannot be.
+ * The error for an environment in another process of this gateway. Calls from stateless clients are forwarded to that
+ * process; calls from a session or a chat cannot be forwarded.
  */
 const heldElsewhere = (environment: string) =>
   invalidArguments(
@@ -131,8 +131,8 @@ function environmentKey(caller: Caller, name: string, language: Language): strin
 }
 
 /**
- * The owner of a program: the run queue shares its slots among owners. The session is not part of it, because anybody
- * can begin another session.
+ * The owner of a program: the run queue shares its slots among owners. The session does not count, because anybody can
+ * begin another session.
  */
 const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
 

@@ -11,7 +11,7 @@ export interface FieldProps {
   readonly required: boolean
   readonly value: unknown
   readonly path: Path
-  /** All problems of the form. Each field shows its own. */
+  /** All problems in the form. Each field shows its own. */
   readonly problems: readonly Problem[]
   readonly depth: number
   onChange(value: unknown): void

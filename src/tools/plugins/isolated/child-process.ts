@@ -108,7 +108,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
       await readyInTime(running, signal)
       const id = ++count
       const answer = Promise.withResolvers<Result>()
-      // Avoid an unhandled rejection: the caller may be gone by the time the call fails.
+      // Avoid an unhandled rejection: the caller may have stopped waiting by the time the call fails.
       answer.promise.catch(() => {})
       running.waiting.set(id, answer)
       const stop = () => cancel(running, id)

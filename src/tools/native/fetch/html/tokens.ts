@@ -10,7 +10,7 @@ const letter = /[a-z]/i
 const nameEnd = /[\s/>]/g
 const space = /\s/
 
-/** Max attributes of an element that are read. More of them would only cost time. */
+/** Max attributes to read per element. Reading more would only cost time. */
 const maxAttributes = 64
 
 /**
@@ -130,7 +130,7 @@ const named: Readonly<Record<string, string>> = {
   ...{ iquest: '¿', ensp: ' ', emsp: ' ', thinsp: ' ', shy: '', zwnj: '', zwj: '', lrm: '', rlm: '', zwsp: '' },
 }
 
-/** Entities that older pages write without the semicolon. */
+/** Entities that older pages write without a semicolon. */
 const loose = new Set(['amp', 'lt', 'gt', 'quot', 'nbsp', 'copy'])
 
 /** Decodes entities in one pass, so that decoded text is never decoded again. */
