@@ -18,7 +18,7 @@ export interface ChainedRecord {
   /** ISO 8601 in UTC, with milliseconds. */
   readonly time: string
   readonly seq: number
-  /** The hash of the previous record. All zeros for the first record of a lane. */
+  /** The hash of the previous record. All zeros for a lane's first record. */
   readonly prev: string
   readonly hash: string
 }
@@ -66,7 +66,7 @@ export interface StartRecord extends ControlRecordBase {
   readonly pid: number
   readonly host: string
   readonly version: string
-  /** All lanes that existed at that time, so that the deletion of a lane is detected. */
+  /** All lanes that existed when the process started, so that the deletion of a lane is detected. */
   readonly lanes: readonly string[]
   readonly torn?: number
   /**

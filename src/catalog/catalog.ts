@@ -37,7 +37,10 @@ export interface CatalogOptions {
 
 export interface Catalog extends Disposable {
   view(caller: Caller): View
-  /** Reports which kinds of lists have changed, debounced. Views already show the new lists by then. */
+  /**
+   * Reports which kinds of lists have changed, debounced. When the listener is called, views already show the new
+   * lists.
+   */
   onChange(listener: ChangeListener): Disposable
   /** Waits for sources whose entries are not known yet, regardless of permissions. */
   ready(): Promise<void>

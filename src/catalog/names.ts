@@ -28,7 +28,7 @@ export const ownSources: readonly string[] = ['toolway', 'native']
 export function createNamer(naming: NamingConfig): Namer {
   const { strategy, separator, maxLength } = naming
   const aliases = new Map(strategy === 'custom' ? Object.entries(naming.aliases) : [])
-  // A configured alias is reserved for its entry, even while that entry is not offered.
+  // A configured alias is reserved for its entry, even while the entry is not available.
   const givenAway = new Set(aliases.values())
   const usable = (name: string) => isPlain(name, maxLength)
 
@@ -70,10 +70,7 @@ export function couldBeNamed(server: string, name: string, { strategy, aliases }
 // names.
 const hashEnding = /_[2-7][a-z2-7]{7}(?:[a-z2-7]{4})?$/
 
-/**
- * Whether a name can be served as it is. Names that look hashed cannot be served unchanged, so plain and hashed names
- * never collide.
- */
+/** Whether a name can be served unchanged. Names that look hashed cannot, so plain and hashed names never collide. */
 const isPlain = (name: string, maxLength: number): boolean =>
   name.length > 0 && name.length <= maxLength && /^[A-Za-z0-9_-]+$/.test(name) && !hashEnding.test(name)
 

@@ -8,7 +8,7 @@ import type { Item } from './item.ts'
 
 const wordFor = (kind: Kind): string => (kind === 'template' ? 'resource template' : kind)
 
-/** The error for an unknown server. `known` are the server names that the caller may see. */
+/** The error for an unknown server. `known` holds the server names that the caller may see. */
 export function unknownServer(server: string, known: readonly string[]): ToolwayError {
   const hint = alternatives(nearMisses(server, known)) || ' Call list_servers to see the servers you may use.'
   return new ToolwayError('SERVER_NOT_FOUND', `There is no server named ${quoted(server)}.${hint}`)

@@ -62,7 +62,7 @@ function qualifierOf(text: string): string | undefined {
 /** Separators that are accepted between server and tool, in addition to the configured one. */
 const separators: readonly string[] = ['::', '.', '__', '/']
 
-/** The name of this gateway, with which clients may prefix names. */
+/** Prefixes that clients may put before names: this gateway's name, with each separator. */
 const ownPrefixes = separators.map((separator) => `toolway${separator}`)
 
 /** One way to parse a spelling: `text` is a served name, or server and tool joined by one of `separators`. */

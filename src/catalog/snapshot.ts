@@ -74,7 +74,7 @@ function tell(kind: Kind, { server, name, wanted, winner, served }: NameConflict
   else warn(facts, 'ignoring an alias that is too long, ends like a hash or has characters other than A-Z a-z 0-9 _ -')
 }
 
-/** What one source contributes to a snapshot. Depends only on the source and the naming. */
+/** One source's contribution to a snapshot. Depends only on the source and the naming configuration. */
 export interface SourcePart {
   readonly source: Source
   /** Whether the source currently cannot confirm its entries. */

@@ -36,8 +36,8 @@ export interface ViewOptions {
 }
 
 /**
- * The catalog as one caller sees it, always current. Resolving an entry does not check permission: that happens in the
- * call, with a reason and an audit record. Lists and hints contain only what the caller may use.
+ * The catalog as one caller sees it, always current. Resolving an entry does not check permission: the call does, with
+ * a reason and an audit record. Lists and hints contain only entries that the caller may use.
  */
 export function createView(caller: Caller, options: ViewOptions): View {
   const { readiness, naming, hideDenied } = options

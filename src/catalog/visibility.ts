@@ -18,7 +18,7 @@ export interface Visible {
   servers(): readonly ServerSummary[]
 }
 
-/** Max number of cached results. Agents that are no longer in use are evicted. */
+/** Max number of cached results. The results for agents that are no longer in use are evicted. */
 const maxKept = 64
 
 export function createVisibility(

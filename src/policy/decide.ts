@@ -30,10 +30,13 @@ export interface Policy {
   /** The caller as the agent that the arguments request. Throws if that agent may not make this call. */
   actAs(call: Pick<Call, 'caller' | 'entry'>, asked: string | undefined): Caller
   /**
-   * The exposure mode of an agent: its own setting, else that of the nearest agent it inherits from, else the default.
+   * An agent's exposure mode: its own setting, else the setting of the nearest agent that it inherits from, else the
+   * default.
    */
   exposureOf(agent: string): Exposure
-  /** Whether an agent may see the gateway's state (G5). The setting is inherited like that of `exposureOf`. */
+  /**
+   * Whether an agent may see the gateway's state (G5). The setting is inherited in the same way as the exposure mode.
+   */
   mayDebug(agent: string): boolean
 }
 

@@ -41,8 +41,8 @@ export interface Explanation {
   /** Whether the server exists. Wildcard rules also apply to servers that do not exist. */
   readonly serverExists: boolean
   /**
-   * What was considered, in order. A denial is always last. An allowed call may still be subject to limits and
-   * approval.
+   * The rules and settings that were considered, in order. A denial is always last. An allowed call may still be
+   * subject to limits and approval.
    */
   readonly considered: readonly Consideration[]
 }
@@ -53,7 +53,7 @@ export interface Why extends Explanation {
   readonly tool: string
 }
 
-/** What still applies to an allowed call, in this order: limits, then approval by a person. */
+/** The conditions that still apply to an allowed call, in this order: limits, then approval by a person. */
 export function conditionsOf(
   config: Pick<Config, 'agents' | 'limits' | 'mcpServers'>,
   agent: string,

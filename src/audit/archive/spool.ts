@@ -120,7 +120,7 @@ function toArchiveRecord(record: AuditRecord, line: string): ArchiveRecord {
   }
 }
 
-/** The name of the first indexed field that contradicts the record. Undefined if all fields agree. */
+/** The name of the first indexed field that contradicts the record. Undefined if none does. */
 export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord): string | undefined {
   const own = toArchiveRecord(record, filed.line)
   const wrong = archiveNames.find((name) => !isSame(own.names[name] ?? null, filed.names[name]))

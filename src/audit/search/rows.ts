@@ -37,7 +37,7 @@ export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord):
 }
 
 /**
- * Whether a record is listed. Operations are listed, and so are the gaps that the log reports, because readers must see
+ * Whether a record is listed. Operations are listed; gaps that the log reports are listed too, because readers must see
  * them.
  */
 export const isListed = (record: AuditRecord): boolean => record.phase !== undefined || isGap(record)

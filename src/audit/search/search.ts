@@ -129,7 +129,8 @@ function readRow(segments: SegmentReader, place: Joined, raw: boolean): Found | 
   if (!stored || !(raw || isListed(stored.record))) return undefined
   const begun = file !== null && at !== null && bytes !== null
   const before = begun ? segments.read({ lane, file, at, bytes })?.record : undefined
-  // A text search should match both records of an operation, so give the end the arguments of the beginning.
+  // A text search should match both records of an operation, so the row for the end gets the arguments from the record
+  // of the beginning.
   return { row: rowOf(stored.lane, stored.record, before?.phase === 'before' ? before : undefined), stored }
 }
 

@@ -107,8 +107,8 @@ async function lastLines(folder: string, lane: string, file: string, count: numb
 }
 
 /**
- * The complete lines in a part of a file. Text before the first newline may be part of a line, except at the beginning
- * of the file.
+ * The complete lines in a part of a file. Text before the first newline may be only part of a line, except at the
+ * beginning of the file.
  */
 function wholeLines(bytes: Buffer, start: number): { offset: number; text: string }[] {
   const lines: { offset: number; text: string }[] = []

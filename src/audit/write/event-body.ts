@@ -20,7 +20,7 @@ export function bounded(text: string, maxLength = maxText): string {
   return text.slice(0, maxLength - mark.length).toWellFormed() + mark
 }
 
-/** The position of a record in the chain, which is known only at the time of writing. */
+/** A record's position in the chain, which is known only when the record is written. */
 export type RecordPosition = Omit<ChainedRecord, 'hash'>
 
 export type RecordBody = (position: RecordPosition) => string

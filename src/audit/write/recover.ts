@@ -21,9 +21,9 @@ export interface RecoveredLane extends ChainEnd {
 type RecoveryFinding = Pick<GapRecord, 'reason' | 'missing'>
 
 /**
- * Finds the end of a lane that no process writes to, and cuts off a record that a killed process left half-written.
- * Records that `head` confirms are never cut, however damaged they are: they stay for `verify`, and writing continues
- * in a new segment.
+ * Finds the end of a lane that no process is writing to, and cuts off a record that a killed process left half-written.
+ * Records that `head` confirms are never cut off, however damaged they are: they are kept for `verify`, and writing
+ * continues in a new segment.
  */
 export function recoverLane(folder: string, lane: string, read: HeadState): RecoveredLane {
   const head = read.state === 'read' ? read.head : undefined

@@ -148,7 +148,7 @@ export function lockFreeLane(folder: string): LaneLock {
   throw new Error(`all ${maxLanes} lanes of ${folder} are in use; stop some of the processes that write there`)
 }
 
-/** Locks a lane. Undefined if another process holds it. */
+/** Locks a lane. Undefined if another process holds the lock. */
 export function tryLockLane(folder: string, lane: string): LaneLock | undefined {
   mkdirSync(join(folder, lane), { recursive: true, mode: 0o700 })
   const database = new DatabaseSync(join(folder, lane, 'lock'), { timeout: 0 })

@@ -17,7 +17,7 @@ const hash = z.string().regex(/^[0-9a-f]{64}$/)
 
 const sight = z.object({
   hash,
-  /** When the definition was first seen or, in an approval, approved. */
+  /** When the definition was first seen. In an approval, the time of the approval. */
   at: time,
   /** A truncated copy of the definition, for people to compare. */
   definition: z.record(z.string(), z.unknown()).optional(),
@@ -46,8 +46,8 @@ const recordSchema = z.object({
   /** When an operator last approved everything from this server. */
   acknowledged: time,
   /**
-   * When the pins were lost; 0 if never. From then on, new definitions are not trusted at first sight until an operator
-   * acknowledges the loss.
+   * When the pins were lost; 0 if they never were. From then on, a new definition is not trusted at first sight, until
+   * an operator acknowledges the loss.
    */
   distrusted: time,
   pins: z.array(pin),

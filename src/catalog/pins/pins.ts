@@ -26,8 +26,8 @@ export interface Pins extends AsyncDisposable {
   /** Records the current origin of each server. A changed origin is logged, and the server's pins stay in force. */
   noteOrigins(origins: ReadonlyMap<string, ServerOrigin>): void
   /**
-   * Compares an entry with its pin. Every decision calls it, so only the first call for an entry does more than a
-   * look-up.
+   * Compares an entry with its pin. It is called for every decision, so only the first call for an entry does more than
+   * a look-up.
    */
   check(entry: Entry): Pinned
   /** Compares a server's instructions with their pin. Empty instructions are always usable. */
@@ -56,7 +56,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
   const queue = createScanQueue()
   const listeners = new Set<(servers: ReadonlySet<string>) => void>()
   let telling: Set<string> | undefined
-  /** Reports a changed server to the listeners. Reports are batched, because one file can bring many changes. */
+  /** Reports a changed server to the listeners. Reports are batched, because one file can contain many changes. */
   const tell = (server: string) => {
     if (telling) return void telling.add(server)
     const servers = new Set([server])

@@ -151,8 +151,8 @@ function textsOf(definition: Readonly<Record<string, unknown>>, skipped: Readonl
     for (const [key, item] of Object.entries(value)) {
       if ((depth === 0 && key === '_meta') || skipped.has(key)) continue
       const inside = where === '' ? key : `${where}.${key.slice(0, maxKey)}`
-      // Skip short plain keys like those of the protocol and JSON Schema. Scan all other keys, because the server chose
-      // them.
+      // Skip short plain keys like the ones in the protocol and in JSON Schema. Scan all other keys, because the server
+      // chose them.
       if (!isPlainKey(key)) add(inside, key)
       walk(item, inside, depth + 1)
     }

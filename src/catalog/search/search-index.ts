@@ -6,7 +6,9 @@ export type SearchIndex = ReturnType<typeof createSearchIndex>
 
 interface SearchQuery {
   readonly limit: number
-  /** The tools that the caller may use. Pass the same array each time, because its mask is cached by identity. */
+  /**
+   * The tools that the caller may use. Pass the same array each time, because the array's mask is cached by identity.
+   */
   readonly among: readonly Item[]
   readonly server?: string | undefined
 }

@@ -90,7 +90,7 @@ const common: Options = {
   meta: false,
   // Inherited members such as `constructor` do not count as arguments.
   ownProperties: true,
-  // A number that is too large for a double is forwarded as null, so it must not be accepted as a number.
+  // A number that is too large for a double would be forwarded as null, so it must not be accepted as a number.
   strictNumbers: true,
   // Do not inline references, because a large definition would be compiled again for each reference to it.
   inlineRefs: false,

@@ -171,7 +171,7 @@ export function charge(steps: number): void {
 const charactersPerStep = 16
 const stepsPerMember = 4
 
-/** Charges for iterating over the characters or members of a value. Nested values are not included. */
+/** Charges the budget for iterating over the characters or members of a value. Nested values are not included. */
 export function chargeForWhole(value: unknown, times: number): void {
   if (typeof value === 'string') charge(Math.ceil(value.length / charactersPerStep) * times)
   else if (typeof value === 'object' && value !== null && !Array.isArray(value))

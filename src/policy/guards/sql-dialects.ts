@@ -63,8 +63,8 @@ function marksOf(text: string, spans: readonly Span[]): Uint8Array {
 
 /**
  * Whether another dialect splits the text as PostgreSQL does. The content of brackets may differ: a subscript in
- * PostgreSQL is a name in other dialects. PostgreSQL's parser checks it as code, so the other dialect never sees more
- * code than was checked. The text after the brackets must match again.
+ * PostgreSQL is a name in other dialects. PostgreSQL's parser checks the content as code, so the other dialect never
+ * runs code that was not checked. The text after the brackets must match again.
  */
 const alike = (base: Uint8Array, other: Uint8Array): boolean =>
   other.every((mark, at) => mark === marks.bracket || mark === base[at])
@@ -211,7 +211,7 @@ interface Lexis {
   /** Whether `//` starts a comment. */
   readonly slashes?: boolean
   readonly nestedComments?: boolean
-  /** The content of `/*! … *\/` is run. */
+  /** Whether the content of `/*! … *\/` is run. */
   readonly executableComments?: boolean
   /** Whether a line comment also ends at a carriage return. */
   readonly returnEnds?: boolean

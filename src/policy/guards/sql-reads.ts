@@ -3,7 +3,7 @@ import { columnsOf, isHarmless } from './sql-functions.ts'
 import { type Node, namesIn, type Statement, walk } from './sql-parser.ts'
 
 /**
- * The kinds of nodes that occur in queries. A statement with any other kind, including those of later PostgreSQL
+ * The kinds of nodes that occur in queries. A statement with any other kind, including kinds from later PostgreSQL
  * versions, does not count as a read.
  */
 const queryNodes = new Set(

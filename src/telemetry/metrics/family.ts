@@ -8,7 +8,7 @@ export interface MetricFamily {
 }
 
 export interface MetricSample {
-  /** The suffix of the metric name: `_bucket`, `_sum` or `_count`. */
+  /** The suffix on the metric name: `_bucket`, `_sum` or `_count`. */
   readonly suffix?: string
   readonly labels: string
   readonly value: number

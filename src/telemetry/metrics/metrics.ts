@@ -186,8 +186,8 @@ interface EntrySeries {
 }
 
 /**
- * Metrics for tool calls (F15). A call costs a few additions: the series are cached by entry, and label texts are built
- * only for the first call of an entry.
+ * Metrics for tool calls (F15). A call costs a few additions: the series are cached by entry, and labels are built only
+ * for the first call to an entry.
  */
 function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
   const native = counterFamily({

@@ -125,8 +125,8 @@ export function createRing(stepMs: number, steps: number) {
 }
 
 /**
- * A histogram with exponential buckets. It gives any percentile within two percent, in two kilobytes, for any number of
- * calls. Histograms can be added.
+ * A histogram with exponential buckets. Its percentiles are accurate to two percent, and it takes two kilobytes for any
+ * number of calls. Histograms can be added together.
  */
 export type Latencies = Uint32Array
 

@@ -55,7 +55,7 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
     let attempts = 0
     for (const step of trail.steps) {
       const time = { start: offset + step.start, end: step.end === undefined ? end : offset + step.end }
-      // A step without an end ended with the call, so it has the call's error.
+      // A step without a recorded end ended with the call, so it gets the call's error.
       const error = step.end === undefined ? wrong : step.error
       if (step.name !== 'attempt') spans.push(spanJson({ ...waiting(step, last), ...time, error }))
       else if (step.trace && facts) {
@@ -96,10 +96,10 @@ function createCallerAttributes(redact: (text: string) => string): (call: Call) 
   }
 }
 
-/** What a call is about, in terms of the MCP semantic conventions. */
+/** The subject of a call, in terms of the MCP semantic conventions. */
 interface Subject {
   readonly method: string
-  /** The name of the span. It has low cardinality, so it contains no URIs. */
+  /** The span's name. It has low cardinality, so it contains no URIs. */
   readonly name: string
   /** Attributes as JSON, separated by commas. */
   readonly attributes: string
@@ -172,7 +172,10 @@ interface ServerFacts {
   protocolVersion(): string | undefined
 }
 
-/** What spans contain about a server. Includes only the host and port of its URL, because the rest may hold secrets. */
+/**
+ * The attributes that describe a server in spans. They include only the host and port of its URL, because the rest may
+ * hold secrets.
+ */
 export function serverFacts({ builtFrom: { config }, server }: TracedServer): ServerFacts {
   const protocolVersion = () => server.status().protocolVersion
   if (config.transport === 'stdio') return { attributes: overPipe, protocolVersion }

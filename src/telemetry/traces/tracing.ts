@@ -12,7 +12,7 @@ export const createTracing = (sampling: TraceSampling, isForwarded: (server: str
     const parent = parentOf(call)
     const trace = parent ? traceIdOf(parent) : traceId()
     if (samples(sampling, trace, parent)) return behind(parent, trace, 1)
-    // The call is not recorded here, so the server gets the caller's context as its parent.
+    // The call itself is not recorded, so the server gets the caller's context as its parent.
     if (!parent) return behind(parent, trace, 0)
     return isSampled(parent) ? { ...parent, traceparent: `${parent.traceparent.slice(0, 53)}00` } : parent
   },

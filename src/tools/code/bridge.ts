@@ -22,7 +22,7 @@ import { resolveTool } from './tool-names.ts'
 
 export interface BridgeOptions {
   readonly access: Access
-  /** The `execute_code` call that runs the program. The program's own calls are its children. */
+  /** The `execute_code` call that runs the program. Calls that the program makes are its children. */
   readonly call: Call
   readonly limits: CodeLimits
   readonly clock: Clock

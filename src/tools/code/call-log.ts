@@ -26,7 +26,7 @@ export function createCallLog(clock: Clock) {
       const end = (status: CallStatus, code?: string) => {
         calls[at] = { tool, status, code, durationMs: clock.monotonic() - start }
       }
-      // A call counts as refused until it ends.
+      // Until it ends, count the call as refused.
       end('refused')
       return {
         named(name: string): void {

@@ -14,7 +14,7 @@ const charactersPerToken = 4
 /** Max characters per tool; types beyond that become `unknown`. */
 const maxTool = 6000
 
-/** Describes named tools as TypeScript declarations, for models that write programs (B9). */
+/** Describes the requested tools as TypeScript declarations, for models that write programs (B9). */
 export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'describe_tools',

@@ -26,8 +26,8 @@ export interface ExecuteCodeOptions {
 const maxSource = 256 * 1024
 
 /**
- * `execute_code` (S7, B9): runs a program that may call exactly the tools that its caller may call. What this machine
- * supports is probed when the first program runs, so that listing the tool starts no process.
+ * `execute_code` (S7, B9): runs a program that may call exactly the tools that its caller may call. Probes what this
+ * machine supports only when the first program runs, so that listing the tool does not start a process.
  */
 export function executeCode(options: ExecuteCodeOptions): Tool {
   const { config } = options
@@ -163,7 +163,9 @@ const scopes = {
 
 type SandboxGrants = ExecuteCodeOptions['config']
 
-/** What a model must know before it writes a program. Keep it short, because it is part of every context. */
+/**
+ * The information that a model needs before it writes a program. Keep it short, because it is part of every context.
+ */
 function describeSandbox(grants: SandboxGrants): string {
   const { languages } = grants
   const python = languages.includes('python')

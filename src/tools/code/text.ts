@@ -1,6 +1,6 @@
 /**
- * Characters that hide, reorder or end text. They are replaced in text from servers, so that people see all of it and
- * it cannot break out of the line or comment that contains it.
+ * Characters that hide, reorder or end text. They are replaced in text from servers, so that people see all of the
+ * text, and the text cannot break out of the line or comment that contains it.
  */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]+/gu
 

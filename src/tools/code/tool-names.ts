@@ -62,8 +62,9 @@ function once<T>(make: () => T): () => T {
 }
 
 /**
- * An identifier for each name. A valid identifier stays as it is; any other name is converted, with part of its hash as
- * a suffix if the result is taken or ambiguous. The result does not depend on the order of the names.
+ * An identifier for each name. A name that is a valid identifier stays unchanged; any other name is converted, with
+ * part of its hash as a suffix if the result is taken or ambiguous. The result does not depend on the order of the
+ * names.
  */
 export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, string> {
   const all = [...new Set(names)].sort()

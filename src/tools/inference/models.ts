@@ -114,7 +114,10 @@ export interface InferenceOptions {
     readonly native: Pick<Config['native'], 'inference'>
   }
   readonly models: ReadonlyMap<string, LanguageModel>
-  /** Parses what a model wrote under a schema; by default as plain JSON. For `restore`, see `CompletionEvent`. */
+  /**
+   * Parses text that a model wrote under a schema; by default, parses it as plain JSON. For `restore`, see
+   * `CompletionEvent`.
+   */
   read?(text: string, schema: Schema, restore: (value: unknown) => unknown): Promise<ParsedAnswer>
   readonly vet: Vet
   readonly clock: Clock

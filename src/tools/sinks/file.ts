@@ -48,7 +48,7 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
     await folder.sync()
     return join(folder.path, taken)
   } finally {
-    // Remove the draft after a failed write too: on a full disk, each attempt would otherwise leave another file.
+    // Remove the draft even after a failed write: otherwise, on a full disk, each attempt would leave another file.
     await unlink(draft).catch(unless('ENOENT'))
   }
 }

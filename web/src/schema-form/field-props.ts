@@ -4,7 +4,7 @@ import type { Path } from './path.ts'
 import type { Schema } from './schema.ts'
 
 export interface FieldProps {
-  /** The name of a property, or the number of an item. */
+  /** The property's name, or the item's number. */
   readonly label: string
   readonly schema: unknown
   readonly root: Schema

@@ -18,7 +18,7 @@ export type Field = Readonly<{ schema: Schema }> &
     | { readonly kind: 'variants'; readonly variants: readonly Variant[] }
   )
 
-/** Max nesting of unions with only one variant, which may be a union again. */
+/** Max nesting depth of unions that have a single variant, because that variant may be a union again. */
 const maxNesting = 8
 
 /**

@@ -6,7 +6,7 @@ import { resolveSchema, type Schema } from './schema.ts'
  */
 const maxDepth = 12
 
-/** The initial value of a form, with defaults and required values only. Undefined means that the value is omitted. */
+/** A form's initial value, with defaults and required values only. Undefined means that the value is omitted. */
 export function initialValue(schemaOrRef: unknown, root: Schema, required = true, depth = 0): unknown {
   const schema = resolveSchema(schemaOrRef, root)
   if (schema.default !== undefined && (required || schema.default !== null)) return schema.default

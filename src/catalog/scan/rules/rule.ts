@@ -19,7 +19,10 @@ export const rulesOf = (kind: Rule['kind'], rules: readonly Omit<Rule, 'kind'>[]
 
 export const words = (list: string): readonly string[] => list.split(' ')
 
-/** Alternative phrases: `words` are the words that they begin with, and `toString` gives them as part of a pattern. */
+/**
+ * Alternative phrases: `words` are the words that they begin with, and `toString` returns the phrases as part of a
+ * pattern.
+ */
 export interface Phrases {
   readonly words: readonly string[]
   toString(): string

@@ -16,7 +16,7 @@ export interface IsolatedPluginOptions {
 }
 
 const startMs = 20_000
-/** How long a cancelled call may take to stop. */
+/** How long a call may take to stop after it was cancelled. */
 const graceMs = 1_000
 const idleMs = 600_000
 const memory = '--max-old-space-size=512'

@@ -45,8 +45,7 @@ function SavedTokens({ account: { direct, exposed, saved } }: { readonly account
 }
 
 /**
- * Shown if no tokens are saved. With `expose: both`, a model reads all tool definitions and those of the meta-tools as
- * well.
+ * Shown if no tokens are saved. With `expose: both`, a model reads the definitions of all tools and of the meta-tools.
  */
 function NoSavings({ account: { direct, exposed } }: { readonly account: TokenAccount }) {
   return (

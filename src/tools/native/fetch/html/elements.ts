@@ -45,7 +45,7 @@ interface OpenElement {
   end?(): void
 }
 
-/** Max nesting of elements. Only pages that try to exhaust parsers are nested more deeply. */
+/** Max nesting depth of elements. Only pages that try to exhaust parsers are nested more deeply. */
 const maxDepth = 256
 
 /** The stack of open elements. A page can close elements in any order, or never. */

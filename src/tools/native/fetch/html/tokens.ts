@@ -84,7 +84,7 @@ function openingTag(html: string, from: number): Opening {
     if (at >= html.length) return { name, attributes, end: html.length + 1 }
     if (html[at] === '>') return { name, attributes, end: at + 1 }
     const keyStart = at
-    // The name of an attribute may start with an equals sign, but any later equals sign ends it.
+    // An attribute name may start with an equals sign, but any later equals sign ends the name.
     at++
     while (at < html.length && !/[\s/>=]/.test(html[at] as string)) at++
     const key = html.slice(keyStart, at).toLowerCase()
