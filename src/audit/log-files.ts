@@ -20,7 +20,7 @@ export const listLanes = (folder: string): string[] =>
     .filter((name) => /^[1-9]\d*$/.test(name))
     .sort((a, b) => Number(a) - Number(b))
 
-/** The segment files of a lane, oldest first. */
+/** A lane's segment files, oldest first. */
 export const listSegments = (folder: string, lane: string): string[] =>
   (ifExists(() => readdirSync(join(folder, lane))) ?? [])
     .filter((name) => /^\d{12,}\.jsonl$/.test(name))

@@ -34,8 +34,8 @@ export function createNamer(naming: NamingConfig): Namer {
 
   return (server, name) => {
     const joined = server + separator + name
-    // The first separator must end the server name, so that `a` + `b__c` and `a__b` + `c` cannot collide: the second is
-    // hashed.
+    // The first separator must end the server name, so that `a` + `b__c` and `a__b` + `c` cannot collide: the second
+    // pair gets a hashed name.
     const bordered = joined.indexOf(separator) === server.length && usable(joined) && !givenAway.has(joined)
     const prefixed = bordered ? [joined] : []
     const shortened = (text: string) => (attempt: 0 | 1) => hashedName(text, server, name, maxLength, attempt)

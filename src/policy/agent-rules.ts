@@ -117,7 +117,7 @@ export function toolByStar<Outcome>(rules: RuleSet<Outcome>, server: string, too
   return undefined
 }
 
-/** Whether a tool list applies to the server. An empty list counts too. */
+/** Whether a tool list applies to the server, even if the list is empty. */
 export function listsTools({ tools, starred }: RuleSet<unknown>, server: string): boolean {
   if (tools.has(server)) return true
   for (const { matches } of starred) if (matches(server)) return true

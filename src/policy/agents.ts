@@ -15,7 +15,7 @@ export const defaultAgent = 'default'
 
 /**
  * Selects the agent for a caller (G7). A caller that requested no agent gets the credential's only agent, else the
- * configured default agent, else `default`, unless missing agents are denied; if none of these applies, the function
+ * configured default agent, else `default` (unless missing agents are denied); if there is no such agent, the function
  * throws. A credential that lists agents never acts as any other agent, not even by default. A credential that lists
  * none gets the fallback for callers without an agent.
  */
@@ -41,7 +41,7 @@ export function selectAgent(selection: AgentSelection): { readonly agent: string
 /** Stands for the agent of a caller that requested none and has no fallback. No configured agent can have this name. */
 export const noAgent = '(none)'
 
-/** Like `selectAgent`, but a caller that requested no agent may connect without one and name it later. */
+/** Like `selectAgent`, but a caller that requested no agent may connect without an agent and name one later. */
 export function agentOrNone(selection: AgentSelection): string {
   if (selection.asked !== undefined || selection.agents.size === 0) return selectAgent(selection).agent
   const found = fallback(selection)

@@ -3,8 +3,7 @@ import type { Entry } from '../core/entry.ts'
 import { matches } from '../lib/wildcard.ts'
 
 /**
- * Creates a function that returns the rule by which an entry needs a person's approval. It returns undefined if no rule
- * requires approval.
+ * Creates a function that returns the rule that requires a person's approval for an entry; undefined if no rule does.
  */
 export function createApprovals(servers: Config['mcpServers']): (entry: Entry) => string | undefined {
   const lists = new Map(Object.entries(servers).map(([name, { approve }]) => [name, approve]))

@@ -39,7 +39,7 @@ export function compilePatterns<Outcome>(
   return { names: names.size === 0 ? noNames : names, stars }
 }
 
-// Shared by all lists that have no names, which is the case for most lists.
+// Shared by all lists without names. Most lists have none.
 const noNames: ReadonlyMap<string, never> = new Map<string, never>()
 const noPatterns: Patterns<never> = { names: noNames, stars: [] }
 

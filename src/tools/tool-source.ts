@@ -9,7 +9,7 @@ export interface ToolSourceOptions {
   /** Shown by `list_servers`. */
   readonly description: string
   readonly tools: readonly Tool[]
-  /** The timeout for tools that have none of their own. */
+  /** The timeout for tools without their own timeout. */
   readonly timeoutMs: number
   readonly clock: Clock
 }

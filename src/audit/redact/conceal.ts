@@ -41,7 +41,7 @@ export type Span = readonly [start: number, end: number]
 
 /**
  * The parts of a secret to search for. Each line of a multi-line key is secret, and so is each piece of a very long
- * one.
+ * secret.
  */
 function partsOf(secret: string): string[] {
   const whole = secret.trim()
@@ -94,8 +94,8 @@ export function concealSpans(text: string, spans: Span[]): string {
 }
 
 /**
- * The encodings of a secret to search for directly. Percent-encoding and JSON escapes have too many variants, so the
- * text is decoded for those instead.
+ * The encodings of a secret to search for directly. Percent-encoding and JSON escapes have too many variants, so for
+ * those, the text is decoded instead.
  */
 function formsOf(secret: string): Needle[] {
   const spellings = new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())])

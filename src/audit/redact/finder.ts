@@ -83,7 +83,7 @@ function report({ reach, shares, ids }: Automaton, text: string, end: number, st
 export const characterTable = (characters: RegExp): Uint8Array =>
   Uint8Array.from({ length: 128 }, (_, code) => (characters.test(String.fromCharCode(code)) ? 1 : 0))
 
-/** The standard and the URL-safe alphabet of base64. */
+/** The standard and URL-safe base64 alphabets. */
 const base64 = characterTable(/[\w+/-]/)
 const isBase64 = (code: number): boolean => base64[code] === 1
 

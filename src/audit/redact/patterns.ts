@@ -278,8 +278,8 @@ function concealShapes(text: string, hinted: ReadonlySet<number>): string {
 const shortest = 7
 
 /**
- * Redacts private keys. Does not use a single regular expression, which would search for the end again from each
- * beginning.
+ * Redacts private keys. Does not use a single regular expression, which would search for the end of the key again from
+ * each possible beginning.
  */
 function concealPrivateKeys(text: string): string {
   const begin = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g

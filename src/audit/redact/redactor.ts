@@ -105,7 +105,7 @@ function shorten(text: string, maxLength: number, clean: Conceal): string {
 
 /** Limits for one value. An audit record keeps 16 KiB of arguments, so processing much more would be wasted. */
 const bounds = {
-  /** Max depth, deeper than any legitimate argument. */
+  /** Max nesting depth, deeper than any legitimate argument. */
   depth: 32,
   /** Max members and items of one value, across all levels. */
   nodes: 5000,

@@ -15,7 +15,7 @@ import { isListed, matchesFilter, type OperationRow, rowOf } from './rows.ts'
 import { createSegmentReader, type IndexedPosition, type SegmentReader } from './segment-reader.ts'
 
 export interface AuditQuery extends AuditFilter {
-  /** A cursor. Only rows after it, in the requested order, are returned. */
+  /** A cursor. Only rows that follow it in the requested order are returned. */
   readonly before?: string
   readonly order?: 'newest' | 'oldest'
   readonly limit?: number

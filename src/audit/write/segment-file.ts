@@ -79,7 +79,7 @@ export function createGroupCommit({ files, from, position, synced, failed }: Gro
 
   const run = async () => {
     commit.busy = true
-    // Wait, so that all records of the same event-loop turn share this sync.
+    // Wait, so that all records from the same event-loop turn share this sync.
     await new Promise<void>((resolve) => setImmediate(resolve))
     const covered = position()
     const targets = segments

@@ -75,7 +75,7 @@ function isProse(text: string): boolean {
 }
 
 /**
- * Returns, decoded, the prose that a string contains in encoded form (base64, hex, percent encoding, entities,
+ * Returns the decoded form of prose that a string contains in encoded form (base64, hex, percent encoding, entities,
  * escapes).
  */
 export function decodedIn(text: string): string[] {

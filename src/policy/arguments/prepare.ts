@@ -122,7 +122,7 @@ function passesOf(schema: Fields): number {
   return compared.length + Object.keys(schema).filter((keyword) => wholeKeywords.has(keyword)).length
 }
 
-/** Counts a value and all values inside it. Stops soon after the limit. */
+/** Counts a value and all values inside it. Stops soon after the limit is reached. */
 export function valuesIn(value: unknown, limit = maxValues): number {
   const open = [value]
   let count = 0

@@ -25,7 +25,7 @@ export type ValidateArguments = (
 ) => Promise<void> | undefined
 
 interface Made {
-  /** A fast check, which is enough to accept most arguments of most tools. */
+  /** A fast check, which is enough to accept most tools' arguments in most calls. */
   readonly plain: Fits | undefined
   compiled?: Compiled
   /**

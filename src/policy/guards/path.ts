@@ -161,7 +161,7 @@ const maxLayers = 4
 
 /**
  * All ways in which a later component may interpret a path: unchanged, percent-decoded any number of times, and each of
- * these with look-alikes of dots and slashes, backslashes, invisible characters and trailing dots normalized. A path is
+ * these with look-alike dots and slashes, backslashes, invisible characters and trailing dots normalized. A path is
  * safe only if all interpretations are safe. Undefined if the path has more layers of encoding than any legitimate
  * path.
  */

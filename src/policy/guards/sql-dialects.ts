@@ -189,7 +189,7 @@ export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: 
   return written
 }
 
-/** How one dialect, with one set of settings, writes quotes and comments. */
+/** The syntax for quotes and comments in one dialect with one set of settings. */
 interface Lexis {
   readonly name: string
   /** The kind of quotes in which a backslash escapes the next character. */

@@ -116,7 +116,7 @@ const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
 export function isHarmless(name: readonly string[], dialect: Dialect): boolean {
   const plain = name.at(-1) as string
   const schema = name.length > 1 ? name.slice(0, -1).join('.') : undefined
-  // Unlike PostgreSQL's parser, other dialects do not fold case, but function names are not case-sensitive there.
+  // In other dialects, function names are not case-sensitive, even where PostgreSQL's parser preserves the case.
   const known = dialect === 'postgres' || dialect === 'any' ? plain : plain.toLowerCase()
   if (schema === undefined) return builtIn.has(known) || extension.has(known) || further[dialect].has(known)
   return schema === 'pg_catalog' ? builtIn.has(known) : extension.has(known)

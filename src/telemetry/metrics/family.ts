@@ -119,7 +119,8 @@ function histogramSamples(labels: string, { counts, sum }: Histogram): MetricSam
 }
 
 /**
- * The bounds as labels. OpenMetrics requires a decimal point; it is used in both formats, so that the labels are equal.
+ * The bounds as labels. OpenMetrics requires a decimal point. The other format gets one too, so that the labels are
+ * equal.
  */
 const boundTexts = [...durationBounds.map((bound) => (Number.isInteger(bound) ? `${bound}.0` : String(bound))), '+Inf']
 

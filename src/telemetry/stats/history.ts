@@ -167,7 +167,7 @@ export function percentile(latencies: Latencies, count: number, part: number): n
   return middleOf(latencies.length - 1)
 }
 
-/** Pairs of bucket and count, without empty buckets. */
+/** Pairs of bucket and count. Empty buckets are omitted. */
 type Packed = Uint32Array
 
 export function pack(latencies: Latencies): Packed {

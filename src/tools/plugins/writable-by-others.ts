@@ -5,8 +5,8 @@ const maxLinks = 40
 const sticky = 0o1000
 
 /**
- * Checks whether users other than this one and root could change the file, or any folder or symbolic link on the way to
- * it. Returns a message if they could. Throws if the path does not exist.
+ * Checks whether users other than the current user and root could change the file, or any folder or symbolic link on
+ * the way to it. Returns a message if they could. Throws if the path does not exist.
  */
 export function writableByOthers(path: string): string | undefined {
   if (process.getuid === undefined) return undefined

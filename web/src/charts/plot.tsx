@@ -45,7 +45,7 @@ export function Plot({ chart, series, events }: PlotProps) {
   return <div class="plot" ref={element} />
 }
 
-/** Loads uPlot on demand: it is the largest dependency, and only the overview needs it. */
+/** Creates the chart. Loads uPlot on demand: it is the largest dependency, and only the overview needs it. */
 function createPlot(
   host: HTMLElement,
   chart: Chart,

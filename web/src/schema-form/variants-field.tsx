@@ -10,7 +10,7 @@ type VariantsProps = FieldProps & {
   readonly renderField: RenderField
 }
 
-/** A union: the user selects a variant first. */
+/** The field for a union. The user first selects a variant. */
 export function VariantsField({ field, renderField, ...props }: VariantsProps) {
   const { label, value, root, required, onChange } = props
   const unset = !required && value === undefined

@@ -40,7 +40,7 @@ export function createTextBudget(characters: number) {
     spend(count: number): void {
       left -= count
     },
-    /** The keys of an object. Reading them costs budget even if they do not appear in the output. */
+    /** The keys of an object. Reading the keys uses up budget even if they do not appear in the output. */
     keys(object: object): readonly string[] {
       const keys = Object.keys(object)
       left -= Math.min(keys.length / 10, 500)

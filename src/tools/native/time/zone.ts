@@ -21,8 +21,8 @@ export interface Zone {
 const offsets = new Map<string, Zone['offsetAt']>()
 
 /**
- * The zone with an IANA name or an offset (`+02:00`). In names, case is ignored and spaces may replace underscores.
- * Without a name, returns this machine's zone.
+ * Returns the zone for an IANA name or an offset (`+02:00`). In names, case is ignored and spaces may replace
+ * underscores. Without a name, returns this machine's zone.
  */
 export function zoneNamed(given: string | undefined): Zone {
   const spelling = given?.trim().replace(/ /g, '_')
@@ -112,8 +112,8 @@ export function wallInUtc(instant: number): Wall {
 export const wallAt = (instant: number, zone: Zone): Wall => wallInUtc(instant + zone.offsetAt(instant) * 60_000)
 
 /**
- * The instant of a local time in a zone. If clocks are set back and the time occurs twice, the result is the first of
- * the two; if clocks are set forward and the time is skipped, the result is after the gap.
+ * The instant at which a zone has a given local time. If clocks are set back and the time occurs twice, the result is
+ * the first of the two; if clocks are set forward and the time is skipped, the result is after the gap.
  */
 export function instantOf(wall: Wall, zone: Zone): number {
   const day = 86_400_000

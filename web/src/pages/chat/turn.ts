@@ -71,7 +71,7 @@ export const failedTurn = (
   error: { code, message },
 })
 
-/** The messages to send with the next request, without turns that failed or have no answer. */
+/** The messages to send with the next request, omitting turns that failed or have no answer. */
 export const historyOf = (turns: readonly Turn[]) =>
   turns.flatMap(({ question, text, state }) =>
     text === '' || state === 'failed'
