@@ -20,7 +20,7 @@ export const listLanes = (folder: string): string[] =>
     .filter((name) => /^[1-9]\d*$/.test(name))
     .sort((a, b) => Number(a) - Number(b))
 
-/** The segment files of a lane, oldest first. */
+/** A lane's segment files, oldest first. */
 export const listSegments = (folder: string, lane: string): string[] =>
   (ifExists(() => readdirSync(join(folder, lane))) ?? [])
     .filter((name) => /^\d{12,}\.jsonl$/.test(name))
@@ -56,13 +56,14 @@ export function readPart(path: string, length: number, from: 'start' | 'end'): {
 export interface LogLine {
   readonly bytes: Buffer
   readonly offset: number
-  /** False for the bytes after the last newline, which belong to a record that is being written or was torn. */
+  /** False for the bytes after the last newline, which belong to a record that is still being written or was torn. */
   readonly whole: boolean
 }
 
 const chunkBytes = 256 * 1024
 /**
- * Max bytes of a line, far beyond any record. Longer lines are not ours; they are returned in pieces to limit memory.
+ * Max bytes per line, far more than any record needs. Longer lines were not written by Toolway; they are returned in
+ * pieces to limit memory.
  */
 const maxLine = 1024 * 1024
 
@@ -120,8 +121,8 @@ interface ReadOptions {
 }
 
 /**
- * Reads the records lane by lane, each in the order of writing. Safe while other processes write: an incomplete record
- * is left for the next read. Does not verify; lines that are not valid records are skipped.
+ * Reads the records lane by lane, each lane in the order in which it was written. Safe while other processes write: an
+ * incomplete record is left for the next read. Does not verify; lines that are not valid records are skipped.
  */
 export async function* readRecords(
   folder: string,

@@ -30,7 +30,7 @@ export interface AuditSources {
    */
   readonly archive: ((query: AuditPageQuery) => Promise<ArchivePage | undefined>) | undefined
   local(query: AuditPageQuery): Promise<AuditSearchPage>
-  /** The message for a search that began in the archive, if the archive has become unreachable. */
+  /** The message to show if the archive becomes unreachable during a search that began there. */
   unavailable(): string
 }
 
@@ -53,7 +53,7 @@ export const archivePage = ({ hits, next }: ArchivePage, raw = false): AuditSear
   source: 'postgres',
 })
 
-/** The operations of an archive's search results. Skips lines that are not records. */
+/** The operations in an archive's search results. Skips lines that are not records. */
 export const archiveRows = (hits: readonly ArchiveHit[]): ArchiveRow[] =>
   hits.flatMap(({ lane, line, begin, replica, host }) => {
     const record = parseRecord(line)

@@ -18,7 +18,7 @@ export interface ChainedRecord {
   /** ISO 8601 in UTC, with milliseconds. */
   readonly time: string
   readonly seq: number
-  /** The hash of the previous record. All zeros for the first record of a lane. */
+  /** The hash of the previous record. All zeros for a lane's first record. */
   readonly prev: string
   readonly hash: string
 }
@@ -66,11 +66,11 @@ export interface StartRecord extends ControlRecordBase {
   readonly pid: number
   readonly host: string
   readonly version: string
-  /** All lanes that existed at that time, so that the deletion of a lane is detected. */
+  /** All lanes that existed when the process started, so that the deletion of a lane is detected. */
   readonly lanes: readonly string[]
   readonly torn?: number
   /**
-   * The number of records of the previous, killed process that neither a signature nor `head` confirms. If they are
+   * The number of records from the previous, killed process that neither a signature nor `head` confirms. If they are
    * genuine, they are records of reads in the last second of that process.
    */
   readonly unproven?: number
@@ -86,11 +86,11 @@ export interface CheckpointRecord extends ControlRecordBase {
 /** How many records are missing because of an outage. */
 export interface Unrecorded {
   readonly refused: number
-  /** Missing records of reads (which ran anyway), of denials, and of the ends of writes that have run. */
+  /** The number of missing records of reads (which ran anyway), of denials, and of the ends of writes that have run. */
   readonly reads: number
   readonly denials: number
   readonly writes: number
-  /** Records that were written but may not be on disk, because syncing them failed. */
+  /** The number of records that were written but may not be on disk, because syncing them failed. */
   readonly unsynced: number
 }
 
@@ -98,7 +98,7 @@ export interface Unrecorded {
 export interface GapRecord extends ControlRecordBase {
   readonly operation: 'gap'
   /**
-   * `unrecorded` is an outage that we report ourselves. Every other reason means that the files were modified or
+   * `unrecorded` is an outage that Toolway itself reports. Every other reason means that the files were modified or
    * damaged.
    */
   readonly reason: 'unrecorded' | 'records_missing' | 'records_changed' | 'damaged' | 'head_missing' | 'head_invalid'
@@ -144,14 +144,16 @@ const isText = (value: unknown): boolean => typeof value === 'string'
  *
  *     {"agent":"dev",…,"prev":"<64 hex>","seq":7,…,"write":false,"hash":"<64 hex>"}⏎
  *
- * `hash` is the SHA-256, in lower-case hex, of the UTF-8 bytes of the line up to, but without, `,"hash":"`, followed
- * by one `}`: that is the canonical JSON of the record without `hash`. Since it includes `prev`, each hash covers all
- * previous records of the lane.
+ * `hash` is the SHA-256, in lower-case hex, of the UTF-8 bytes of the line up to but excluding `,"hash":"`, followed by
+ * one `}`. Those bytes are the canonical JSON of the record without `hash`. Since this JSON includes `prev`, each
+ * hash covers all previous records of the lane.
  */
 const marker = ',"hash":"'
 const tailBytes = marker.length + zeroHash.length + 2
 
-/** Adds the hash to a record and makes it a line. `body` is the canonical JSON of the record without `hash`. */
+/**
+ * Adds the hash to a record and returns the line to write. `body` is the canonical JSON of the record without `hash`.
+ */
 export function sealLine(body: string): { readonly line: string; readonly hash: string } {
   const hash = digest('sha256', body)
   return { line: `${body.slice(0, -1)}${marker}${hash}"}\n`, hash }
@@ -162,7 +164,7 @@ type ParsedLine =
   /** `record` is set if the line could be parsed in spite of the problem. */
   | { readonly ok: false; readonly wrong: 'form' | 'hash' | 'canonical'; readonly record?: AuditRecord }
 
-/** Checks a line without its newline, as far as that is possible without the lines before and after it. */
+/** Checks a line (without its newline) as far as possible without the lines before and after it. */
 export function parseSealedLine(bytes: Buffer): ParsedLine {
   const record = parseRecord(bytes.toString('utf8'))
   const written = record && writtenOf(record)
@@ -178,7 +180,10 @@ export function parseSealedLine(bytes: Buffer): ParsedLine {
 
 const closing = Buffer.from('}')
 
-/** The canonical bytes of a record without `hash`. Undefined if the record nests more deeply than ours do. */
+/**
+ * The canonical bytes of a record without `hash`. Undefined if the record nests more deeply than any record that
+ * Toolway writes.
+ */
 function writtenOf({ hash: _, ...record }: AuditRecord): Buffer | undefined {
   try {
     return Buffer.from(canonical(record))
@@ -201,7 +206,7 @@ export interface Verifier {
 export interface Signer extends Verifier {
   /** Signs a record without `signature` and `hash`. */
   sign(record: Readonly<Record<string, unknown>>): string
-  /** The MAC of a text. Used for the file `head`, which changes too often to be signed. */
+  /** The MAC of a string. Used for the file `head`, which changes too often to be signed. */
   mac(text: string): string
 }
 
@@ -210,7 +215,7 @@ const pkcs8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 /** Precedes the signed bytes, so that signatures cannot be confused with other uses of the key. */
 const purpose = 'toolway audit 1\n'
 
-/** Derives the keys from the secret, so that only the secret must be stored. */
+/** Derives the keys from the secret, so that only the secret has to be stored. */
 export function signerOf(secret: Buffer | string): Signer {
   const derive = (info: string) => Buffer.from(hkdfSync('sha256', secret, '', info, 32))
   const seed = derive('toolway audit: signing')

@@ -14,18 +14,18 @@ import { type CatalogSnapshot, createSnapshotBuilder } from './snapshot.ts'
 import { createView } from './view.ts'
 import { createVisibility, metaSource, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
 
-/** Default times that a list waits: for a server whose entries are not known yet, and for any other server. */
+/** Default time limits for a list to wait: for a server whose entries are not known yet, and for any other server. */
 const firstListMs = 15_000
 const knownListMs = 2_000
 
 export interface CatalogOptions {
-  /** In configuration order. If two sources have equal claims to a name, the first one gets it. */
+  /** Sources in configuration order. If two of them have equal claims to a name, the first one gets it. */
   readonly sources: readonly Source[]
   readonly naming: NamingConfig
   /** How long a list waits for one source. Default: 15 s for a source without known entries, 2 s for any other. */
   readonly listDeadlineMs: number | undefined
   readonly decide: Decide
-  /** The denial, if the caller may use nothing on the server, whatever the server offers. */
+  /** The denial if the caller may not use anything on the server, whatever the server offers. */
   closed(caller: Caller, server: string): Denial | undefined
   exposure(caller: Caller): Exposure
   readonly flagsOf?: FlagsOf
@@ -37,7 +37,10 @@ export interface CatalogOptions {
 
 export interface Catalog extends Disposable {
   view(caller: Caller): View
-  /** Reports which kinds of lists have changed, debounced. Views already show the new lists by then. */
+  /**
+   * Reports which kinds of lists have changed, debounced. When the listener is called, views already show the new
+   * lists.
+   */
   onChange(listener: ChangeListener): Disposable
   /** Waits for sources whose entries are not known yet, regardless of permissions. */
   ready(): Promise<void>
@@ -45,7 +48,7 @@ export interface Catalog extends Disposable {
   summaries(): readonly ServerSummary[]
   /** Every entry of the kind, regardless of permissions. */
   everything(kind: Kind): readonly Served[]
-  /** The tools that an exposure mode shows to a client with all permissions. */
+  /** The tools that an exposure mode shows to a client that has all permissions. */
   shown(exposure: Exposure): readonly Served[]
   /** Recomputes the views and notifies listeners. Call it when decisions may have changed. */
   reconsider(): void
@@ -271,7 +274,8 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     const profile = profileOf(capabilities)
     const known = catalogs.get(profile)
     if (known) {
-      // Move the catalog to the end, so that the first one after the plain one is the least recently used.
+      // Move the catalog to the end of the map, so that the catalog after the plain one is always the least recently
+      // used.
       if (known !== plain) catalogs.delete(profile)
       catalogs.set(profile, known)
       return known

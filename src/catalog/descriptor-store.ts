@@ -13,8 +13,8 @@ import { fileName } from './pins/pin-files.ts'
 const version = 1
 
 /**
- * Persists what servers list, in one file per server. A file that is missing, damaged or written by another version
- * counts as absent.
+ * Persists the entries that servers list, in one file per server. A file that is missing, damaged or written by another
+ * version counts as absent.
  */
 export function descriptorStore(folder: string, log: Log = silentLog): DescriptorStore {
   const saving = new Map<string, Promise<void>>()

@@ -12,7 +12,7 @@ export interface Label {
   readonly origin: 'native' | 'forwarded'
   /** Whether the source currently cannot confirm its entries. */
   readonly stale: boolean
-  /** The served URI of the app page in a tool's `_meta`. */
+  /** The served URI of the app page named in a tool's `_meta`. */
   readonly page?: string
 }
 
@@ -25,7 +25,7 @@ const nameField: Readonly<Record<Kind, string>> = {
 
 const ourKeys = new Set(['source', 'server', 'stale', 'flags'].map((word) => `dev.toolway/${word}`))
 
-/** Returns what the scanner found in an entry's definition, one word per finding (B5). */
+/** Returns the scanner's findings in an entry's definition, one word per finding (B5). */
 export type FlagsOf = (entry: Entry) => readonly string[]
 
 /**
@@ -72,7 +72,7 @@ export function renamed(item: Item, name: string): Item {
   }
 }
 
-/** The source's definition with the served name and our `_meta`. Members keep the order of the source. */
+/** The source's definition with the served name and Toolway's `_meta`. Members keep the source's order. */
 function servedDefinition(entry: Entry, label: Label, flags: readonly string[]): Definition {
   const meta: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(asRecord(entry.definition._meta))) {

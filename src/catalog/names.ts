@@ -8,32 +8,34 @@ import type { NamingConfig } from '../config/schema.ts'
 export interface NameChoice {
   /** Readable names in order of preference. None of them has the form of a hashed name. */
   readonly plain: readonly string[]
-  /** The name if no plain name is free. `attempt` 1 uses a longer hash, in case the short one collides. */
+  /**
+   * Returns the name to use if no plain name is free. `attempt` 1 uses a longer hash, in case the short one collides.
+   */
   hashed(attempt: 0 | 1): string
   readonly badAlias?: string
 }
 
 export type Namer = (server: string, name: string) => NameChoice
 
-/** Our own sources. Their entries keep their names, and entries of servers cannot take these names. */
+/** Toolway's own sources. Their entries keep their names, and servers' entries cannot take these names. */
 export const ownSources: readonly string[] = ['toolway', 'native']
 
 /**
- * Creates the function that names tools and prompts. The name is server, separator and tool if every model vendor
- * accepts that, otherwise a readable part and a hash. If the separator has characters that vendors reject, all names
- * are therefore hashed.
+ * Creates the function that names tools and prompts. The name consists of server, separator and tool if every model
+ * vendor accepts it, otherwise of a readable part and a hash. If the separator has characters that vendors reject, all
+ * names are therefore hashed.
  */
 export function createNamer(naming: NamingConfig): Namer {
   const { strategy, separator, maxLength } = naming
   const aliases = new Map(strategy === 'custom' ? Object.entries(naming.aliases) : [])
-  // A configured alias is reserved for its entry, even while that entry is not offered.
+  // A configured alias is reserved for its entry, even while the entry is not available.
   const givenAway = new Set(aliases.values())
   const usable = (name: string) => isPlain(name, maxLength)
 
   return (server, name) => {
     const joined = server + separator + name
-    // The first separator must end the server name, so that `a` + `b__c` and `a__b` + `c` cannot collide: the second is
-    // hashed.
+    // The first separator must end the server name, so that `a` + `b__c` and `a__b` + `c` cannot collide: the second
+    // pair gets a hashed name.
     const bordered = joined.indexOf(separator) === server.length && usable(joined) && !givenAway.has(joined)
     const prefixed = bordered ? [joined] : []
     const shortened = (text: string) => (attempt: 0 | 1) => hashedName(text, server, name, maxLength, attempt)
@@ -68,7 +70,7 @@ export function couldBeNamed(server: string, name: string, { strategy, aliases }
 // names.
 const hashEnding = /_[2-7][a-z2-7]{7}(?:[a-z2-7]{4})?$/
 
-/** Whether a name can be served as it is. Names that look hashed cannot, so plain and hashed names never collide. */
+/** Whether a name can be served unchanged. Names that look hashed cannot, so plain and hashed names never collide. */
 const isPlain = (name: string, maxLength: number): boolean =>
   name.length > 0 && name.length <= maxLength && /^[A-Za-z0-9_-]+$/.test(name) && !hashEnding.test(name)
 
@@ -139,8 +141,8 @@ export function assignNames(claims: readonly NameClaim[]): {
     if (!claim.choice.plain.some((name) => take(index, claim, name))) left.push(index)
   }
 
-  // Sort by text, not by rank: which of two colliding hashes stays short must not depend on the order of the
-  // configuration.
+  // Sort by text, not by rank: the order of the configuration must not decide which of two colliding hashes stays
+  // short.
   left.sort((a, b) => compareText(claims[a] as NameClaim, claims[b] as NameClaim))
   for (const index of left) {
     const claim = claims[index] as NameClaim

@@ -8,15 +8,15 @@ import type { Item } from './item.ts'
 
 const wordFor = (kind: Kind): string => (kind === 'template' ? 'resource template' : kind)
 
-/** The error for an unknown server. `known` are the server names that the caller may see. */
+/** The error for an unknown server. `known` holds the server names that the caller may see. */
 export function unknownServer(server: string, known: readonly string[]): ToolwayError {
   const hint = alternatives(nearMisses(server, known)) || ' Call list_servers to see the servers you may use.'
   return new ToolwayError('SERVER_NOT_FOUND', `There is no server named ${quoted(server)}.${hint}`)
 }
 
 /**
- * The error for an unknown entry. `offered` is what the caller may use; `spelt` gives a name in the form that the
- * caller used.
+ * The error for an unknown entry. `offered` holds the entries that the caller may use; `spelt` gives a name in the form
+ * that the caller used.
  */
 export function unknownEntry(
   kind: Kind,
@@ -31,7 +31,7 @@ export function unknownEntry(
   return new ToolwayError('TOOL_NOT_FOUND', `There is no ${wordFor(kind)} ${quoted(name)}${where}.${hint}`, { server })
 }
 
-/** Explains that the caller may use nothing (of this kind) on a server. Does not name the denied entries. */
+/** Explains that the caller may not use anything (of this kind) on a server. Does not name the denied entries. */
 export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kind): string {
   const what = kind === undefined ? 'anything' : `any ${wordFor(kind)}`
   const nothing = `You may not use ${what} on the server ${quoted(server)}: ${rule}`
@@ -40,7 +40,7 @@ export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kin
   return `${nothing} allows only read-only tools, and none of its tools is known to be read-only. The operator can list read-only tools in ${settings} to trust its readOnlyHint.`
 }
 
-/** The error for a spelling that means several entries. `usable` are those that the caller may see. */
+/** The error for a spelling that matches several entries. `usable` holds those that the caller may see. */
 export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[]): ToolwayError {
   const names = usable.slice(0, 10).map(({ name }) => quoted(name))
   const hint = names.length === 0 ? '' : ` Use one of their exact names: ${names.join(', ')}.`
@@ -67,7 +67,7 @@ export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayErr
   )
 }
 
-/** Max number of names to compare by edit distance. They are preselected by `sharedEnds`. */
+/** Max number of names to compare by edit distance. `sharedEnds` preselects them. */
 const compared = 50
 
 /**
@@ -108,7 +108,10 @@ interface Evened {
 
 const evened = new WeakMap<readonly Item[], readonly Evened[]>()
 
-/** The items with their names in a form for comparison. Cached per list, so that repeated wrong names cost little. */
+/**
+ * The items with their names in a normalized form for comparison. Cached per list, so that repeated wrong names cost
+ * little.
+ */
 function evenedOf(items: readonly Item[]): readonly Evened[] {
   const known =
     evened.get(items) ?? items.map((item) => ({ item, served: evenly(item.name), own: evenly(item.entry.name) }))

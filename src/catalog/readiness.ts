@@ -22,7 +22,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
   const settled = new Set<Source>()
   const timers = new Map<Disposable, () => void>()
 
-  /** Calls `ready` of a source. All waiters share one call per source. */
+  /** Calls the source's `ready`. All waiting callers share one call per source. */
   const asked = (source: Source): Promise<void> => {
     const known = asking.get(source)
     if (known) return known
@@ -35,7 +35,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
     return answer
   }
 
-  /** Whether the entries of the source are not known yet: its first start is running or has not begun. */
+  /** Whether the source's entries are not known yet: its first start is running or has not begun. */
   const pending = (source: Source): boolean => {
     const { health } = source.status()
     if (failed.has(health)) return false
@@ -77,7 +77,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
       const waiting: Promise<boolean>[] = []
       for (const source of sources) {
         const first = brief === undefined && source.entries().length === 0
-        // Trigger settled sources too, so that they can refresh, but do not wait for them.
+        // Trigger sources that have already started too, so that they can refresh, but do not wait for them.
         if (pending(source) && waitsFor(source))
           waiting.push(within(source, first ? deadlineMs.first : deadlineMs.known))
         else void asked(source)

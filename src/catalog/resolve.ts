@@ -5,8 +5,8 @@ import type { CatalogSnapshot } from './snapshot.ts'
 import { type MatchesTemplate, originalUri, templateMatcher } from './uris.ts'
 
 /**
- * All entries that a spelling can mean, without duplicates. An exact served name wins. Any other spelling is compared
- * with the names of each server, so that nothing has to guess where the name of a server ends.
+ * All entries that a spelling can match, without duplicates. An exact served name wins. Any other spelling is compared
+ * with each server's names, so there is no need to guess where the server name ends.
  */
 export function resolveName(
   snapshot: CatalogSnapshot,
@@ -33,9 +33,7 @@ export function resolveName(
 /** The servers that a spelling can refer to. Used for errors, and to decide which servers to wait for. */
 export interface NamedServers {
   readonly servers: readonly string[]
-  /**
-   * The part of the spelling that stands where a server name would. Undefined if the spelling does not have that form.
-   */
+  /** The part of the spelling in the position of a server name. Undefined if the spelling does not have that form. */
   readonly qualifier: string | undefined
 }
 
@@ -64,16 +62,16 @@ function qualifierOf(text: string): string | undefined {
 /** Separators that are accepted between server and tool, in addition to the configured one. */
 const separators: readonly string[] = ['::', '.', '__', '/']
 
-/** The name of this gateway, with which clients may prefix names. */
+/** Prefixes that clients may put before names: this gateway's name, with each separator. */
 const ownPrefixes = separators.map((separator) => `toolway${separator}`)
 
-/** One way to read a spelling: `text` is a served name, or server and tool joined by one of `separators`. */
+/** One way to parse a spelling: `text` is a served name, or server and tool joined by one of `separators`. */
 interface Reading {
   readonly text: string
   readonly separators: readonly string[]
 }
 
-/** All ways to read a spelling. The first is the unmodified spelling. */
+/** All ways to parse a spelling. The first is the unmodified spelling. */
 function readings(spelling: string, configured: string): readonly Reading[] {
   const known = separators.includes(configured) ? separators : [...separators, configured]
   const stripped = ownPrefixes.filter((prefix) => spelling.startsWith(prefix))
@@ -85,7 +83,7 @@ function readings(spelling: string, configured: string): readonly Reading[] {
 }
 
 /**
- * All entries that a URI can mean. It tries in this order: a served name; a template served unchanged; a URI in a
+ * All entries that a URI can refer to. Tries these in order: a served name; a template served unchanged; a URI in a
  * server's served form, listed or not; a URI as a server lists it. More than one result means that the URI is
  * ambiguous.
  */
@@ -162,8 +160,8 @@ const reading = (item: Item, uri: string): Served => ({
 })
 
 /**
- * An entry for a URI that the server does not list. It has the name of that URI, because policy and audit must see what
- * is read; any other entry of the server can run it.
+ * An entry for a URI that the server does not list. It is named after that URI, because policy and audit must see what
+ * is read; it runs through any other entry of the server.
  */
 const unlisted = ({ server, traits, run, subscribe }: Entry, uri: string, served: string): Served => ({
   name: served,

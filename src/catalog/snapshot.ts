@@ -7,12 +7,12 @@ import { createItem, type FlagsOf, type Item, type Label, pageOf, renamed } from
 import { assignNames, createNamer, type NameChoice, type NameClaim, type NameConflict, ownSources } from './names.ts'
 import { isOwnUri, servedUri, wrappedUri } from './uris.ts'
 
-/** All served entries at one moment. A snapshot never changes; a change of any source creates a new one. */
+/** All served entries at one moment. A snapshot never changes; a change to any source creates a new snapshot. */
 export interface CatalogSnapshot {
   /** The items in list order: meta-tools, native tools, then servers in configuration order. */
   readonly items: PerKind<readonly Item[]>
   readonly byName: PerKind<ReadonlyMap<string, Item>>
-  /** The items by source, and by the name that the source gave the entry. Used to resolve spellings. */
+  /** The items by source, and then by the name that the source gave the entry. Used to resolve spellings. */
   readonly registry: ReadonlyMap<string, PerKind<ReadonlyMap<string, Item>>>
   /** The served form of a URI that a server mentions. Reading the served form leads back to that server. */
   uriOf(server: string, uri: string): string
@@ -41,7 +41,7 @@ export function buildSnapshot(
         const servedPage = page === undefined ? undefined : uriOf(source.name, page)
         const label = { name, origin: source.origin, stale, page: servedPage }
         const known = registry.get(source.name)?.[kind] as Map<string, Item>
-        // The claim of an entry's own name comes before the claims of its aliases, so the item is known here.
+        // The claim to an entry's own name comes before the claims to its aliases, so the item is known here.
         const item = alias ? renamed(known.get(entry.name) as Item, name) : itemOf(entry, label)
         if (!alias) listed.push(item)
         byName[kind].set(name, item)
@@ -74,7 +74,7 @@ function tell(kind: Kind, { server, name, wanted, winner, served }: NameConflict
   else warn(facts, 'ignoring an alias that is too long, ends like a hash or has characters other than A-Z a-z 0-9 _ -')
 }
 
-/** What one source contributes to a snapshot. Depends only on the source and the naming. */
+/** One source's contribution to a snapshot. Depends only on the source and the naming configuration. */
 export interface SourcePart {
   readonly source: Source
   /** Whether the source currently cannot confirm its entries. */
@@ -84,7 +84,7 @@ export interface SourcePart {
 
 interface EntryClaim extends NameClaim {
   readonly entry: Entry
-  /** True if the name is an alias of the entry, which can be called but is not listed. */
+  /** True if the name is an alias of the entry. An alias can be called but is not listed. */
   readonly alias?: true
 }
 
@@ -111,7 +111,7 @@ export function createChooser(naming: NamingConfig): Choose {
 
 const unconfirmed: ReadonlySet<Health> = new Set(['stale', 'starting', 'unhealthy', 'needs-auth'])
 
-/** Reads the entries of a source. If a name occurs twice, the first entry wins. */
+/** Reads a source's entries. If a name occurs twice, the first entry wins. */
 export function readPart(source: Source, choose: Choose, warn: Warn): SourcePart {
   const { health, heldBack } = source.status()
   const claims = perKind(() => new Map<string, EntryClaim>())
@@ -139,7 +139,7 @@ function tierOf(source: Source): number {
 
 type Warn = (facts: object, message: string) => void
 
-/** Logs each warning once. Names are reassigned on every change of any server, so warnings would be repeated. */
+/** Logs each warning once. Names are reassigned whenever any server changes, which would repeat the warnings. */
 function warnOnce(log: Log): Warn {
   const logged = new Set<string>()
   return (facts, message) => {

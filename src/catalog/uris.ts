@@ -1,9 +1,9 @@
 /**
  * The served form of a server's URI or URI template. Different servers may use equal URIs, so the server's name is
  * inserted after the scheme. The scheme stays, because hosts look at it (`ui://`). A URI without a literal scheme, or
- * with our own scheme, is wrapped. `demo://resource/1` → `demo://everything/resource/1`, `urn:x:1` →
- * `urn:everything/x:1`, `{+path}` → `toolway://everything/{+path}`.
- * Expanding a served template and removing the server gives an expansion of the original template.
+ * with Toolway's own scheme, is wrapped. Examples: `demo://resource/1` → `demo://everything/resource/1`, `urn:x:1` →
+ * `urn:everything/x:1`, `{+path}` → `toolway://everything/{+path}`. Expanding a served template and removing the server
+ * gives an expansion of the original template.
  */
 export function servedUri(server: string, uri: string): string {
   const scheme = literalScheme(uri)
@@ -25,7 +25,7 @@ export function originalUri(server: string, served: string): string | undefined 
   return isOurs(scheme) ? rest : served.slice(0, start) + rest
 }
 
-/** Whether a URI has our own scheme. Such a URI is never served unchanged. */
+/** Whether a URI has Toolway's own scheme. Such a URI is never served unchanged. */
 export const isOwnUri = (uri: string): boolean => isOurs(literalScheme(uri) ?? '')
 
 const literalScheme = (uri: string): string | undefined => /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(uri)?.[0]
@@ -37,7 +37,10 @@ const segment = (server: string): string => encodeURIComponent(server.toWellForm
 const maxUri = 16_384
 
 interface Expression {
-  /** The first character of an expansion, or empty. An expression with such a character may also expand to nothing. */
+  /**
+   * The first character of an expansion; empty if the expansion has no fixed first character. Even if it is set, the
+   * expression may expand to nothing.
+   */
   readonly lead: string
   readonly stop: string
 }
@@ -93,8 +96,8 @@ const afterLiteral = (uri: string, reached: readonly number[], literal: string):
   reached.filter((at) => uri.startsWith(literal, at)).map((at) => at + literal.length)
 
 /**
- * The positions that can be reached after an expression. Positions ascend, so one pass adds each of them once, however
- * many ways lead to it.
+ * The positions that can be reached after an expression. Positions ascend, so one pass adds each position once, even if
+ * it can be reached in several ways.
  */
 function afterExpression(uri: string, reached: readonly number[], { lead, stop }: Expression): readonly number[] {
   const positions: number[] = []

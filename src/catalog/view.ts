@@ -36,8 +36,8 @@ export interface ViewOptions {
 }
 
 /**
- * The catalog as one caller sees it, always current. Resolving an entry does not check permission: that happens in the
- * call, with a reason and an audit record. Lists and hints contain only what the caller may use.
+ * The catalog as one caller sees it, always current. Resolving an entry does not check permission: the call does, with
+ * a reason and an audit record. Lists and hints contain only entries that the caller may use.
  */
 export function createView(caller: Caller, options: ViewOptions): View {
   const { readiness, naming, hideDenied } = options
@@ -84,7 +84,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
   }
   return hideDenied ? hiding(view) : view
 
-  /** The same view, except that denials are hidden from the caller. They are kept for the audit record only. */
+  /** The same view, except that denials are hidden from the caller. Denials are kept only for the audit record. */
   function hiding(shown: View): View {
     const conceal = (truth: () => ToolwayError | undefined) => (thrown: unknown) => {
       throw thrown instanceof ToolwayError ? thrown.concealing(truth()) : thrown
@@ -127,8 +127,8 @@ export function createView(caller: Caller, options: ViewOptions): View {
   }
 
   /**
-   * The sources that the caller may know of. Leaves out servers of which the caller may use nothing, unless their names
-   * are listed for the caller anyway.
+   * The sources that the caller may know of. Leaves out servers where the caller may not use anything, unless their
+   * names are listed for the caller anyway.
    */
   function knownSources(): ReadonlyMap<string, Source> {
     const shown = new Set(serverNames())
@@ -164,7 +164,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
 
   /**
    * Resolves a spelling that matches no entry yet: waits for the servers that may still offer the entry, then fails if
-   * none does.
+   * none of them does.
    */
   async function resolveLater(kind: Kind, spelling: string, wait: Wait | undefined): Promise<Served> {
     const { servers: meant, qualifier } = namedIn(sources.keys(), kind, spelling)
@@ -193,8 +193,8 @@ export function createView(caller: Caller, options: ViewOptions): View {
   }
 
   /**
-   * The servers that are not closed to the caller, so that errors do not reveal the state of closed ones. Throws if all
-   * are closed.
+   * The servers that are not closed to the caller, so that errors do not reveal the state of closed servers. Throws a
+   * denial if all are closed.
    */
   function openAmong(servers: readonly string[]): readonly string[] {
     const denials = servers.map((server) => options.closed(caller, server))

@@ -7,10 +7,10 @@ import type { ServerSummary } from '../core/source-status.ts'
 import { type Item, renamed } from './item.ts'
 import { type CatalogSnapshot, type PerKind, perKind } from './snapshot.ts'
 
-/** What callers with the same permissions see of one snapshot. */
+/** The part of a snapshot that callers with the same permissions see. */
 export interface Visible {
   readonly items: PerKind<readonly Item[]>
-  /** The tools of each exposure mode. The mode applies to tools only. */
+  /** The tools for each exposure mode. The mode applies to tools only. */
   readonly tools: ToolsByExposure
   readonly toolPages: Readonly<Record<Exposure, Pages>>
   readonly pages: PerKind<Pages>
@@ -18,7 +18,7 @@ export interface Visible {
   servers(): readonly ServerSummary[]
 }
 
-/** Max number of cached results. Agents that are no longer in use are evicted. */
+/** Max number of cached results. The results for agents that are no longer in use are evicted. */
 const maxKept = 64
 
 export function createVisibility(
@@ -45,8 +45,8 @@ export function createVisibility(
   return (snapshot, caller) => {
     if (of !== snapshot) known = new Map()
     of = snapshot
-    // The key has every property of a caller that a rule can depend on. With the agent alone, unauthenticated callers
-    // would see too much.
+    // The key contains every property of a caller that a rule can depend on. If it contained only the agent,
+    // unauthenticated callers would see too much.
     const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
     const visible = known.get(key) ?? see(snapshot, caller)
     known.delete(key)
@@ -59,7 +59,7 @@ export function createVisibility(
 /** Max entries per page. Few clients request a second page, so pages are large. */
 const pageSize = 10_000
 
-/** Returns the page of a list that follows a cursor. Each page is serialized once. */
+/** Returns the page that follows a cursor. Each page is serialized once. */
 type Pages = (cursor: string | undefined) => Page
 
 function createPages(items: readonly Item[]): Pages {
@@ -77,7 +77,8 @@ function createPages(items: readonly Item[]): Pages {
   return (cursor) => {
     const start = startOf(cursor)
     const page = made.get(start) ?? makePage(items, start)
-    // Cache only pages at multiples of the page size: every entry name is a valid cursor, and each could add a page.
+    // Cache only pages at multiples of the page size: every entry name is a valid cursor, so the cache could otherwise
+    // grow to one page per entry.
     if (start % pageSize === 0) made.set(start, page)
     return page
   }
@@ -119,7 +120,7 @@ export function summariesOf(
 
 export type ToolsByExposure = Readonly<Record<Exposure, readonly Item[]>>
 
-/** The only tools of code mode (B3): one each to find tools, to declare them, and to run programs that call them. */
+/** The only tools in code mode (B3): one each to find tools, to declare them, and to run programs that call them. */
 const codeTools = [
   { server: metaSource, name: 'search_tools' },
   { server: metaSource, name: 'describe_tools' },
@@ -128,7 +129,7 @@ const codeTools = [
 
 /**
  * The tools that each exposure mode shows, out of those that the caller may use. Each tool is listed once: under an
- * alias where code mode requires that, otherwise under its own name. Tools that are not shown can still be called.
+ * alias where code mode requires one, otherwise under its own name. Tools that are not shown can still be called.
  */
 export function toolsByExposure(items: readonly Item[], servers: () => readonly ServerSummary[]): ToolsByExposure {
   const direct = items.filter(({ entry }) => entry.server !== metaSource)

@@ -2,10 +2,10 @@ import type { AgentConfig } from '../config/schema.ts'
 import { byEither, byName, byStar, type CompilePattern, compilePatterns, type Patterns } from './patterns.ts'
 import { type Permission, type PolicyQuery, type PolicyRefusal, permission } from './verdict.ts'
 
-/** The rules of an agent as configured. */
+/** An agent's rules as configured. */
 export type WrittenAgent = Pick<AgentConfig, 'allow' | 'deny'>
 
-/** The compiled rules of one agent, without the rules that it inherits. */
+/** One agent's compiled rules, without the rules that it inherits. */
 export interface AgentRules {
   readonly path: string
   readonly allow: RuleSet<Permission>
@@ -65,7 +65,7 @@ const toolDenied = ({ agent, server, name }: PolicyQuery, rule: string) =>
 
 type WrittenRules = AgentConfig['allow']
 
-/** The compiled `allow` or `deny` of one agent. Look-ups return the outcome of the matching rule. */
+/** One agent's compiled `allow` or `deny`. Look-ups return the outcome of the matching rule. */
 interface RuleSet<Outcome> {
   readonly empty: boolean
   readonly listsNoServer: boolean
@@ -77,7 +77,7 @@ interface RuleSet<Outcome> {
 }
 
 /**
- * Compiles the `allow` or `deny` of an agent. `path` is where the rules are in the configuration; `outcomeOf` maps a
+ * Compiles an agent's `allow` or `deny`. `path` is the location of the rules in the configuration; `outcomeOf` maps a
  * rule to its outcome.
  */
 function compileRuleSet<Outcome>(
@@ -117,7 +117,7 @@ export function toolByStar<Outcome>(rules: RuleSet<Outcome>, server: string, too
   return undefined
 }
 
-/** Whether a tool list applies to the server. An empty list counts too. */
+/** Whether a tool list applies to the server, even if the list is empty. */
 export function listsTools({ tools, starred }: RuleSet<unknown>, server: string): boolean {
   if (tools.has(server)) return true
   for (const { matches } of starred) if (matches(server)) return true

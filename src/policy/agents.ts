@@ -10,14 +10,14 @@ export interface AgentSelection {
   readonly defaults: { readonly agent?: string | undefined; readonly denyOnMissingAgent: boolean }
 }
 
-/** The name of the agent that every caller has if there are no rules. If there are rules, it is the last fallback. */
+/** The name of the agent that every caller gets if there are no rules. If there are rules, it is the last fallback. */
 export const defaultAgent = 'default'
 
 /**
- * Selects the agent of a caller (G7). If the caller requested none, it is the credential's only agent, else the
- * configured default agent, else `default`, unless missing agents are denied; otherwise it throws. A credential that
- * lists agents never acts as any other agent, not even by default. A credential that lists none gets the fallback of
- * callers without an agent.
+ * Selects the agent for a caller (G7). A caller that requested no agent gets the credential's only agent, else the
+ * configured default agent, else `default` (unless missing agents are denied); if there is no such agent, the function
+ * throws. A credential that lists agents never acts as any other agent, not even by default. A credential that lists
+ * none gets the fallback for callers without an agent.
  */
 export function selectAgent(selection: AgentSelection): { readonly agent: string } {
   const { credential, asked, agents } = selection
@@ -41,7 +41,7 @@ export function selectAgent(selection: AgentSelection): { readonly agent: string
 /** Stands for the agent of a caller that requested none and has no fallback. No configured agent can have this name. */
 export const noAgent = '(none)'
 
-/** Like `selectAgent`, but a caller that requested no agent may connect without one and name it later. */
+/** Like `selectAgent`, but a caller that requested no agent may connect without an agent and name one later. */
 export function agentOrNone(selection: AgentSelection): string {
   if (selection.asked !== undefined || selection.agents.size === 0) return selectAgent(selection).agent
   const found = fallback(selection)
@@ -97,7 +97,7 @@ function invalid(why: string, asked: string, possible: readonly string[], end = 
 
 const maxShown = 64
 
-/** Quotes a name. Callers may send anything, so it is truncated and shown as ASCII on one line. */
+/** Quotes a name. Callers may send anything, so the name is truncated and shown as ASCII on one line. */
 const quoted = (text: string): string =>
   `"${text.slice(0, maxShown).replaceAll(/[^\x20-\x7e]/g, '?')}${text.length > maxShown ? '…' : ''}"`
 
@@ -120,7 +120,7 @@ export function lineage(agent: string, agents: { has(agent: string): boolean }):
 }
 
 /**
- * For each agent, the nearest value in its family and the agent that has this value. Omits agents that neither have nor
+ * For each agent, the nearest value in its family and the agent that has this value. Only includes agents that have or
  * inherit a value.
  */
 export function inherited<Configured, Value>(
@@ -136,7 +136,7 @@ export function inherited<Configured, Value>(
   return found
 }
 
-/** The name of the parent, whether or not the parent is configured. Undefined for a name without a dot. */
+/** The parent's name, whether or not the parent is configured. Undefined for a name without a dot. */
 export function parentName(agent: string): string | undefined {
   const dot = agent.lastIndexOf('.')
   return dot > 0 ? agent.slice(0, dot) : undefined

@@ -17,7 +17,7 @@ export const policyDoubts = (config: Config): readonly string[] => [
   ...alikeServers(Object.keys(config.mcpServers)),
 ]
 
-/** Warnings about agents that settings name but that have no rules, and therefore may use nothing. */
+/** Warnings about agents that are named in settings but have no rules, and therefore may not use anything. */
 function unknownAgents({ agents, defaults, auth }: Config): string[] {
   const known = Object.keys(agents)
   if (known.length === 0) return []
@@ -43,7 +43,7 @@ const readsNothing = ({ mcpServers }: Config): string[] =>
     return [`mcpServers.${name}.readOnly: none of its tools is known to be read-only, so none can be used; ${help}`]
   })
 
-/** Warns if every caller can act as any agent, because rules per agent then mean little. */
+/** Warns if every caller can act as any agent, because per-agent rules then have little effect. */
 function openAgents({ agents, auth }: Config): string[] {
   const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
   if (auth.token !== 'none' || identified || Object.keys(agents).length === 0) return []

@@ -19,21 +19,24 @@ export interface Policy {
    * Whether decisions depend on definitions: true if pins use quarantine mode, or if an agent or a server is read-only.
    */
   readonly judgesDefinitions: boolean
-  /** The denial, if a caller may use nothing on a server, whatever the server offers. */
+  /** The denial if a caller may not use anything on a server, whatever the server offers. */
   closed(caller: Caller, server: string): Denial | undefined
   /** The agents that have rules. If there are none, every caller has all permissions. */
   readonly agents: ReadonlySet<string>
   /** Decides like `decide`, and also returns everything that was considered. */
   explain(agent: string, entry: Entry, options?: { readonly authenticated?: boolean }): Explanation
-  /** The agent of a credential (G7). Throws INVALID_AGENT_ID if the credential may not act as the requested agent. */
+  /** The agent for a credential (G7). Throws INVALID_AGENT_ID if the credential may not act as the requested agent. */
   agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
   /** The caller as the agent that the arguments request. Throws if that agent may not make this call. */
   actAs(call: Pick<Call, 'caller' | 'entry'>, asked: string | undefined): Caller
   /**
-   * The exposure mode of an agent: its own setting, else that of the nearest agent it inherits from, else the default.
+   * An agent's exposure mode: its own setting, else the setting of the nearest agent that it inherits from, else the
+   * default.
    */
   exposureOf(agent: string): Exposure
-  /** Whether an agent may see the state of the gateway (G5). The setting is inherited like that of `exposureOf`. */
+  /**
+   * Whether an agent may see the gateway's state (G5). The setting is inherited in the same way as the exposure mode.
+   */
   mayDebug(agent: string): boolean
 }
 
@@ -59,8 +62,8 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   }
 
   /**
-   * Decides for a caller without an agent. Meta-tools are open to it, because it can name an agent in their arguments;
-   * without an agent, they show and run nothing.
+   * Decides for a caller without an agent. The caller may use meta-tools, because it can name an agent in their
+   * arguments; without an agent, meta-tools show and run nothing.
    */
   const decideForNone = (caller: Caller, entry: Entry): Decision => {
     if (entry.server === 'toolway') return { allowed: true, rule: 'agents (meta-tools)' }
@@ -118,7 +121,7 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
 }
 
 /**
- * The decision for an entry with aliases. A deny of any of its names applies, so that an alias cannot bypass a rule.
+ * The decision for an entry with aliases. A denial for any of its names applies, so that an alias cannot bypass a rule.
  */
 function strictest<Ruled extends { readonly allowed: boolean }>(
   { name, aliases = [] }: Pick<Entry, 'name' | 'aliases'>,
@@ -145,8 +148,8 @@ function createReadOnly(servers: Config['mcpServers']): (entry: Entry) => Denial
 }
 
 /**
- * For read-only agents, denies everything that is not known to be a read, including our own tools and sinks. Tools that
- * only run other calls are not denied, because each of those calls gets its own decision. Agents inherit the
+ * For read-only agents, denies everything that is not known to be a read, including Toolway's own tools and sinks.
+ * Tools that only run other calls are not denied, because each of those calls gets its own decision. Agents inherit the
  * restriction.
  */
 function createReadOnlyAgents(agents: Config['agents']): (agent: string, entry: Entry) => Denial | undefined {

@@ -7,9 +7,9 @@ import { decides, type Permission, type PolicyQuery, type PolicyRefusal, passes,
 export type RuleFamily = readonly AgentRules[]
 
 /**
- * Decides by the precedence of G6. A deny of any agent in the family wins; explicit denies are checked before
- * wildcards. Then every agent that has an `allow` must allow; an agent without one leaves that to its parent. So an
- * agent never has more permissions than the agents it inherits from.
+ * Decides by the precedence of G6. A `deny` of any agent in the family wins; explicit denies are checked before
+ * wildcards. Then every agent that has an `allow` must allow the entry; an agent without an `allow` leaves the decision
+ * to its parent. So an agent never has more permissions than the agents it inherits from.
  */
 export function decideByRules(family: RuleFamily, question: PolicyQuery, considered?: Consideration[]): Ruling {
   const { server, name, isTool } = question

@@ -28,8 +28,8 @@ export interface Consideration {
   /** The matching rule, or the part of the configuration that has no matching rule. */
   readonly rule: string
   /**
-   * `passes`: this step does not decide, and the next one follows. If an agent has parents, each of them must allow
-   * too.
+   * `passes`: this step does not decide, and evaluation continues with the next one. If an agent has parents, each of
+   * them must allow too.
    */
   readonly outcome: 'allows' | 'denies' | 'passes'
   readonly note: string
@@ -38,11 +38,11 @@ export interface Consideration {
 export interface Explanation {
   readonly decision: Decision
   readonly rule: string
-  /** Whether the server exists. Wildcard rules also decide about servers that do not. */
+  /** Whether the server exists. Wildcard rules also apply to servers that do not exist. */
   readonly serverExists: boolean
   /**
-   * What was considered, in order. A denial is always last. An allowed call may still be subject to limits and
-   * approval.
+   * The rules and settings that were considered, in order. A denial is always last. An allowed call may still be
+   * subject to limits and approval.
    */
   readonly considered: readonly Consideration[]
 }
@@ -53,7 +53,7 @@ export interface Why extends Explanation {
   readonly tool: string
 }
 
-/** What still applies to an allowed call, in this order: limits, then approval by a person. */
+/** The conditions that still apply to an allowed call, in this order: limits, then approval by a person. */
 export function conditionsOf(
   config: Pick<Config, 'agents' | 'limits' | 'mcpServers'>,
   agent: string,

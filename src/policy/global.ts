@@ -6,7 +6,7 @@ import { decides, type PolicyQuery, type PolicyRefusal, passes } from './verdict
 export type GlobalPolicy = Pick<PolicyConfig, 'allowedServers' | 'allowedTools' | 'blockedTools' | 'requireAuth'> &
   Partial<Pick<PolicyConfig, 'toolsNeedServer'>>
 
-/** The refusal of global policy. If undefined, the rules of the agent decide. */
+/** Returns global policy's refusal. If undefined, the agent's rules decide. */
 export type RefuseGlobally = (
   question: Omit<PolicyQuery, 'agent'>,
   considered?: Consideration[],

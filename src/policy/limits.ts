@@ -8,7 +8,7 @@ export interface LimitsOptions {
   readonly agents: Readonly<Record<string, Pick<Config['agents'][string], 'perMinute'>>>
 }
 
-/** A limit without the agent that it applies to. */
+/** A limit that is not yet assigned to an agent. */
 interface Share extends Omit<Limit, 'key'> {
   /** The part of the key that is the same for all agents. */
   readonly of: string
@@ -19,16 +19,16 @@ interface Share extends Omit<Limit, 'key'> {
 const none: readonly Limit[] = []
 
 /**
- * Max pairs of agents and limits that are cached, more than are in use at a time. There is a limit because tool names
- * come from servers.
+ * Max cached pairs of agent and limit, more than are in use at a time. The cache is bounded because tool names come
+ * from servers.
  */
 const maxRemembered = 100_000
 
 /**
- * Selects the buckets of a call (F8). Each agent has its own buckets: one per limited tool, one per limited server (for
- * its resources, its prompts, and its tools without their own limit), and one for everything else. The most specific
- * one applies. An agent may also have or inherit a total: the nearest number in its family applies, and each member of
- * the family has its own bucket.
+ * Selects the buckets for a call (F8). Each agent has its own buckets: one per limited tool, one per limited server
+ * (for its resources, its prompts, and its tools without their own limit), and one for everything else. The most
+ * specific bucket applies. An agent may also have or inherit a total: the nearest number in its family applies, and
+ * each member of the family has its own bucket.
  *
  * Tools that only run other calls are only subject to their own limits; otherwise those calls would count twice.
  */
@@ -102,7 +102,7 @@ const compileTotals = (agents: LimitsOptions['agents']): ReadonlyMap<string, Lim
 
 /**
  * Compiles the limits by `server.tool`. An exact name applies first, then the most specific matching pattern. For a
- * tool that only runs other calls (`carries`), only patterns that name its server apply.
+ * tool that only runs other calls (`carries`), only patterns that contain its server's name apply.
  */
 function compileToolLimits(written: Readonly<Record<string, number>>) {
   const limits = Object.entries(written).map(([pattern, perMinute]) => ({

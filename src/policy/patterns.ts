@@ -15,7 +15,9 @@ interface Star<Outcome> extends Placed<Outcome> {
 
 type Matches = (text: string) => boolean
 
-/** Compiles a pattern. Each distinct pattern is compiled once, because hundreds of agents may share the same ones. */
+/**
+ * Compiles a pattern. Each distinct pattern is compiled once, because hundreds of agents may share the same patterns.
+ */
 export type CompilePattern = (pattern: string) => Matches
 
 /**
@@ -37,7 +39,7 @@ export function compilePatterns<Outcome>(
   return { names: names.size === 0 ? noNames : names, stars }
 }
 
-// Shared by all lists that have no names, which is the case for most lists.
+// Shared by all lists without names. Most lists have none.
 const noNames: ReadonlyMap<string, never> = new Map<string, never>()
 const noPatterns: Patterns<never> = { names: noNames, stars: [] }
 
@@ -69,7 +71,7 @@ export function createPatternCompiler(): CompilePattern {
   }
 }
 
-/** Compiles a pattern that is used many times. The result is equivalent to `matches` of core. */
+/** Compiles a pattern that is used many times. The result is equivalent to `matches` in core. */
 export function compilePattern(pattern: string): Matches {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()

@@ -22,7 +22,7 @@ export interface Change {
   readonly tool: string
   readonly calls: number
   readonly last: string
-  /** The deciding rules then and now. `before` is undefined if the record names no rule. */
+  /** The deciding rules, in the record and now. `before` is undefined if the record names no rule. */
   readonly before: string | undefined
   readonly after: string
   readonly reason?: string
@@ -33,7 +33,7 @@ export interface Replayed {
   readonly calls: number
   readonly denied: readonly Change[]
   readonly allowed: readonly Change[]
-  /** Calls to entries that would no longer exist, so that policy would not be evaluated for them. */
+  /** Calls to entries that would no longer exist. Policy would not be evaluated for them. */
   readonly gone: readonly Change[]
 }
 
@@ -88,7 +88,10 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
     }),
   }
 
-  /** The agent that a recorded caller would have now. Without agents, every caller was `default`. */
+  /**
+   * The agent that a recorded caller would have now. A call recorded while no agents were configured has the agent
+   * `default`.
+   */
   function agentNow(agent: string): string {
     if (agent !== defaultAgent || policy.agents.has(agent)) return agent
     return policy.agentOf({ agents: '*' }, undefined)

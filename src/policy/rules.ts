@@ -36,7 +36,7 @@ export interface Rules {
     caller: Pick<Caller, 'agent' | 'authenticated'>,
     entry: Pick<Entry, 'kind' | 'server' | 'name'>,
   ) => PolicyVerdict
-  /** The denial, if a caller may use nothing on a server, whatever the server offers. */
+  /** The denial if a caller may not use anything on a server, whatever the server offers. */
   closed(caller: Pick<Caller, 'agent' | 'authenticated'>, server: string): RuledDenial | undefined
   explain(
     agent: string,
@@ -46,14 +46,14 @@ export interface Rules {
   ): Explanation
   /**
    * Warnings about rules that are valid but probably unintended: rules about servers that do not exist, agents that may
-   * use nothing, …
+   * not use anything, …
    */
   readonly warnings: readonly string[]
 }
 
 /**
- * Max cached entries, more than a gateway has. There is a limit because names come from servers, which may change them
- * at will.
+ * Max cached entries, more than a gateway has. The cache is bounded because names come from servers, which may change
+ * them at any time.
  */
 const maxEntries = 2 ** 16
 /** Max cached pairs of agent and entry: enough for 1,000 agents and 10,000 entries, in at most 32 MiB. */
@@ -68,12 +68,12 @@ const maxRemembered = 2 ** 24
  *   configuration. NAME is the agent or one that it inherits from, SERVER the key as configured. If a tool is allowed
  *   only because its server is, the decision names the line that allows the server;
  * - `agents.NAME (meta-tools)`: a meta-tool that no rule denies;
- * - `agents.NAME (default deny)`: the `allow` of NAME does not cover it;
+ * - `agents.NAME (default deny)`: the `allow` of NAME does not cover the entry;
  * - `agents (default deny)`: rules exist, but none for this agent;
  * - `agents (none configured)`: no rules exist, so everything is allowed.
  *
- * Tool rules apply to tools only. Resources, templates and prompts are allowed or denied with their server,
- * regardless of tool lists.
+ * Tool rules apply to tools only. Resources, templates and prompts are allowed or denied with their server, regardless
+ * of tool lists.
  */
 export function compileRules({ agents: written, policy, servers }: RulesOptions): Rules {
   const compile = createPatternCompiler()
@@ -159,8 +159,8 @@ const unknownAgent: PolicyRefusal = {
 }
 
 /**
- * The cached rulings of one agent. An agent has many entries but few distinct rulings, so this holds a list of rulings
- * and, for each entry, an index into it; 0 means not cached.
+ * One agent's cached rulings. An agent has many entries but few distinct rulings, so this holds a list of rulings and,
+ * for each entry, an index into that list; 0 means not cached.
  */
 interface Page {
   places: Uint16Array
@@ -212,7 +212,7 @@ export function createMemory(limit: number) {
 
 /** An entry with its number in the cache, and with the refusals of global policy, which do not depend on the agent. */
 interface NumberedEntry {
-  /** The number of the entry in the cache. Undefined if the entry is not cached. */
+  /** The entry's number in the cache. Undefined if the entry is not cached. */
   readonly number: number | undefined
   readonly refusal: PolicyRefusal | undefined
   readonly anonymousRefusal: PolicyRefusal | undefined
@@ -220,10 +220,13 @@ interface NumberedEntry {
 
 type Refuse = (server: string, name: string, isTool: boolean, authenticated: boolean) => PolicyRefusal | undefined
 
-/** Max characters of a name that is cached. URIs come from callers, who must not be able to fill the cache. */
+/** Max characters in a cached name. URIs come from callers, who must not be able to fill the cache. */
 const maxName = 256
 
-/** Numbers entries in order of use, from 0 up to the limit. Then it starts again at 0 and calls `startsAfresh`. */
+/**
+ * Numbers entries in the order in which they are first used, from 0 up to the limit. Then it starts again at 0 and
+ * calls `startsAfresh`.
+ */
 export function createEntryNumbers(
   limit: number,
   refuse: Refuse,

@@ -15,9 +15,7 @@ export function schemasAt(schemas: readonly unknown[], member: string | undefine
 
 type Fields = Readonly<Record<string, unknown>>
 
-/**
- * These schemas and all schemas that they refer to or combine, each once, because schemas of servers may be circular.
- */
+/** These schemas and all schemas that they refer to or combine, each once, because servers' schemas may be circular. */
 export function composed(schemas: readonly unknown[], root: unknown): readonly Fields[] {
   const found = new Set<Fields>()
   const open = [...schemas]

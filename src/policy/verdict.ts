@@ -72,7 +72,7 @@ export function verdictOf(ruling: Ruling, question: PolicyQuery): PolicyVerdict 
   return { allowed: false, code, rule, reason: ruling.sentence(question, rule), auditReason }
 }
 
-/** The audit reason of a failure that no rule caused, such as `server_not_found`. */
+/** The audit reason for a failure that was not caused by a rule, such as `server_not_found`. */
 export function auditReasonOf(code: ErrorCode): string {
   return code.toLowerCase()
 }

@@ -34,8 +34,8 @@ export const noServer = (key: string, name: string, servers: ReadonlySet<string>
   name.includes('*') || servers.has(name) ? [] : [`${key}: there is no server ${name}${didYouMean(name, servers, '')}`]
 
 /**
- * The servers whose tools a pattern may mean. A server name may contain a dot, so `a.b.c` may be a tool of `a` or of
- * `a.b`.
+ * The servers whose tools a pattern may refer to. A server name may contain a dot, so `a.b.c` may be a tool of `a` or
+ * of `a.b`.
  */
 export function serversMeant(pattern: string, servers: ReadonlySet<string>): string[] {
   const plain = pattern.split('*', 1)[0] as string
@@ -62,7 +62,7 @@ function missingParent(agent: string, families: ReadonlyMap<string, unknown>): s
   ]
 }
 
-/** Warnings about lines of `allow` that never allow anything. */
+/** Warnings about `allow` lines that never allow anything. */
 function withoutEffect(
   agent: string,
   { allow }: WrittenAgent,
@@ -88,8 +88,8 @@ function withoutEffect(
 }
 
 /**
- * The warning for a tool list of a server that `allow.servers` does not list. Such a list is easily overlooked, or has
- * no effect.
+ * The warning about a tool list for a server that is missing from `allow.servers`. Such a list either has no effect, or
+ * allows something that is easily overlooked.
  */
 function withoutServer(
   agent: string,

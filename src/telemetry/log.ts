@@ -40,7 +40,7 @@ function lineOf(level: number, facts: object, msg: string): string {
   try {
     return `${JSON.stringify({ ...head, ...facts, msg }, (_, fact) => (fact instanceof Error ? errorFacts(fact) : fact))}\n`
   } catch {
-    // Keep the message even if the facts cannot be serialized.
+    // Keep the message even if the other fields cannot be serialized.
     return `${JSON.stringify({ ...head, msg })}\n`
   }
 }

@@ -16,7 +16,7 @@ import type { ServerSummary } from '../core/source-status.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { type CompiledSchema, compileSchema, type InputOf, type OutputOf, type ToolSchema } from './schema.ts'
 
-/** The call that runs a tool, and methods to notify the caller while the tool runs. */
+/** The call that runs a tool, and methods to notify the caller while the tool is running. */
 export interface ToolContext {
   readonly call: Call
   /** Aborted when the result is no longer needed. Pass it to every slow operation. */
@@ -41,16 +41,16 @@ export interface Tool {
   readonly name: string
   readonly definition: Definition
   readonly aliases?: readonly string[]
-  /** The description for a caller that sees these servers; `name` is the name that the tool is listed under. */
+  /** The description for a caller that sees these servers; `name` is the name under which the tool is listed. */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string
   readonly readOnly: boolean
   readonly idempotent: boolean
-  /** Overrides the timeout of the source. */
+  /** Overrides the source's timeout. */
   readonly timeoutMs?: number
   readonly timeoutKey?: string | undefined
   readonly carries?: true
   readonly isolated?: Isolated
-  /** True if the pipeline checks the arguments against the schema of the definition. */
+  /** True if the pipeline checks the arguments against the schema in the definition. */
   readonly checkedBySchema?: true
   readonly run: Handler
 }
@@ -61,58 +61,66 @@ export interface Tool {
  */
 export type Isolated = true | { readonly env: readonly string[] }
 
-/** What `run` may return: text, an object (sent as structured content and as JSON text), or a complete result. */
+/**
+ * The types that `run` may return: text, an object (sent as structured content and as JSON text), or a complete result.
+ */
 type Answer<Output extends z.ZodObject | undefined> = Output extends z.ZodObject
   ? z.input<Output> | Result
   : string | object
 
 export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObject | undefined = undefined> {
-  /** At most 64 letters, digits, `_` and `-`. */
+  /** The tool's name: at most 64 letters, digits, `_` and `-`. */
   readonly name: string
   readonly aliases?: readonly string[]
   readonly title?: string
   /** The description for the model. A function can adapt it to the servers that a caller sees. */
   readonly description: string | ((servers: readonly ServerSummary[], name: string) => string)
-  /** Unknown fields are rejected, unless this is a `z.looseObject`. */
+  /** The input schema. Unknown fields are rejected, unless this is a `z.looseObject`. */
   readonly input: Input
-  /** If given, it is published to clients and every result is checked against it. */
+  /** The output schema. If given, it is published to clients and every result is checked against it. */
   readonly output?: Output
   readonly annotations?: ToolAnnotations
-  /** The tool changes nothing anywhere, so callers that may not write can use it. */
+  /** True if the tool does not change anything anywhere, so that callers without write access can use it. */
   readonly readOnly?: boolean
   readonly timeoutMs?: number
   /** The name of the setting that defines `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
-  /** The tool only runs other calls, each of which counts as a call of its own. */
+  /** Set if the tool only runs other calls, each of which is counted separately. */
   readonly carries?: true
-  /** For tools of plugins: the tool runs in a child process, which is killed if it does not stop in time. */
+  /** For plugin tools: the tool runs in a child process, which is killed if it does not stop in time. */
   readonly isolated?: Isolated
   run(args: z.output<Input>, context: ToolContext): Answer<Output> | Promise<Answer<Output>>
 }
 
 export interface HandlerOptions<Input extends ToolSchema, Output extends ToolSchema | undefined = undefined>
   extends Omit<ToolOptions<z.ZodObject>, 'input' | 'output' | 'run' | 'carries'> {
-  /** A Zod object, any Standard Schema of an object, or JSON Schema. Omit it for a tool without arguments. */
+  /**
+   * The input schema: a Zod object, any Standard Schema for an object, or JSON Schema. Omit it for a tool without
+   * arguments.
+   */
   readonly inputSchema?: Input
-  /** If given, it is published to clients. Results are checked against it, unless it is JSON Schema. */
+  /**
+   * The output schema. If given, it is published to clients. Results are checked against it, unless it is JSON Schema.
+   */
   readonly outputSchema?: Output
   handler(args: OutputOf<Input>, context: ToolContext): HandlerAnswer<Output> | Promise<HandlerAnswer<Output>>
 }
 
 /**
- * What `handler` may return: text, content blocks, an object (sent as structured content and as JSON text), or a
- * complete result.
+ * The types that `handler` may return: text, content blocks, an object (sent as structured content and as JSON text),
+ * or a complete result.
  */
 export type HandlerAnswer<Output extends ToolSchema | undefined> =
   | Result
   | (Output extends ToolSchema ? InputOf<Output> : string | readonly Content[] | ResultBody | object)
 
 /**
- * Makes a tool out of a function. Arguments arrive parsed and typed; invalid ones are rejected before it runs.
+ * Makes a tool out of a function. The function gets parsed and typed arguments; invalid arguments are rejected before
+ * it runs.
  *
- * With `inputSchema` and `handler`, an exception becomes a result with `isError` and its message as text. With `input`
- * and `run`, the form for plugins, an exception is logged and the caller only learns that the tool failed. In both,
- * throw a `ToolwayError` to reject with a code.
+ * With `inputSchema` and `handler`, an exception becomes a result with `isError` and the exception's message as text.
+ * With `input` and `run`, the form for plugins, an exception is logged and the caller only learns that the tool failed.
+ * In both cases, throw a `ToolwayError` to reject with a code.
  *
  * @example
  * ```ts
@@ -209,7 +217,7 @@ function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOption
     inputSchema: input as unknown as ToolSchema,
     outputSchema: output as unknown as ToolSchema | undefined,
     run: (args, context) => options.run(args as never, context),
-    // The message of any other exception may hold secrets, so the caller only gets our own errors.
+    // The message of any other exception may hold secrets, so the caller only gets Toolway's own errors.
     explain(thrown) {
       const sentence = `${name} failed unexpectedly; see the log of Toolway for the cause.`
       throw new ToolwayError('INTERNAL', sentence, { cause: thrown })

@@ -4,7 +4,7 @@
  */
 const hidden = new RegExp(
   [
-    // ESC, together with the terminal sequence that it begins, if that is valid.
+    // ESC, together with the terminal sequence that it begins, if that sequence is valid.
     String.raw`\x1b(?:\[[0-?]{0,32}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,256}(?:\x07|\x1b\\)?|[ -/]{0,8}[0-~])?`,
     String.raw`\r(?=\n)`,
     String.raw`[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]`,

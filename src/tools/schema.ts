@@ -34,7 +34,10 @@ export type InputOf<Schema> = Schema extends StandardSchema<infer Input, unknown
 
 export interface CompiledSchema {
   readonly json: JsonSchema
-  /** Parses the value or explains why it does not fit. Absent for JSON Schema, because the pipeline checks that. */
+  /**
+   * Parses the value or explains why it does not fit. Absent for JSON Schema, because the pipeline checks values
+   * against it.
+   */
   read?(value: unknown): SchemaOutcome | Promise<SchemaOutcome>
 }
 
@@ -70,8 +73,8 @@ function byZod(schema: z.ZodObject, tool: string, io: 'input' | 'output'): Compi
 }
 
 /**
- * Makes a schema reject unknown fields, so that a misspelt one is not silently dropped. A schema that defines a
- * catchall stays as it is.
+ * Makes a schema reject unknown fields, so that a misspelt field is not silently dropped. A schema that defines a
+ * catchall is not changed.
  */
 const strict = (input: z.ZodObject): z.ZodObject => (input.def.catchall === undefined ? input.strict() : input)
 
@@ -84,15 +87,15 @@ function zodJson(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   return rest
 }
 
-/** Removes the safe-integer bounds that Zod adds to every integer: in a schema they only cost tokens. */
+/** Removes the safe-integer bounds that Zod adds to every integer: in a schema, these bounds only cost tokens. */
 function withoutNoise({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }) {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
 /**
- * Converts a schema of another library with its own JSON Schema export. If it has none, clients only see `type:
- * object`.
+ * Converts a schema from another library, using the library's own JSON Schema export. If there is none, clients only
+ * see `type: object`.
  */
 function standardJson(schema: StandardSchema, io: 'input' | 'output'): JsonSchema {
   if ('_zod' in schema) return zodJson(schema as unknown as z.ZodType, io)
@@ -164,8 +167,8 @@ function expectation(issue: Issue): string | undefined {
 }
 
 /**
- * How the given value differs, for an error message. Quotes only a string that should have been one of an enumeration,
- * and a number that should be whole: any other value may be a secret.
+ * Describes how the given value differs, for an error message. Quotes the value only if it is a string that should be
+ * one of an enumeration, or a number that should be whole: any other value may be a secret.
  */
 function contrast(issue: Issue, given: unknown): string {
   if (issue.code === 'invalid_value' && typeof given === 'string') {

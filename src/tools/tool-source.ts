@@ -9,7 +9,7 @@ export interface ToolSourceOptions {
   /** Shown by `list_servers`. */
   readonly description: string
   readonly tools: readonly Tool[]
-  /** The timeout for tools that have none of their own. */
+  /** The timeout for tools without their own timeout. */
   readonly timeoutMs: number
   readonly clock: Clock
 }
@@ -55,7 +55,7 @@ const entryOf = (server: string, tool: Tool, timeoutMs: number): Entry => ({
 /** Names of the built-in tools. They are reserved even while a tool is not served. */
 export const builtInNames = 'hash time fetch generate vision speech diffusion execute_code'.split(' ')
 
-/** Checks the tools that a program registers; throws a TypeError for the first that cannot be served. */
+/** Checks the tools that a program registers; throws a TypeError for the first one that cannot be served. */
 export function registeredTools(tools: readonly Tool[]): readonly Tool[] {
   const names = new Set<string>()
   for (const tool of tools) {

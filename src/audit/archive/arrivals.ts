@@ -22,7 +22,7 @@ export async function* readAllArrivals(
 export interface FollowArrivals {
   readonly archive: Pick<Archive, 'arrivals'>
   readonly wanted: Wanted
-  /** `from` is the last position already read; `known` are records after it that are already known. */
+  /** `from` is the last position already read; `known` holds records after it that are already known. */
   readonly from: number
   readonly known: readonly ArchiveArrival[]
   readonly clock: Clock
@@ -34,7 +34,7 @@ export interface FollowArrivals {
 const settledMs = 5_000
 
 /**
- * Yields new records. A replica takes positions when it begins to write, so records with later positions may become
+ * Yields new records. A replica reserves positions when it begins to write, so records with later positions may become
  * visible before records with earlier ones. Recent positions are therefore read again.
  */
 export async function* followArrivals(options: FollowArrivals): AsyncGenerator<readonly ArchiveArrival[]> {

@@ -30,7 +30,7 @@ export function openSpool(folder: string): Spool {
   /** For each lane, the start and the end of the last read, so that the next read need not search for them. */
   const places = new Map<string, readonly NumberedPosition[]>()
 
-  /** A position to read from so that no record after the number `after` is missed. */
+  /** A position to start reading from, such that no record with a number above `after` is missed. */
   const startAt = (lane: string, after: number): ReadPosition | undefined => {
     const known = places.get(lane)?.findLast(({ seq }) => seq <= after)
     if (known) return known
@@ -49,7 +49,7 @@ export function openSpool(folder: string): Spool {
       const ends = new Map<string, ChainEnd>()
       for (const lane of listLanes(folder)) {
         const read = readHead(folder, lane, undefined)
-        // Skip a head that is being rewritten. It is read the next time.
+        // Skip a head that is being rewritten. The next call reads it.
         if (read.state === 'read' && read.head.seq > 0) ends.set(lane, read.head)
       }
       return ends
@@ -63,8 +63,8 @@ export function openSpool(folder: string): Spool {
       let last: NumberedPosition | undefined
       for await (const stored of readRecords(folder, { lanes: [lane], from: from && { [lane]: from } })) {
         const { seq } = stored.record
-        // Skip a record that is not on disk yet. A number that is too high may also be foreign, and must not delay the
-        // records after it.
+        // Skip a record that is not on disk yet. A record whose number is too high may also be foreign, so it must not
+        // delay the records after it.
         if (seq > head.head.seq) continue
         if (seq > after) {
           first ??= { file: stored.file, offset: stored.offset, seq: after }
@@ -84,8 +84,8 @@ const replicaFile = (folder: string): string => join(folder, 'replica')
 export const readReplica = (folder: string): string | undefined => readIfExists(replicaFile(folder))?.trim()
 
 /**
- * The ID of the replica. The first process creates it. A copy of the folder has the same ID, so only one of the two may
- * be written to.
+ * The replica's ID. The first process creates it. A copy of the folder has the same ID, so only the original or the
+ * copy may be written to.
  */
 function replicaOf(folder: string): string {
   const known = readReplica(folder)
@@ -120,7 +120,7 @@ function toArchiveRecord(record: AuditRecord, line: string): ArchiveRecord {
   }
 }
 
-/** The name of the first indexed field that contradicts the record. Undefined if all fields agree. */
+/** The name of the first indexed field that contradicts the record. Undefined if none does. */
 export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord): string | undefined {
   const own = toArchiveRecord(record, filed.line)
   const wrong = archiveNames.find((name) => !isSame(own.names[name] ?? null, filed.names[name]))
@@ -128,12 +128,12 @@ export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord):
   if (own.time !== filed.time) return 'time'
   if (own.is_error !== filed.is_error) return 'is_error'
   if (!isSame(own.words, filed.words)) return 'arguments'
-  // Do not compare `shown` of a beginning: it is hidden if its end is recorded, and that may be anywhere in the
-  // archive. No other record is hidden.
+  // Do not compare `shown` for the record of a beginning: that record is hidden once the operation's end is recorded,
+  // and the end may be anywhere in the archive. No other record is hidden.
   return own.phase !== 'before' && filed.shown !== (own.phase === 'after' || own.gap) ? 'operation' : undefined
 }
 
-/** Whether two texts are the same. A text that a store may be unable to keep unchanged counts as the same. */
+/** Whether two strings are the same. A string that a store may be unable to keep unchanged counts as the same. */
 const isSame = (own: string | null, filed: string | null): boolean =>
   own === filed || (own !== null && (own.length > maxName || own.includes('\0') || !own.isWellFormed()))
 

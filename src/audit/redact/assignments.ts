@@ -4,7 +4,8 @@ import { redacted } from './conceal.ts'
 import { characterTable } from './finder.ts'
 
 /**
- * Names of passwords in connection strings and signed URLs. Their values are redacted regardless of the configuration.
+ * Names under which connection strings and signed URLs hold passwords. Their values are redacted regardless of the
+ * configuration.
  */
 const always =
   /^(?:pwd|passwd|password|passphrase|accountkey|sharedaccesskey|clientsecret|x-amz-(?:signature|security-token))$/i
@@ -16,7 +17,7 @@ const maxName = 64
  * `--token …`, `X-Api-Key: …`, and `"secret": …` in truncated or embedded JSON.
  */
 export function concealAssignments(text: string, isSecretKey: IsSecretKey): string {
-  // Most texts contain no assignment, and this test is much cheaper than the search.
+  // Most strings contain no assignment, and this test is much cheaper than the search.
   if (!text.includes('=') && !text.includes(':') && !text.includes('--')) return text
   let result = ''
   let done = 0
@@ -37,7 +38,7 @@ export function concealAssignments(text: string, isSecretKey: IsSecretKey): stri
 interface Value {
   readonly name: string
   readonly start: number
-  /** What ends the value if it is not quoted. */
+  /** Matches the end of the value if the value is not quoted. */
   readonly until: RegExp
 }
 
@@ -80,7 +81,7 @@ function extentOf(text: string, { start, until }: Value): readonly [start: numbe
     until.lastIndex = from
     return [from, until.exec(text)?.index ?? text.length]
   }
-  // The quotes of nested JSON are preceded by backslashes, as many at the end as at the start.
+  // The quotes of nested JSON are preceded by backslashes. The closing quote has as many as the opening quote.
   const quote = text.slice(from, opened)
   for (let at = text.indexOf(quote, opened); at !== -1; at = text.indexOf(quote, at + 1)) {
     if (text[at - 1] !== '\\') return [opened, at]
@@ -119,11 +120,17 @@ export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   return memoize(isWanted, 4096, 256)
 }
 
-/** Names of counts of tokens, as opposed to tokens: `max_tokens`, `tokens_used`, `token_count`, `max_schema_tokens`. */
+/**
+ * Names for numbers of tokens, as opposed to secret tokens: `max_tokens`, `tokens_used`, `token_count`,
+ * `max_schema_tokens`.
+ */
 const count =
   /tokens$|tokens?(?:count|limit|used|usage|budget|total|left|remaining|perminute)$|^(?:max|min|num|total|n)tokens?/
 
-/** Whether a name is that of a count. A number under such a name is not a secret, whatever pattern the name matches. */
+/**
+ * Whether a name stands for a number of tokens. A number under such a name is not a secret, whatever pattern the name
+ * matches.
+ */
 export const isCount = (name: string): boolean => count.test(plain(name))
 
 /** The lower-case letters, digits and `*` of a name. NFKC maps full-width and similar characters to plain ones. */

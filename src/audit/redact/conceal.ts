@@ -6,8 +6,8 @@ export const redacted = '[redacted]'
 export const shortestSecret = 6
 
 /**
- * Max layers of encoding, such as those of an argument in a command in JSON in JSON. Deeper nesting does not occur, and
- * every layer costs a pass.
+ * Max layers of encoding. An argument inside a command inside JSON inside JSON has three. Deeper nesting does not
+ * occur, and every layer costs a pass.
  */
 const deepest = 3
 
@@ -41,7 +41,7 @@ export type Span = readonly [start: number, end: number]
 
 /**
  * The parts of a secret to search for. Each line of a multi-line key is secret, and so is each piece of a very long
- * one.
+ * secret.
  */
 function partsOf(secret: string): string[] {
   const whole = secret.trim()
@@ -61,7 +61,7 @@ function pieces(text: string): string[] {
   )
 }
 
-/** Searches a text for secrets, then the decoded forms of the text, layer by layer. */
+/** Searches text for secrets, then searches the decoded forms of the text, layer by layer. */
 function search(
   text: string,
   decoders: readonly Decode[],
@@ -80,7 +80,7 @@ function search(
   }
 }
 
-/** Redacts spans of a text. The spans may overlap. */
+/** Redacts spans of text. The spans may overlap. */
 export function concealSpans(text: string, spans: Span[]): string {
   if (spans.length === 0) return text
   spans.sort((a, b) => a[0] - b[0])
@@ -94,8 +94,8 @@ export function concealSpans(text: string, spans: Span[]): string {
 }
 
 /**
- * The encodings of a secret to search for directly. Percent-encoding and JSON escapes have too many variants, so the
- * text is decoded for those instead.
+ * The encodings of a secret to search for directly. Percent-encoding and JSON escapes have too many variants, so for
+ * those, the text is decoded instead.
  */
 function formsOf(secret: string): Needle[] {
   const spellings = new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())])
@@ -109,8 +109,8 @@ function formsOf(secret: string): Needle[] {
 }
 
 /**
- * The forms of a secret within the base64 of something longer. Three bytes become four characters, so there are three
- * alignments. Only characters that consist entirely of bits of the secret are compared.
+ * The forms that a secret takes within the base64 of something longer. Three bytes become four characters, so there are
+ * three alignments. Only characters that consist entirely of bits of the secret are compared.
  */
 function base64Forms(bytes: Buffer): Needle[] {
   return [0, 1, 2].flatMap((ahead) => {
@@ -123,7 +123,7 @@ function base64Forms(bytes: Buffer): Needle[] {
   })
 }
 
-/** A decoded text. `places` maps each character, and the end, to its position in the original. */
+/** Decoded text. `places` maps each character, and the end, to its position in the original. */
 interface Decoded {
   readonly text: string
   readonly places: Uint32Array
@@ -143,7 +143,8 @@ interface Escape {
 type ReadEscape = (text: string, at: number) => Escape | undefined
 
 /**
- * Creates a decoder. `hint` is a character without which there is nothing to decode; searching for it is much cheaper.
+ * Creates a decoder. Text without the character `hint` has nothing to decode; searching for `hint` is much cheaper than
+ * decoding.
  */
 const decoder =
   (hint: string, mark: RegExp, readEscape: ReadEscape): Decode =>
@@ -199,7 +200,7 @@ const wrappedDecoder = decoder('\n', /\r?\n[ \t]{0,8}/g, (text, at) => {
 
 const short: Readonly<Record<string, number>> = { b: 8, f: 12, n: 10, r: 13, t: 9, '"': 34, '/': 47, '\\': 92 }
 
-/** Decodes the escapes of JSON: `\"`, `\n`, `\u002f` and the like. */
+/** Decodes JSON escapes: `\"`, `\n`, `\u002f` and the like. */
 const jsonDecoder = ({ asBytes }: { asBytes: boolean }): Decode => {
   const unitsOf = (point: number) => (asBytes ? [...Buffer.from(String.fromCodePoint(point))] : [point])
   return decoder('\\', /\\/g, (text, at) => {

@@ -1,4 +1,4 @@
-/** A text to search for. It only holds characters up to U+00FF. */
+/** A string to search for. It only holds characters up to U+00FF. */
 export interface Needle {
   readonly text: string
   /** Set if the characters before or after a match also hold bits of the needle, as in base64. */
@@ -8,7 +8,7 @@ export interface Needle {
 /** Called for each match. `needle` is the index of the longest needle that ends there. */
 type OnMatch = (start: number, end: number, needle: number) => void
 
-/** Searches a text. The reported matches may overlap; together they cover every needle in the text. */
+/** Searches text. The reported matches may overlap; together they cover every needle in the text. */
 type FindMatches = (text: string, found: OnMatch) => void
 
 /**
@@ -83,7 +83,7 @@ function report({ reach, shares, ids }: Automaton, text: string, end: number, st
 export const characterTable = (characters: RegExp): Uint8Array =>
   Uint8Array.from({ length: 128 }, (_, code) => (characters.test(String.fromCharCode(code)) ? 1 : 0))
 
-/** The standard and the URL-safe alphabet of base64. */
+/** The standard and URL-safe base64 alphabets. */
 const base64 = characterTable(/[\w+/-]/)
 const isBase64 = (code: number): boolean => base64[code] === 1
 
@@ -130,7 +130,7 @@ function build(needles: readonly Needle[]) {
       target = table.child(behind, code)
     }
     fail[state] = target
-    // Needles that end in the fallback state end here too. It is enough to know the longest, because it covers the
+    // Needles that end in the fallback state end here too. Only the longest needle matters, because it covers the
     // others.
     if (reach[state] === 0) {
       reach[state] = reach[target] as number
@@ -142,8 +142,8 @@ function build(needles: readonly Needle[]) {
 }
 
 /**
- * All states except the root, shortest first: the fallback of a state is shorter than the state and must be computed
- * first.
+ * All states except the root, shortest first: the fallback of a state is shorter than the state, and must be computed
+ * before it.
  */
 function byDepth(depths: Int32Array): number[] {
   const levels: number[][] = []
@@ -167,7 +167,7 @@ function createTransitions(maxStates: number) {
     return slot
   }
   return {
-    /** The next state. 0 if there is none, because no transition leads to the root. */
+    /** The next state. 0 means that there is none; this is unambiguous, because no transition leads to the root. */
     child: (state: number, code: number): number => targets[slotOf(state * 256 + code)] as number,
     add: (state: number, code: number, target: number): void => {
       const slot = slotOf(state * 256 + code)

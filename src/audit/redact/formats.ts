@@ -17,14 +17,16 @@ export interface TokenFormat {
   readonly prefixes: readonly string[]
   readonly alphabet?: Alphabet
   /**
-   * Min and max number of characters after the prefix. `min` is lower than what vendors use today, so that a changed
-   * length still matches.
+   * Min and max number of characters after the prefix. `min` is lower than the lengths that vendors use today, so that
+   * a somewhat shorter token still matches.
    */
   readonly min?: number
   readonly max?: number
   /** For prefixes that occur in ordinary words: the rest must have a digit or mixed case (`digit`), or look random. */
   readonly needs?: 'digit' | 'random'
-  /** For tokens of several parts, this replaces the alphabet and the length. Every repetition must be bounded. */
+  /**
+   * For tokens that consist of several parts. Replaces the alphabet and the length. Every repetition must be bounded.
+   */
   readonly shape?: RegExp
 }
 

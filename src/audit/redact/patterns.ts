@@ -18,8 +18,8 @@ function hasDigit(text: string, from: number, to: number): boolean {
 }
 
 /**
- * Whether the range changes constantly between lower case, upper case and digits, with digits in several places. That
- * is not so for identifiers (`createHmacSha256Digest`), paths, hashes and UUIDs.
+ * Whether the range changes constantly between lower case, upper case and digits, with digits in several places.
+ * Identifiers (`createHmacSha256Digest`), paths, hashes and UUIDs do not.
  */
 function looksRandom(text: string, from: number, to: number): boolean {
   let changes = 0
@@ -73,7 +73,7 @@ for (const { word, alphabet, lengths } of contextFormats) {
 }
 for (const noun of nouns) for (const needle of inAnyCase(noun)) add(needle, afterNoun)
 
-/** The needles. Every text that holds a token contains at least one of them. */
+/** The strings to search for. Text with a token in it contains at least one of them. */
 const tokenNeedles: readonly string[] = [...examiners.keys()]
 const byNeedle = [...examiners.values()]
 
@@ -142,13 +142,13 @@ function afterNoun(text: string, start: number, end: number): Span | undefined {
   const [from, to] = span
   if (from === end) return undefined
   if (looksRandom(text, from, to)) return span
-  // A hash or a UUID is a key only if the text calls it one.
+  // Treat a hash or a UUID as a key only if the text calls it a key.
   return isHex(text, from, to) && compound.test(text.slice(Math.max(0, start - 8), start)) ? span : undefined
 }
 
 const isAccessKeyId = (text: string, start: number): boolean => /^A(?:KIA|SIA)/.test(text.slice(start, start + 4))
 
-/** The secrets near an AWS access key ID, because the two usually appear next to each other. */
+/** The secrets near an AWS access key ID. A secret key usually appears next to its ID. */
 function secretsBeside(text: string, [start, end]: Span): Span[] {
   const from = Math.max(0, start - 160)
   return [...text.slice(from, end + 160).matchAll(/(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g)]
@@ -165,7 +165,7 @@ const tables = Object.fromEntries(
 const isAlphanumeric = (code: number): boolean => tables.alnum[code] === 1
 
 /**
- * Creates a function that finds the end of a run of characters. It caches the last run of each alphabet: otherwise
+ * Creates a function that finds the end of a run of characters. It caches the last run for each alphabet: otherwise,
  * several prefixes inside one run would make the search quadratic.
  */
 function createRunEnd(text: string): RunEnd {
@@ -185,8 +185,8 @@ interface Pattern {
   /** The text must contain one of these. Finding them is much cheaper than running the expression. */
   readonly hints: readonly string[]
   /**
-   * Must run in linear time: every repetition is of one class, and is bounded or contains no second start. If there is
-   * a group, its text is kept.
+   * Must run in linear time: every repetition is of one character class, and is bounded or cannot contain another start
+   * of a match. If there is a capture group, the captured text is kept.
    */
   readonly find: RegExp
   readonly sure?: (credential: string) => boolean
@@ -235,8 +235,8 @@ const find = createFinder(
 )
 
 /**
- * Redacts everything that has the form of a credential. Searches for all kinds in one pass, because most texts contain
- * none.
+ * Redacts everything that has the form of a credential. Searches for all kinds in one pass, because most strings
+ * contain none.
  */
 export function concealPatterns(text: string): string {
   if (text.length < shortest) return text
@@ -257,8 +257,8 @@ function concealTokens(text: string): string {
 }
 
 /**
- * Redacts the credentials whose hints were found. `hinted` holds indexes into `hints`; the index after the last stands
- * for private keys.
+ * Redacts the credentials whose hints were found. `hinted` holds indexes into `hints`; the index after the last one
+ * stands for private keys.
  */
 function concealShapes(text: string, hinted: ReadonlySet<number>): string {
   let result = hinted.has(hints.length) ? concealPrivateKeys(text) : text
@@ -274,12 +274,12 @@ function concealShapes(text: string, hinted: ReadonlySet<number>): string {
   return result
 }
 
-/** The length of the shortest text with a credential: `://:x@h`. */
+/** The length of the shortest string that can contain a credential: `://:x@h`. */
 const shortest = 7
 
 /**
- * Redacts private keys. Does not use a single regular expression, which would search for the end again from each
- * beginning.
+ * Redacts private keys. Does not use a single regular expression, which would search for the end of the key again from
+ * each possible beginning.
  */
 function concealPrivateKeys(text: string): string {
   const begin = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g

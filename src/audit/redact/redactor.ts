@@ -24,7 +24,7 @@ export interface Redactor {
   text(text: string): string
   /** Redacts only the known values in a value. */
   known(value: unknown): unknown
-  /** Redacts only the known values in a text, and does not truncate it. */
+  /** Redacts only the known values in a string, and does not truncate it. */
   line(text: string): string
 }
 
@@ -95,7 +95,7 @@ function concealThose(list: () => readonly string[]): Conceal {
 const undefinedIfDropped = (value: unknown): unknown => (value === dropped ? undefined : value)
 
 /**
- * Truncates a text after redacting it. Also redacts some text beyond the cut, so that a secret across the cut is found.
+ * Truncates text after redacting it. Also redacts some text beyond the cut, so that a secret across the cut is found.
  */
 function shorten(text: string, maxLength: number, clean: Conceal): string {
   if (text.length <= maxLength) return clean(text)
@@ -105,18 +105,18 @@ function shorten(text: string, maxLength: number, clean: Conceal): string {
 
 /** Limits for one value. An audit record keeps 16 KiB of arguments, so processing much more would be wasted. */
 const bounds = {
-  /** Max depth, deeper than any legitimate argument. */
+  /** Max nesting depth, deeper than any legitimate argument. */
   depth: 32,
   /** Max members and items of one value, across all levels. */
   nodes: 5000,
   name: 256,
-  /** Max characters of one text, enough to recognise a file or a query. */
+  /** Max characters per string, enough to recognise a file or a query. */
   text: 4096,
-  /** Max characters of one text for `known`. No more than that fits into a record. */
+  /** Max characters per string for `known`. A record has no room for more. */
   fullText: 16 * 1024,
   /** Number of characters redacted beyond the cut. Any usual secret is shorter, even when encoded. */
   beyond: 4096,
-  /** Max characters of all texts of one value. */
+  /** Max characters in all strings of one value together. */
   total: 64 * 1024,
 } as const
 
@@ -146,7 +146,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (typeof value === 'number') return visit.number(value)
       if (typeof value === 'boolean' || value === null) return value
       if (typeof value !== 'object') return dropped
-      // Record it as text, because JSON parsers would round the number.
+      // Record the number as text, because JSON parsers would round it.
       if (value instanceof Numeral) return text(value.source, depth)
       if (depth >= bounds.depth) return '[too deep]'
       return Array.isArray(value) ? items(value, depth) : members(value, depth)
@@ -185,7 +185,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
   return part(value, from)
 }
 
-/** A member of an object. A getter may throw; then only its field is dropped. */
+/** A member of an object. If a getter throws, only that member is dropped. */
 function memberOf(record: object, name: string): unknown {
   try {
     return (record as Record<string, unknown>)[name]
@@ -199,7 +199,8 @@ type ArgumentsMode = 'none' | 'shape' | 'redacted' | 'full'
 export type DescribeArguments = (args: Readonly<Record<string, unknown>>) => unknown
 
 /**
- * Creates the function that describes arguments in a mode. Even `full` redacts the secrets of our own configuration.
+ * Creates the function that describes arguments in a mode. Even `full` redacts the secrets in Toolway's own
+ * configuration.
  */
 export function describeArguments(mode: ArgumentsMode, redactor: Redactor): DescribeArguments {
   if (mode === 'none') return () => undefined

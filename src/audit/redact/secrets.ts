@@ -79,7 +79,7 @@ const ofArguments = (words: readonly string[]): string[] =>
 /** Names whose value may be a secret or something ordinary, such as PRIMARY_KEY. */
 const doubtfulName = /(?:^|[-_])(?:key|auth|pin|psk|salt|sig)(?:$|[-_])|session|signature|webhook/i
 
-/** Whether a setting is a secret. Under a doubtful name, a value made of words is not. */
+/** Whether a setting is a secret. Under a doubtful name, a value made of words is not a secret. */
 export const isSecret = (name: string, value: string): boolean =>
   isSecretName(name) ||
   isRandom(value) ||

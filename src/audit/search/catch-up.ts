@@ -18,8 +18,8 @@ interface IndexPosition {
 
 interface IndexedLane extends IndexPosition {
   /**
-   * The position and hash of the last indexed record. If that record is no longer there, the file was not only appended
-   * to.
+   * The position and hash of the last indexed record. If that record is no longer there, the file was changed in some
+   * way other than by appending.
    */
   readonly last: number
   readonly hash: string

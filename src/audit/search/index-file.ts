@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { matches } from '../../lib/wildcard.ts'
 
-/** The file of the index. The index is derived from the segments and can always be rebuilt. */
+/** The index file. The index is derived from the segments and can always be rebuilt. */
 export const indexFile = (folder: string): string => join(folder, 'index.sqlite')
 
 /** Max time to wait for another process that is updating the index. One batch takes a fraction of a second. */
@@ -22,7 +22,7 @@ export function openIndex(folder: string): DatabaseSync {
   }
 }
 
-/** Removes the files of the index. Processes that have them open continue with their copy. */
+/** Removes the index files. Processes that have them open continue with their copy. */
 export function removeIndex(folder: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(indexFile(folder) + end, { force: true })
 }
@@ -91,7 +91,7 @@ function prepared(path: string): DatabaseSync {
 const versionOf = (database: DatabaseSync): unknown => database.prepare('PRAGMA user_version').get()?.user_version
 
 /**
- * The version of the tables. Increment it with every change of the tables or their contents; an index of another
+ * The version of the tables. Increment it with every change to the tables or their contents; an index of another
  * version is rebuilt.
  */
 const indexVersion = 1
@@ -138,7 +138,7 @@ function recreateTables(database: DatabaseSync): void {
   try {
     database.exec(words)
   } catch (error) {
-    // If SQLite lacks full-text search, texts are searched in the segments.
+    // If SQLite lacks full-text search, text is searched for in the segments.
     if (!/no such module/.test((error as Error).message)) throw error
   }
   database.exec(`PRAGMA user_version = ${indexVersion}`)

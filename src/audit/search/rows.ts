@@ -4,7 +4,7 @@ import { matches } from '../../lib/wildcard.ts'
 import type { StoredRecord } from '../log-files.ts'
 import type { AfterRecord, AuditRecord, BeforeRecord, GapRecord } from '../record.ts'
 
-/** One operation, with the way it ended and the arguments it began with. */
+/** One operation: how it ended, and the arguments with which it began. */
 export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   /** The time of the end, or of the beginning if no end is recorded. */
   readonly time: string
@@ -37,7 +37,8 @@ export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord):
 }
 
 /**
- * Whether a record is listed: operations are, and so are the gaps that the log reports, because readers must see them.
+ * Whether a record is listed. Operations are listed; gaps that the log reports are listed too, because readers must see
+ * them.
  */
 export const isListed = (record: AuditRecord): boolean => record.phase !== undefined || isGap(record)
 
@@ -81,8 +82,8 @@ export function searchableText(given: unknown): string {
 const deepest = 64
 
 /**
- * Max operations that wait for their end, far more than run at a time. Beyond that, the oldest are dropped, because
- * they never ended.
+ * Max number of operations waiting for their end, far more than run at a time. Beyond that, the oldest are dropped,
+ * because they never ended.
  */
 const maxOpen = 10_000
 

@@ -15,7 +15,7 @@ import { isListed, matchesFilter, type OperationRow, rowOf } from './rows.ts'
 import { createSegmentReader, type IndexedPosition, type SegmentReader } from './segment-reader.ts'
 
 export interface AuditQuery extends AuditFilter {
-  /** A cursor. Only rows after it, in the requested order, are returned. */
+  /** A cursor. Only rows that follow it in the requested order are returned. */
   readonly before?: string
   readonly order?: 'newest' | 'oldest'
   readonly limit?: number
@@ -28,7 +28,7 @@ export interface AuditSearch extends Disposable {
   records(query: AuditQuery): Generator<StoredRecord>
 }
 
-/** Opens the search of a log. The folder must exist. Never writes to the log itself, only to its index. */
+/** Opens the search for a log. The folder must exist. Writes only to the index, never to the log itself. */
 export function openSearch({ folder }: { readonly folder: string }): AuditSearch {
   let database = openIndex(folder)
   return {
@@ -129,7 +129,8 @@ function readRow(segments: SegmentReader, place: Joined, raw: boolean): Found | 
   if (!stored || !(raw || isListed(stored.record))) return undefined
   const begun = file !== null && at !== null && bytes !== null
   const before = begun ? segments.read({ lane, file, at, bytes })?.record : undefined
-  // A text search should match both records of an operation, so give the end the arguments of the beginning.
+  // A text search should match both records of an operation, so the row for the end gets the arguments from the record
+  // of the beginning.
   return { row: rowOf(stored.lane, stored.record, before?.phase === 'before' ? before : undefined), stored }
 }
 
@@ -160,8 +161,8 @@ function whereOf(options: FilterConditionOptions, hasTextIndex: boolean): { sql:
 }
 
 /**
- * The trigrams of a text, as a full-text query. Undefined for texts shorter than three characters. Omits trigrams with
- * a NUL, where SQLite would end the query.
+ * The trigrams of a string, as a full-text query. Undefined for strings shorter than three characters. Omits trigrams
+ * that contain a NUL, where SQLite would end the query.
  */
 function trigrams(text: string): string | undefined {
   const characters = [...text.toLowerCase()]

@@ -53,8 +53,8 @@ export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
 }
 
 /**
- * Reads the last records, at most `count` of each lane, without reading earlier ones. `whole` is true if there are no
- * earlier ones.
+ * Reads the last records, at most `count` from each lane, without reading earlier records. `whole` is true if there are
+ * no earlier records.
  */
 export async function readRecent(folder: string, count: number) {
   const records: StoredRecord[] = []
@@ -107,8 +107,8 @@ async function lastLines(folder: string, lane: string, file: string, count: numb
 }
 
 /**
- * The complete lines in a part of a file. Text before the first newline may be part of a line, except at the beginning
- * of the file.
+ * The complete lines in a part of a file. Text before the first newline may be only part of a line, except at the
+ * beginning of the file.
  */
 function wholeLines(bytes: Buffer, start: number): { offset: number; text: string }[] {
   const lines: { offset: number; text: string }[] = []

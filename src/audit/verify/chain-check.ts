@@ -32,7 +32,7 @@ export interface ChainFacts {
   readonly outages: number
   /** A partial line that a killed process left, or that is being written now. */
   readonly torn: { readonly file: string; readonly bytes: number } | undefined
-  /** All lanes that start records name. */
+  /** All lanes that are named in start records. */
   readonly lanes: ReadonlySet<string>
 }
 
@@ -94,7 +94,8 @@ export function createChainCheck({ lane, heads, verifiers, problem: report }: Ch
   }
 
   /**
-   * Evaluates a record about the log itself and returns whether it is signed. Ignores the contents of unsigned ones.
+   * Evaluates a record about the log itself and returns whether the record is signed. Ignores the contents of unsigned
+   * records.
    */
   const own = (found: ControlRecord): boolean => {
     if (!isSigned(found)) return false
@@ -154,8 +155,8 @@ export function createChainCheck({ lane, heads, verifiers, problem: report }: Ch
 
   return {
     /**
-     * Starts the next file. Records from an archive have no files, so it is not called for them and the checks of files
-     * are skipped.
+     * Starts the next file. Records from an archive have no files: this function is not called for them, and the file
+     * checks are skipped.
      */
     file: (name: string): void => {
       if (file !== '') before = { file, bytes, fragment }
@@ -173,7 +174,7 @@ export function createChainCheck({ lane, heads, verifiers, problem: report }: Ch
       }
       const parsed = parseSealedLine(line.bytes)
       if (!parsed.record) {
-        // Report one problem for consecutive unreadable lines, so that junk does not hide other problems.
+        // Report consecutive unreadable lines as one problem, so that junk does not hide other problems.
         if (!unreadable) problem('unreadable', 'not a valid record')
         unreadable = true
         if (expected) expected = { seq: expected.seq + 1, prev: undefined }
@@ -199,7 +200,7 @@ const lineProblems = {
   canonical: ['not_canonical', 'is not in canonical form'],
 } as const
 
-/** The problem if a log does not start where retention stopped. */
+/** The problem to report if a log does not start where retention stopped. Empty if it does. */
 export function gapBefore(first: ChainFacts['first'], removedTo: number): VerifyProblem[] {
   if (!first || first.seq <= 1 || removedTo >= first.seq - 1) return []
   const message = `records ${removedTo + 1} to ${first.seq - 1} are missing, and retention did not remove them`
@@ -215,7 +216,7 @@ type ProblemKind =
   /** A record is at the wrong position: moved, repeated or inserted. */
   | 'order'
   | 'signature'
-  /** A file differs from the state in which it was left. */
+  /** A file is not in the state in which Toolway left it. */
   | 'segment'
   | 'cut'
   /** The lane ends before its high-water mark. */

@@ -10,7 +10,7 @@ export interface VerifyAuditOptions {
   readonly key?: Buffer | string
   /** Public keys in PEM form. If neither this nor `key` is given, the key file next to the log is trusted. */
   readonly publicKey?: string
-  /** The folder of the high-water marks; see head.ts. */
+  /** The folder with the high-water marks; see head.ts. */
   readonly marks?: string | undefined
   onProgress?(progress: { readonly lane: string; readonly file: string; readonly records: number }): void
 }
@@ -34,7 +34,7 @@ export interface VerifyReport {
 /**
  * Verifies a whole log: finds changed, removed, moved, inserted and truncated records. Safe while other processes
  * write. Without marks, it cannot detect that a lane was restored, together with its `head`, to an earlier state. It
- * can never detect the loss of the last second of unsynced reads of a killed process.
+ * can never detect that a killed process lost the unsynced records of reads in its last second.
  */
 export async function verifyAudit(options: VerifyAuditOptions): Promise<VerifyReport> {
   const { folder } = options
@@ -148,8 +148,8 @@ function endProblems(
 }
 
 /**
- * The problem of a lane that does not agree with its high-water mark. `last` is the lane's last record; undefined if
- * the lane is gone.
+ * The problem to report for a lane that does not agree with its high-water mark. `last` is the lane's last record;
+ * undefined if the lane is gone.
  */
 function markProblem(lane: string, mark: HeadState, last: number | undefined): VerifyProblem | undefined {
   if (mark.state === 'missing') return undefined

@@ -14,8 +14,8 @@ export interface AuditLogOptions {
   readonly unrecordedReads: 'allow' | 'refuse'
   readonly retainMs: number
   /**
-   * The last record of a lane that was copied to the archive. Records that are not copied yet are kept for up to twice
-   * `retainMs`.
+   * The number of the lane's last record that was copied to the archive. Records that are not copied yet are kept for
+   * up to twice `retainMs`.
    */
   copied?(lane: string): number
   /** The secret from which the keys are derived. */
@@ -23,7 +23,7 @@ export interface AuditLogOptions {
   /** Returns the arguments in the form in which they are recorded. If it throws, they are dropped. */
   describe(args: Record<string, unknown>): unknown
   /**
-   * Removes secrets from the names of tools, servers, agents, principals and rules. It runs for each name of every
+   * Removes secrets from the names of tools, servers, agents, principals and rules. It runs for each name in every
    * record, so it should cache its results. If it throws, the name is dropped.
    */
   redact?(name: string): string
@@ -31,14 +31,14 @@ export interface AuditLogOptions {
   readonly log: Log
   readonly version?: string
   readonly segmentBytes?: number
-  /** The folder of the high-water marks; see head.ts. */
+  /** The folder with the high-water marks; see head.ts. */
   readonly marks?: string | undefined
   readonly reserveBytes?: number
   readonly files?: FileSystem
 }
 
 export interface AuditStatus {
-  /** The lane of this process. Undefined while the log cannot be opened. */
+  /** This process's lane. Undefined while the log cannot be opened. */
   readonly lane: string | undefined
   /** The numbers of the last record and of the last record known to be on disk. */
   readonly seq: number
@@ -57,8 +57,8 @@ export interface AuditLog extends Audit, AsyncDisposable {
 }
 
 /**
- * When clients should retry after an operation that changed nothing: roughly the time in which someone can free disk
- * space. Toolway itself retries writing the log far more often.
+ * When clients should retry an operation that failed without changing anything: roughly the time in which someone can
+ * free disk space. Toolway itself retries writing the log far more often.
  */
 const harmlessAgain = { retryAfterMs: 1_000 }
 
@@ -76,7 +76,8 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     // day.
     segmentMs: Math.min(dayMs, Math.max(1000, retainMs / 4)),
     signer: signerOf(options.key),
-    // Do not hold records if reads are refused while the log fails: the failure must be known before the read starts.
+    // Do not hold records if reads are refused while the log is failing: the failure must be known before the read
+    // starts.
     holds: unrecordedReads === 'allow' && sync !== 'all',
   })
   const { outage } = recorder
@@ -85,7 +86,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const unavailable = (sentence: string, details: ErrorDetails) =>
     new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'the log is closed'}).`, details)
 
-  /** For the end of an operation that could not be recorded. Rejects if the result must not be sent. */
+  /** Handles the end of an operation that could not be recorded. Rejects if the result must not be sent. */
   const unrecorded = ({ write, decision }: AuditEnd): Promise<void> | undefined => {
     if (decision === 'DENY' || !(write || unrecordedReads === 'refuse')) return undefined
     const withheld = 'This call could not be written to the audit log, so its result is withheld; try again later'
@@ -100,7 +101,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const notBegun = () =>
     unavailable('The audit log cannot be written, so nothing was sent; try again later', harmlessAgain)
 
-  /** Waits until a record is on disk. After a failed sync, an operation starts only then. */
+  /** Waits until a record is on disk. After a failed sync, an operation starts only once its record is on disk. */
   const durable = ({ seq, commit }: AppendedRecord) =>
     commit.wait(seq).catch(() => {
       outage.countMissed('refused')

@@ -10,17 +10,17 @@ export const maxArguments = 16 * 1024
 const maxStart = 4 * 1024
 const maxText = 512
 
-/** Max bytes of a line, even if every character needs six bytes. */
+/** Max bytes per line, even if every character needs six bytes. */
 export const maxLine = 128 * 1024
 
-/** Truncates a long text. The hash tells it apart from other texts with the same beginning. */
+/** Truncates a long string. The appended hash tells it apart from other strings with the same beginning. */
 export function bounded(text: string, maxLength = maxText): string {
   if (text.length <= maxLength) return text
   const mark = `… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
   return text.slice(0, maxLength - mark.length).toWellFormed() + mark
 }
 
-/** The position of a record in the chain, which is known only at the time of writing. */
+/** A record's position in the chain, which is known only when the record is written. */
 export type RecordPosition = Omit<ChainedRecord, 'hash'>
 
 export type RecordBody = (position: RecordPosition) => string
@@ -44,10 +44,10 @@ export function createNameQuoter(redact: (text: string) => string): QuoteName {
   }
 }
 
-/** Max characters of names that are often long: rules, and tools, which may be URIs. */
+/** Max characters for names that are often long: those of rules, and those of tools, which may be URIs. */
 const maxRule = 1024
 const maxTool = 2048
-/** Max attempts that are listed. The configuration never allows more. */
+/** Max number of listed attempts. The configuration never allows more. */
 const maxAttempts = 32
 
 /**

@@ -8,8 +8,9 @@ import { type FileSystem, writeFully } from './segment-file.ts'
 
 /**
  * `<lane>/head` records how far the lane is known to be on disk, so that truncation between two checkpoints is
- * detected. It is rewritten in place after each sync, before waiting callers continue. It is never ahead of the log and
- * fits into one sector, so it needs no sync itself: after a power loss it may be old, but never wrong.
+ * detected. It is rewritten in place after each sync, before the operations that wait for the sync continue. It is
+ * never ahead of the log and fits into one sector, so it needs no sync itself: after a power loss it may be old, but
+ * never wrong.
  */
 export interface LogHead extends ChainEnd {
   readonly lane: string
@@ -72,9 +73,9 @@ export function readHead(folder: string, lane: string, signer: Signer | undefine
 }
 
 /**
- * The folder of the high-water marks: copies of `head` outside the log folder. They reveal a deleted lane, or a log
- * folder that was restored to an earlier state together with its heads. Each log path has its own folder of marks, so a
- * log at a new path starts without marks.
+ * The folder for the high-water marks, which are copies of `head` outside the log folder. They reveal a deleted lane,
+ * or a log folder that was restored to an earlier state together with its heads. Each log path has its own marks
+ * folder, so a log at a new path starts without marks.
  */
 export const marksFolder = (state: string, log: string): string =>
   join(state, 'audit-marks', hash('sha256', resolve(log)).slice(0, 16))

@@ -17,9 +17,10 @@ export interface RecorderOptions extends Omit<WriterOptions, 'failed' | 'lost' |
 }
 
 /**
- * How hard to try while the log cannot be written. A `may` record (of a read) is retried at intervals only. A `should`
- * record (the beginning of a write, or a denial) is tried every time while the disk reserve is held. Only a `must`
- * record (the end of a write that has run) may use the reserve: otherwise repeated refused calls could use it up.
+ * What to do with a record while the log cannot be written. A `may` record (of a read) is only retried at intervals. A
+ * `should` record (the beginning of a write, or a denial) is tried every time while the disk reserve is held. Only a
+ * `must` record (the end of a write that has run) may use the reserve: otherwise, repeated refused calls could use it
+ * up.
  */
 export type RecordPriority = 'may' | 'should' | 'must'
 
@@ -155,7 +156,7 @@ export function createRecorder(options: RecorderOptions) {
     }
   }
 
-  /** Frees the disk reserve, but only if the error is a full disk. Returns whether it did. */
+  /** Frees the disk reserve, but only if the error is due to a full disk. Returns whether it did. */
   const releaseReserve = (of: AuditWriter, error: unknown): boolean => {
     if (!isFull(error) || !of.reserve.release()) return false
     outage.begin(error)
@@ -179,7 +180,7 @@ export function createRecorder(options: RecorderOptions) {
       return { seq, commit: writer.commit }
     } catch (error) {
       outage.begin(error)
-      // The folder is gone, so close the writer. If a sync is running, it detects that itself.
+      // The folder is gone, so close the writer. If a sync is running, the sync itself detects the missing folder.
       if (isMissing(error) && writer && !writer.commit.busy) leave()
       return undefined
     }
@@ -252,9 +253,9 @@ function createOutage(clock: Clock, log: Log) {
   const outage = {
     active: false,
     count: 0,
-    /** The message of the current outage. Empty if there is none. */
+    /** The error message for the current outage. Empty if there is none. */
     error: '',
-    /** What was not recorded and is not yet reported in a gap record. */
+    /** The number of records that are missing and not yet reported in a gap record. */
     unrecorded: none,
     begin(thrown: unknown): void {
       outage.error = thrown instanceof Error ? thrown.message : String(thrown)

@@ -21,9 +21,9 @@ export interface RecoveredLane extends ChainEnd {
 type RecoveryFinding = Pick<GapRecord, 'reason' | 'missing'>
 
 /**
- * Finds the end of a lane that no process writes to, and cuts off a record that a killed process left half-written.
- * Records that `head` confirms are never cut, however damaged they are: they stay for `verify`, and writing continues
- * in a new segment.
+ * Finds the end of a lane that no process is writing to, and cuts off a record that a killed process left half-written.
+ * Records that `head` confirms are never cut off, however damaged they are: they are kept for `verify`, and writing
+ * continues in a new segment.
  */
 export function recoverLane(folder: string, lane: string, read: HeadState): RecoveredLane {
   const head = read.state === 'read' ? read.head : undefined
@@ -101,7 +101,7 @@ export function readSegmentTail(path: string): SegmentTail {
   return { last: undefined, end: 0, bytes: size, torn: base === 0 && first.start === 0 && !fragment }
 }
 
-/** The line that ends at `newline`. Undefined if it does not start within the part that was read. */
+/** The line that ends at `newline`. Undefined if the line starts before the part of the file that was read. */
 function lineBefore(text: Buffer, base: number, newline: number): { start: number; record?: AuditRecord } | undefined {
   if (newline < 0) return undefined
   const start = newline === 0 ? 0 : text.lastIndexOf(10, newline - 1) + 1

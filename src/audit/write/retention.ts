@@ -7,10 +7,10 @@ import { type AuditWriter, openWriter, recordStart, tryLockLane, type WriterOpti
 interface RetentionOptions extends Omit<WriterOptions, 'failed' | 'lost'> {
   readonly version: string
   readonly retainMs: number
-  /** The last record of the lane that was copied to the archive. Undefined without an archive. */
+  /** The number of the lane's last record that was copied to the archive. Undefined without an archive. */
   copied?(lane: string): number
   own(): AuditWriter | undefined
-  /** Releases the disk reserve if the error is a full disk, and returns whether it did. */
+  /** Releases the disk reserve if the error is due to a full disk, and returns whether it did. */
   releaseReserve(writer: AuditWriter, error: unknown): boolean
 }
 

@@ -22,9 +22,9 @@ export interface Segment {
   bytes: number
   /** Whether a partial line could not be cut off, so that the file may be longer than `bytes`. */
   spoiled: boolean
-  /** Whether the folder entry of the file may not be synced yet. */
+  /** Whether the file's folder entry may not be synced yet. */
   fresh: boolean
-  /** Whether no more records follow. The file is closed after the next sync. */
+  /** Whether the segment gets no more records. The file is closed after the next sync. */
   done: boolean
 }
 
@@ -62,7 +62,9 @@ export interface GroupCommitOptions {
   position(): ChainEnd
   /** Called after a successful sync, before the promises of the waiting callers are resolved. */
   synced(position: ChainEnd): void
-  /** Called if a sync failed. This many records may not be on disk, and the sync must not be retried. */
+  /**
+   * Called if a sync failed. `records` is the number of records that may not be on disk. The sync must not be retried.
+   */
   failed(error: unknown, records: number): void
 }
 
@@ -77,11 +79,11 @@ export function createGroupCommit({ files, from, position, synced, failed }: Gro
 
   const run = async () => {
     commit.busy = true
-    // Wait, so that all records of the same event-loop turn share this sync.
+    // Wait, so that all records from the same event-loop turn share this sync.
     await new Promise<void>((resolve) => setImmediate(resolve))
     const covered = position()
     const targets = segments
-    // Only segments that are already done are finished by this sync. One that is retired during the sync may have
+    // Only segments that are already done are finished by this sync. A segment that is retired during the sync may have
     // received records in the meantime, so it is synced again.
     const finished = targets.filter(({ done }) => done)
     try {
@@ -145,7 +147,8 @@ export class FileModifiedError extends Error {}
 
 async function sync(files: FileSystem, segment: Segment): Promise<void> {
   await files.fdatasync(segment.fd)
-  // Sync the folder of the segment and the two above it, because the lane's folder and the log folder may be new too.
+  // Sync the segment's folder and the two folders above it, because the lane's folder and the log folder may be new
+  // too.
   for (let path = dirname(segment.path), up = 0; segment.fresh && up < 3; path = dirname(path), up++) {
     await files.syncFolder(path)
   }

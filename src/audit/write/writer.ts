@@ -20,11 +20,11 @@ export interface WriterOptions {
   readonly segmentBytes: number
   readonly segmentMs: number
   readonly reserveBytes: number
-  /** The folder of the high-water marks, outside the log. */
+  /** The folder with the high-water marks, outside the log. */
   readonly marks?: string | undefined
   lost(records: number): void
   synced?(): void
-  /** Called if a sync failed; see `GroupCommitOptions`. By then, the segment is already abandoned. */
+  /** Called if a sync failed; see `GroupCommitOptions`. The segment has already been abandoned at that point. */
   failed(error: unknown, records: number): void
 }
 
@@ -56,7 +56,8 @@ export function openWriter(lock: LaneLock, options: WriterOptions) {
         mark?.write({ lane: name, ...position })
         headFails = false
       } catch (error) {
-        // The records are safe. Until the head can be written again, only a truncation of the log could go undetected.
+        // The records are safe. Until the head can be written again, the only thing that could go undetected is a
+        // truncation of the log.
         if (!headFails) log.warn({ lane: name, error: String(error) }, 'cannot write the head of the audit log')
         headFails = true
       }
@@ -81,7 +82,7 @@ export function openWriter(lock: LaneLock, options: WriterOptions) {
       chain.write()
       return commit.wait(chain.seq)
     },
-    /** Releases the lane. No commit may be pending at that time. */
+    /** Releases the lane. Must not be called while a commit is pending. */
     close: (): void => resources.dispose(),
   }
 }
@@ -117,7 +118,7 @@ function openReserve(path: string, bytes: number, files: FileSystem) {
         try {
           empty()
         } catch {
-          // Ignore the failure: the next attempt empties the file.
+          // Ignore the failure: the next attempt empties the file first.
         }
       }
       return reserve.held
@@ -147,7 +148,7 @@ export function lockFreeLane(folder: string): LaneLock {
   throw new Error(`all ${maxLanes} lanes of ${folder} are in use; stop some of the processes that write there`)
 }
 
-/** Locks a lane. Undefined if another process holds it. */
+/** Locks a lane. Undefined if another process holds the lock. */
 export function tryLockLane(folder: string, lane: string): LaneLock | undefined {
   mkdirSync(join(folder, lane), { recursive: true, mode: 0o700 })
   const database = new DatabaseSync(join(folder, lane, 'lock'), { timeout: 0 })

@@ -29,7 +29,7 @@ const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : definitionText(value)
 
 /**
- * The parts in which two texts differ: removes the common prefix and suffix, except for a few characters of context.
+ * The parts in which two strings differ: removes the common prefix and suffix, except for a few characters of context.
  */
 function differing(a: string, b: string): [string, string] {
   let start = 0
@@ -47,7 +47,7 @@ function differing(a: string, b: string): [string, string] {
   return [part(a), part(b)]
 }
 
-/** A definition as readable lines: texts unchanged, all other values as JSON. Invisible characters are escaped. */
+/** A definition as readable lines: strings unchanged, all other values as JSON. Invisible characters are escaped. */
 export function linesOf(definition: Copy): string[] {
   if (!definition) return ['(no copy was kept)']
   return Object.keys(definition)

@@ -36,8 +36,8 @@ export const snapshotOf = ({ hash, part }: PinnedDefinition, at: number): Defini
 export const isScanned = ({ scanner }: ScanVerdict): boolean => scanner === scannerVersion
 
 /**
- * Max characters of a field in a pin. Longer fields are stored as a hash, so that a pin does not grow with a server's
- * texts.
+ * Max characters per field in a pin. Longer fields are stored as a hash, so that a pin does not grow with the text that
+ * a server sends.
  */
 const maxField = 8_192
 const maxInAll = 16_384
@@ -45,7 +45,7 @@ const maxFields = 64
 
 /**
  * A copy of limited size, for people to compare with a later one. A long field is replaced by its hash, so that a
- * change of the field is still detected.
+ * change to the field is still detected.
  */
 function truncatedCopy(definition: Definition): Definition {
   const copy: Record<string, unknown> = {}
@@ -72,8 +72,8 @@ const stub = (text: string): string => {
 
 /**
  * The part of a definition that is pinned: everything except `_meta`, which models do not read. Servers put volatile
- * values there (times, counters, whether a gateway behind us is stale), which would cause constant false alarms. Of
- * `_meta`, only the app page is pinned, because a host opens it.
+ * values there (times, counters, whether another gateway behind this one is stale), which would cause constant false
+ * alarms. The only part of `_meta` that is pinned is the app page, because a host opens it.
  */
 export function pinnedPart(definition: Definition): Definition {
   if (definition._meta === undefined) return definition

@@ -12,7 +12,8 @@ import type { ServerPinStore } from './pin-store.ts'
 export interface Pinned {
   readonly usable: boolean
   /**
-   * Absent for definitions that are not pinned: those of resources and of our own tools, and all while pins are off.
+   * Absent for definitions that are not pinned: those of resources and of Toolway's own tools, and all definitions
+   * while pins are off.
    */
   readonly state?: PinState
   readonly denial?: Denial
@@ -32,7 +33,7 @@ export interface PinEvaluatorOptions {
   readonly clock: Clock
 }
 
-/** Max pins per server. A server that invents names must not fill the disk or displace the pins of its other names. */
+/** Max pins per server. A server that invents names must not fill the disk or displace the pins for its other names. */
 const maxPins = 10_000
 
 /** Creates the function that compares a definition with its pin and records that the definition was seen. */

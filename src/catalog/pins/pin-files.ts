@@ -8,10 +8,10 @@ import { writeAtomic } from '../../lib/atomic-write.ts'
 import { lockFile } from '../../lib/file-lock.ts'
 import { parseRecord, recordText, type ServerPins } from './pin-record.ts'
 
-/** Max bytes of a pin file. Toolway never writes a larger one, so do not read it into memory. */
+/** Max bytes per pin file. Toolway never writes a larger one, so a larger file is not read into memory. */
 const largestFile = 64 * 1_048_576
 
-/** Max time to wait for the lock of a file, for which other processes may queue. */
+/** Max time to wait for the lock on a file. Other processes may be waiting for the same lock. */
 const lockWaitMs = 12_000
 
 export type PinFiles = ReturnType<typeof openPinFiles>
@@ -78,7 +78,7 @@ export function openPinFiles(folder: string, log: Log) {
       if (next !== current) await writeAtomic(join(folder, name), recordText(next))
       return next
     },
-    /** The mtime, size and inode of each file, to detect writes of other processes. */
+    /** The mtime, size and inode of each file, to detect writes by other processes. */
     async signatures(): Promise<ReadonlyMap<string, string>> {
       const found = new Map<string, string>()
       for (const name of await list(folder)) {

@@ -17,11 +17,11 @@ const hash = z.string().regex(/^[0-9a-f]{64}$/)
 
 const sight = z.object({
   hash,
-  /** When the definition was first seen or, in an approval, approved. */
+  /** When the definition was first seen. In an approval, the time of the approval. */
   at: time,
   /** A truncated copy of the definition, for people to compare. */
   definition: z.record(z.string(), z.unknown()).optional(),
-  /** The scanner's findings, whether any has high severity, and the version of the scanner. */
+  /** The scanner's findings, whether any of them has high severity, and the scanner version. */
   flags: z.array(z.string()),
   high: z.boolean(),
   scanner: z.number(),
@@ -41,13 +41,13 @@ const origin = z.object({ hash: z.string(), text: z.string(), at: time })
 const recordSchema = z.object({
   version: z.literal(recordVersion),
   server: z.string(),
-  /** The origins of the server, the newest last. */
+  /** The server's origins, the newest last. */
   origins: z.array(origin),
-  /** When an operator last approved everything of this server. */
+  /** When an operator last approved everything from this server. */
   acknowledged: time,
   /**
-   * When the pins were lost; 0 if never. From then on, new definitions are not trusted at first sight until an operator
-   * acknowledges the loss.
+   * When the pins were lost; 0 if they never were. From then on, a new definition is not trusted at first sight, until
+   * an operator acknowledges the loss.
    */
   distrusted: time,
   pins: z.array(pin),
@@ -103,7 +103,7 @@ export function parseRecord(text: string): ServerPins | 'newer' | undefined {
   return { ...data, pins }
 }
 
-/** Max characters of a record. A larger one is stored without copies of definitions. */
+/** Max characters per record. A larger record is stored without copies of definitions. */
 const largest = 16 * 1_048_576
 
 export function recordText(record: ServerPins): string {
@@ -115,7 +115,7 @@ export function recordText(record: ServerPins): string {
   return write(pins.map((item) => ({ ...item, approved: item.approved.map(bare), pending: item.pending.map(bare) })))
 }
 
-/** Where a server comes from: a hash for comparison, and a text for people that contains no secrets. */
+/** Where a server comes from: a hash for comparison, and a description for people, without secrets. */
 export type ServerOrigin = Omit<RecordedOrigin, 'at'>
 
 /** Programs whose first argument names the package or script that they run. */
@@ -144,20 +144,20 @@ const digest = (words: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(words)).digest('hex').slice(0, 16)
 
 /**
- * Max operator approvals kept per name: variants of the definition for other clients, and older versions that may
- * return.
+ * Max operator approvals kept per name. Several are needed for variants of the definition for other clients, and for
+ * older versions that may return.
  */
 const maxApproved = 8
 /**
- * Max definitions per name that await approval. The newest ones are kept, so a server that changes constantly only
- * displaces its own older changes.
+ * Max definitions per name that await approval. The newest ones are kept, so a server whose definitions change
+ * constantly only displaces its own older changes.
  */
 const maxPending = 4
 const maxOrigins = 4
 
 /**
- * Merges the records of two processes, in any order, without losing an operator's approval. Keeps only one first sight
- * per name.
+ * Merges the records of two processes without losing an operator's approval. The order of the arguments does not
+ * matter. Keeps only one first sight per name.
  */
 export function mergeRecords(a: ServerPins, b: ServerPins): ServerPins {
   const pins = new Map(a.pins)
@@ -190,8 +190,8 @@ export function mergePins(a: Pin, b: Pin): Pin {
 }
 
 /**
- * Merges approvals. Of those by first sight, it keeps the earliest; a later one, from another process, counts as a
- * change that awaits approval.
+ * Merges approvals. Keeps only the earliest of the approvals by first sight; a later one, from another process, counts
+ * as a change that awaits approval.
  */
 function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demoted: DefinitionSnapshot[] } {
   const approvals = unique(all, stronger)
@@ -221,8 +221,8 @@ function unique<T extends Dated>(all: readonly T[], choose: (a: T, b: T) => T): 
 }
 
 /**
- * Of two snapshots with the same hash, the fuller one with the earlier time. Demoted first sights are compared here
- * too, and the result must not depend on the order of the merge.
+ * Merges two snapshots with the same hash: takes the fuller one and the earlier time. Also used for demoted first
+ * sights. The result must not depend on the order of the merge.
  */
 const earlier = (a: DefinitionSnapshot, b: DefinitionSnapshot): DefinitionSnapshot => ({
   ...fuller(a, b),
@@ -230,7 +230,8 @@ const earlier = (a: DefinitionSnapshot, b: DefinitionSnapshot): DefinitionSnapsh
 })
 
 /**
- * Of two approvals with the same hash, the operator's outranks a first sight; of two equal ones, the earlier counts.
+ * Chooses between two approvals with the same hash: an operator's approval outranks a first sight; of two equal ones,
+ * the earlier counts.
  */
 function stronger(a: Approval, b: Approval): Approval {
   if (a.by === b.by) return { ...fuller(a, b), at: Math.min(a.at, b.at) }
@@ -238,7 +239,10 @@ function stronger(a: Approval, b: Approval): Approval {
   return { ...fuller(a, b), by, at }
 }
 
-/** Of two snapshots of one definition, the one by the newer scanner version, or else the one that holds a copy. */
+/**
+ * Chooses between two snapshots of one definition: the one made by the newer scanner version, or else the one that
+ * holds a copy.
+ */
 function fuller<T extends DefinitionSnapshot>(a: T, b: T): T {
   if (a.scanner !== b.scanner) return a.scanner > b.scanner ? a : b
   return a.definition === undefined && b.definition !== undefined ? b : a

@@ -24,15 +24,15 @@ export interface PinState {
   /** The name that operators use: `server.tool`, `prompt:server.name` or `instructions:server`. */
   readonly label: string
   readonly condition: PinCondition
-  /** Whether quarantine blocks the definition that was seen last. */
+  /** Whether quarantine blocks the latest definition. */
   readonly quarantined: boolean
-  /** The hash of the definition that was seen last. */
+  /** The hash of the latest definition. */
   readonly hash: string
   readonly seenAt: number
   readonly approvedAt?: number
   readonly approvedBy?: Approval['by']
   readonly changed: readonly string[]
-  /** The scanner's findings in the definition that was seen last. */
+  /** The scanner's findings in the latest definition. */
   readonly flags: readonly string[]
   /** Hashes of the definitions that await approval, the latest last. */
   readonly pending: readonly string[]
@@ -89,11 +89,11 @@ export const statesOf = (record: ServerPins, mode: PinsMode): PinState[] =>
     .map((pin) => stateOf(record.server, pin, mode))
     .sort((a, b) => (a.label < b.label ? -1 : a.label > b.label ? 1 : 0))
 
-/** The definitions to approve: one by its label, all of a server, or all of all servers. */
+/** The definitions to approve: one, by its label; all definitions of a server; or all definitions. */
 export interface Selection {
   readonly label?: string
   readonly server?: string
-  /** The hash of the definition to approve. Default: the definition seen last. */
+  /** The hash of the definition to approve. Default: the latest definition. */
   readonly hash?: string
 }
 
@@ -106,8 +106,8 @@ const isSelected = ({ label, server }: Selection, of: string, { kind, name }: Pi
   (label === undefined || labelOf(of, kind, name) === label) && (server === undefined || server === of)
 
 /**
- * Approves the definition seen last of each selected pin. Without a label, it also acknowledges a changed origin and
- * the loss of pins.
+ * Approves the latest definition for each selected pin. Without a label, it also acknowledges a changed origin and the
+ * loss of pins.
  */
 export function approveIn(
   record: ServerPins,
@@ -134,9 +134,9 @@ export function approveIn(
 }
 
 /**
- * The hash of the definition to approve: the one seen last. If that one is already released, a label selects the
- * pending definition, such as a variant for other clients. Approving everything does not select pending definitions:
- * that would approve a change that was reverted.
+ * The hash of the definition to approve: the latest one. If that one is already released, a label selects the pending
+ * definition, such as a variant for other clients. Approving everything does not select pending definitions: that would
+ * approve a change that was reverted.
  */
 function meant({ seen, pending, approved }: Pin, { label }: Selection): string {
   const fine = isReleased(approved.find(({ hash }) => hash === seen.hash))

@@ -12,7 +12,7 @@ import {
   type ServerPins,
 } from './pin-record.ts'
 
-/** Bounds for the time to collect changes before a write, which is 20 times the duration of the last write. */
+/** Bounds for the time to collect changes before a write. That time is 20 times the duration of the last write. */
 const gatherMs = 200
 const maxGatherMs = 5_000
 const restPerWrite = 20

@@ -21,16 +21,16 @@ export interface PinsOptions {
   readonly log: Log
 }
 
-/** The approved definitions of servers: those seen first, and those that an operator approved later. */
+/** The approved definitions of servers: the first one seen for each name, and those that an operator approved later. */
 export interface Pins extends AsyncDisposable {
   /** Records the current origin of each server. A changed origin is logged, and the server's pins stay in force. */
   noteOrigins(origins: ReadonlyMap<string, ServerOrigin>): void
   /**
-   * Compares an entry with its pin. Every decision calls it, so only the first call for an entry does more than a
-   * look-up.
+   * Compares an entry with its pin. It is called for every decision, so only the first call for an entry does more than
+   * a look-up.
    */
   check(entry: Entry): Pinned
-  /** Compares the instructions of a server with their pin. Empty instructions are always usable. */
+  /** Compares a server's instructions with their pin. Empty instructions are always usable. */
   checkServer(server: string, instructions: string): Pinned
   denialOf(entry: Entry): Denial | undefined
   /** The scanner's findings so far, plus `changed` if the definition is not approved. */
@@ -56,7 +56,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
   const queue = createScanQueue()
   const listeners = new Set<(servers: ReadonlySet<string>) => void>()
   let telling: Set<string> | undefined
-  /** Reports a changed server to the listeners. Reports are batched, because one file can bring many changes. */
+  /** Reports a changed server to the listeners. Reports are batched, because one file can contain many changes. */
   const tell = (server: string) => {
     if (telling) return void telling.add(server)
     const servers = new Set([server])
@@ -161,8 +161,8 @@ function noteOrigin(
 }
 
 /**
- * Whether an entry is pinned. Resources are not, because they change with the data of a server; our own tools are not,
- * because their descriptions change with the configured servers.
+ * Whether an entry is pinned. Resources are not pinned, because they change with the server's data; Toolway's own tools
+ * are not pinned, because their descriptions change with the configured servers.
  */
 const isPinned = ({ kind, server }: Entry): boolean =>
   (kind === 'tool' || kind === 'prompt') && !ownSources.includes(server)
@@ -170,7 +170,7 @@ const isPinned = ({ kind, server }: Entry): boolean =>
 /** The number of definitions to check before yielding to the event loop. */
 const chunk = 100
 
-/** Checks the definitions of a source whenever they may have changed, even if no client lists them. */
+/** Checks a source's definitions whenever they may have changed, even if no client lists them. */
 export function watchDefinitions(source: Pick<Source, 'entries' | 'onChange'>, pins: Pick<Pins, 'check'>): Disposable {
   let left: Entry[] = []
   let looking = false

@@ -16,7 +16,7 @@ export type FindingKind =
 /** Something in a definition that a person should check before a model reads it. */
 export interface ScanFinding {
   readonly kind: FindingKind
-  /** `high`: no legitimate text needs it. `low`: it is rare in legitimate texts. */
+  /** `high`: no legitimate text needs it. `low`: it is rare in legitimate text. */
   readonly severity: 'high' | 'low'
   /** The path to the text within the definition, such as `inputSchema.properties.path.description`. */
   readonly where: string

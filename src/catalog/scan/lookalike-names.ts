@@ -13,9 +13,9 @@ interface Known {
 type Sources = readonly Pick<Source, 'name' | 'entries'>[]
 
 /**
- * Flags tools whose names look like those of another server (B5): `read_fi1e`, a Cyrillic letter in a Latin word, or
- * another server's name as a prefix. Equal names are not flagged, and neither are names that differ only in separators
- * and case.
+ * Flags tools whose names look like names of another server's tools (B5): `read_fi1e`, a Cyrillic letter in a Latin
+ * word, or another server's name as a prefix. Equal names are not flagged, and neither are names that differ only in
+ * separators and case.
  */
 export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry) => readonly string[] {
   let flagged = new WeakSet<Entry>()
@@ -75,7 +75,7 @@ function* alike(entries: readonly Entry[]): Iterable<readonly [Entry, Known]> {
   }
 }
 
-/** Max names kept per skeleton. More of them add no information. */
+/** Max names kept per skeleton. Further names would add no information. */
 const maxOfOne = 16
 
 function add(names: Map<string, Known[]>, skeleton: string, known: Known): void {

@@ -5,7 +5,7 @@ const ascii = /^[\x00-\x7f]*$/
 const words = /[\p{L}\p{M}]+/gu
 const latin = /\p{sc=Latn}/u
 
-/** Undoes the disguises of a text: compatibility forms, hidden characters, look-alikes of Latin letters, and case. */
+/** Undoes disguises in text: compatibility forms, hidden characters, look-alikes of Latin letters, and case. */
 export function fold(text: string): string {
   if (ascii.test(text)) return text.toLowerCase()
   return unmixed(text.normalize('NFKC').replace(ignorable, ''))
@@ -34,8 +34,8 @@ const leet = /^(?=.*[a-z]).*[0134578@$]/
 const apart = /(?<![a-z0-9])[a-z](?:[ .\-_*]{1,4}[a-z](?![a-z0-9])){5,}/g
 
 /**
- * Other readings of a folded text: with digits read as letters (leetspeak), and with spaced-out letters joined. Most
- * texts have none.
+ * Other ways to read folded text: with digits read as letters (leetspeak), and with spaced-out letters joined. Most
+ * strings have none.
  */
 export function readings(folded: string): string[] {
   const others: string[] = []
@@ -49,8 +49,8 @@ export function readings(folded: string): string[] {
 }
 
 /**
- * Joins spaced-out letters. If the letters are separated by a character other than a space, one space separates words;
- * otherwise two spaces do.
+ * Joins spaced-out letters. If a character other than a space separates the letters, words are separated by one space,
+ * otherwise by two.
  */
 const joined = (folded: string): string =>
   folded.replace(apart, (run) =>
@@ -74,7 +74,10 @@ function isProse(text: string): boolean {
   return plain / text.length > 0.95
 }
 
-/** The prose that a text contains in encoded form (base64, hex, percent encoding, entities, escapes), decoded. */
+/**
+ * Returns the decoded form of prose that a string contains in encoded form (base64, hex, percent encoding, entities,
+ * escapes).
+ */
 export function decodedIn(text: string): string[] {
   if (!unbroken.test(text)) return []
   const runs = [...text.matchAll(base64)].map(([run]) => Buffer.from(run, 'base64').toString('utf8'))

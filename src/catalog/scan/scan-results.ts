@@ -12,12 +12,12 @@ import { scanDefinition } from './scan.ts'
 export const findingsKey = 'dev.toolway/findings'
 /** Max findings added to a result. More would waste the model's context. */
 const maxMarked = 8
-/** Names of members that contain base64 data. */
+/** Names of members that hold base64 data. */
 const binary: ReadonlySet<string> = new Set(['data', 'blob'])
 
 /**
- * Scans results of servers (tool results, resource contents, prompt messages) for hidden characters and instructions to
- * the model. Findings are logged, counted, recorded and added to `_meta`; `strip` also removes hidden characters.
+ * Scans results from servers (tool results, resource contents, prompt messages) for hidden characters and instructions
+ * to the model. Findings are logged, counted, recorded and added to `_meta`; `strip` also removes hidden characters.
  */
 export function scanResults({ mode, log }: { readonly mode: 'warn' | 'strip'; readonly log: Log }): Interceptor {
   return async (call, next) => {

@@ -7,18 +7,18 @@ import { type Hit, hitsIn } from './rules/index.ts'
 /** The version of the rules. Increment it when they change, so that definitions are scanned again. */
 export const scannerVersion = 2
 
-/** Min length of a text to scan. Shorter texts cannot hold an instruction. */
+/** Min length of text to scan. Shorter text cannot hold an instruction. */
 const shortest = 16
 
 const maxFindings = 32
 
-/** White space so long that the text after it may be out of view. */
+/** A stretch of white space so long that the text after it may be out of view. */
 const farAway = /\S\s{20,}\S/gu
 const blanks = 80
 const emptyLines = 20
 
 /**
- * Scans all texts of a definition, or a server's instructions, for text that a model might obey or that people might
+ * Scans all strings in a definition, or a server's instructions, for text that a model might obey or that people might
  * not see.
  */
 export function scanDefinition(
@@ -68,7 +68,7 @@ function farIn(text: string): number | undefined {
 }
 
 /**
- * Applies the rules to a text. If nothing matches, applies them to readings of the text in which disguises are undone.
+ * Applies the rules to text. If nothing matches, applies them to versions of the text in which disguises are undone.
  */
 function hitsOf(text: string): Hit[] {
   const folded = fold(oneWord.test(text) ? words(text) : unwrapped(text))
@@ -101,7 +101,7 @@ function hiddenIn(text: string, where: string): ScanFinding[] {
     places.set(kind, place)
   }
   return [...places].map(([kind, place]) => {
-    // A single hidden character between words is often left by a word processor, or is a byte order mark.
+    // A single hidden character between words is often a leftover from a word processor, or a byte order mark.
     const leftover = kind === 'hidden-character' && place.count === 1 && !place.insideWord
     return { kind, severity: leftover ? 'low' : 'high', where, excerpt: excerptOf(text, place.at, 1) }
   })
@@ -119,12 +119,12 @@ const letterAfter = /^\p{L}/u
 const isInsideWord = (text: string, from: number, to: number): boolean =>
   letterBefore.test(text.slice(Math.max(0, from - 2), from)) && letterAfter.test(text.slice(to, to + 2))
 
-/** Max characters to scan, more than a definition for a model's context should have. */
+/** Max characters to scan. No definition should put more than that into a model's context. */
 const maxCharacters = 262_144
 const maxTexts = 20_000
 const maxDepth = 64
 
-/** All texts of a definition: values and member names at any depth. Skips `_meta`, which only programs read. */
+/** All strings in a definition: values and member names at any depth. Skips `_meta`, which only programs read. */
 function textsOf(definition: Readonly<Record<string, unknown>>, skipped: ReadonlySet<string> = none) {
   const texts: { readonly where: string; readonly text: string }[] = []
   let characters = 0
@@ -151,8 +151,8 @@ function textsOf(definition: Readonly<Record<string, unknown>>, skipped: Readonl
     for (const [key, item] of Object.entries(value)) {
       if ((depth === 0 && key === '_meta') || skipped.has(key)) continue
       const inside = where === '' ? key : `${where}.${key.slice(0, maxKey)}`
-      // Skip short plain keys like those of the protocol and JSON Schema. Scan all other keys, because the server chose
-      // them.
+      // Skip short plain keys like the ones in the protocol and in JSON Schema. Scan all other keys, because the server
+      // chose them.
       if (!isPlainKey(key)) add(inside, key)
       walk(item, inside, depth + 1)
     }

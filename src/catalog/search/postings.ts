@@ -33,8 +33,8 @@ export function createPostings() {
       }
     },
     /**
-     * Scores `count` tools; the result has one score per place, and all places are below `room`. The score is 0 if no
-     * word matches. Rare words count more.
+     * Scores `count` tools. The result has one score per place, and all places are below `room`. A tool that contains
+     * none of the words scores 0. Rare words count more.
      */
     score(words: readonly string[], { count, room }: { readonly count: number; readonly room: number }) {
       const scores = new Float64Array(room)
@@ -70,8 +70,8 @@ function without({ places, weights }: Posting, gone: ReadonlySet<number>): void 
 type Words = ReadonlyMap<string, number>
 
 /**
- * Weights of the fields. Names count most, because they are chosen with care; explanations of parameters count least,
- * because they mention many details.
+ * Field weights. Names count most, because they are chosen with care; parameter descriptions count least, because they
+ * mention many details.
  */
 const weights = { name: 3, server: 1, title: 2, description: 2, parameter: 2, explanation: 1, value: 2 } as const
 
@@ -80,7 +80,7 @@ const saturation = 2
 /** How much the length of a definition matters (b of BM25). */
 const lengthPenalty = 0.4
 /**
- * The weighted length of a typical tool. It is a constant instead of the average, so that a tool's weights do not
+ * The weighted length of a typical tool. It is a constant rather than an average, so that a tool's weights do not
  * depend on other tools, which can come and go.
  */
 const usualLength = 50

@@ -6,7 +6,9 @@ export type SearchIndex = ReturnType<typeof createSearchIndex>
 
 interface SearchQuery {
   readonly limit: number
-  /** The tools that the caller may use. Pass the same array each time, because its mask is cached by identity. */
+  /**
+   * The tools that the caller may use. Pass the same array each time, because the array's mask is cached by identity.
+   */
   readonly among: readonly Item[]
   readonly server?: string | undefined
 }
@@ -14,7 +16,7 @@ interface SearchQuery {
 /** Ranks tools by how well their names, descriptions and parameters match a task (BM25). */
 export function createSearchIndex() {
   const postings = createPostings()
-  /** The tools. The index of a tool is its place; places of removed tools are reused. */
+  /** The tools. A tool's index in this array is its place; the places of removed tools are reused. */
   const items: (Item | undefined)[] = []
   const places = new Map<Item, number>()
   const free: number[] = []
@@ -24,7 +26,7 @@ export function createSearchIndex() {
   let masks = new WeakMap<readonly Item[], Uint8Array>()
 
   return {
-    /** Replaces the set of tools. Only indexes tools that are new and removes those that are gone. */
+    /** Replaces the set of tools. Indexes only tools that are new, and removes those that are gone. */
     update(listed: readonly Item[]): void {
       const present = new Set(listed)
       const gone = [...places].filter(([item]) => !present.has(item))
@@ -80,7 +82,7 @@ export function createSearchIndex() {
   }
 
   /**
-   * The scores for a task of several steps. Adds a tool's score for the whole task and its score for its best step,
+   * The scores for a task with several steps. Adds a tool's score for the whole task and its score for its best step,
    * each relative to the best tool. Otherwise the step with the most words would dominate the list.
    */
   function fused(steps: readonly (readonly string[])[], whole: Float64Array, found: readonly number[]): Float64Array {

@@ -9,8 +9,8 @@ const stopWords: ReadonlySet<string> = new Set(
 const maxText = 20_000
 
 /**
- * The stems of the words in a text, in order. Names such as `getUserInfo`, `get_user_info` and `HTTPServer2` are split
- * into words.
+ * The stems of the words in a string, in order. Names such as `getUserInfo`, `get_user_info` and `HTTPServer2` are
+ * split into words.
  */
 export function tokens(text: string): string[] {
   const words = text
@@ -86,7 +86,7 @@ function regionAfter(text: string, from: number, known?: number): number {
 
 const hasVowel = (text: string): boolean => /[aeiouy]/.test(text)
 
-/** Whether a text ends with a vowel between consonants, or is a two-letter word that starts with a vowel. */
+/** Whether a string ends with a vowel between consonants, or is a two-letter word that starts with a vowel. */
 const endsInShortSyllable = (text: string): boolean =>
   /[^aeiouy][aeiouy][^aeiouywxY]$/.test(text) || /^[aeiouy][^aeiouy]$/.test(text)
 

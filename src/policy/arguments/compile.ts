@@ -9,7 +9,7 @@ import { type Cost, costKeyword, prepare } from './prepare.ts'
 
 /**
  * Checks arguments and returns the problems; empty if the arguments are valid. Throws `BudgetSpent` if the check takes
- * too long. A check of exact numbers also takes the arguments with `Numeral`s.
+ * too long. A check of exact numbers also takes `exact`, the arguments with `Numeral`s.
  */
 export type SchemaCheck = (args: unknown, exact?: unknown) => readonly ErrorObject[]
 
@@ -24,8 +24,8 @@ type Fields = Readonly<Record<string, unknown>>
 type Draft = typeof Ajv | typeof Ajv2019 | typeof Ajv2020
 
 /**
- * The budget of a full check. It is smaller than that of a normal check, because every error allocates an object, and a
- * model fixes only a few errors at a time.
+ * The budget for a full check. It is smaller than that for a normal check, because every error allocates an object, and
+ * a model fixes only a few errors at a time.
  */
 const stepsPerExplanation = 20_000
 
@@ -36,7 +36,7 @@ export function compile(schema: Fields, exact = false): Compiled | { readonly un
   for (const draft of draftsOf(schema.$schema)) {
     try {
       const check = checkWith(draft, prepared.schema, { allErrors: false, messages: false }, stepsPerCheck, exact)
-      // Run the check once: a schema whose check never ends must be detected now, not in every call.
+      // Run the check once: a schema whose check never ends must be detected now, not on every call.
       check({})
       let thorough: SchemaCheck | undefined
       const explain: SchemaCheck = (...args) => {
@@ -61,11 +61,11 @@ function draftsOf(named: unknown): readonly Draft[] {
 }
 
 /**
- * Compiles a check with one draft. Each schema has its own compiler: in a shared one, schemas could refer to one
+ * Compiles a check with one draft. Each schema has its own compiler: in a shared compiler, schemas could refer to one
  * another.
  */
 function checkWith(Draft: Draft, schema: object, options: Options, steps: number, exact: boolean): SchemaCheck {
-  // Do not optimize: that takes five times as long as it saves.
+  // Do not optimize: optimizing takes five times as long as it saves.
   const code = { optimize: false, regExp: Object.assign(linearPatterns(), { code: 'linearPattern' }) }
   const compiler = new Draft({ ...common, ...options, code })
   compiler.removeKeyword('uniqueItems')
@@ -90,9 +90,9 @@ const common: Options = {
   meta: false,
   // Inherited members such as `constructor` do not count as arguments.
   ownProperties: true,
-  // A number that is too large for a double is forwarded as null, so it must not be accepted as a number.
+  // A number that is too large for a double would be forwarded as null, so it must not be accepted as a number.
   strictNumbers: true,
-  // Otherwise a large definition would be compiled again for each reference to it.
+  // Do not inline references, because a large definition would be compiled again for each reference to it.
   inlineRefs: false,
   logger: false,
   formats,
@@ -119,7 +119,7 @@ const uniqueItems: FuncKeywordDefinition = {
 }
 
 /**
- * Max characters of a string that is matched against a pattern. For longer strings, only the server checks the pattern.
+ * Max characters in a string that is matched against a pattern. For longer strings, only the server checks the pattern.
  */
 const maxMatched = 64 * 1024
 
@@ -141,8 +141,8 @@ interface Pattern {
 
 /**
  * Matches the patterns of one schema in linear time. Patterns that RE2 does not support (lookaheads, back-references)
- * match everything, and so do patterns beyond the limits: it is better if only the server checks a pattern than if the
- * pattern blocks the process. Throws for an invalid pattern, so that its schema fails to compile.
+ * match everything, and so do patterns beyond the limits: it is better to leave a pattern to the server than to let it
+ * block the process. Throws for an invalid pattern, so that its schema fails to compile.
  */
 function linearPatterns(): (source: string) => Pattern {
   let left = maxInstructions

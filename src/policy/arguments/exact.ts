@@ -6,9 +6,9 @@ import { budget, charge, chargeForWhole, stepsPerCheck } from './keyword-checks.
 import { wholeKeyword } from './prepare.ts'
 
 /*
- * Compares numbers by their original digits. Arguments are forwarded unchanged, so a number must not be checked by the
- * double that it rounds to (V5). This is used only if the arguments or the schema contain a number that a double cannot
- * represent.
+ * Compares numbers by their original digits. Arguments are forwarded unchanged, so the check must not use the double to
+ * which a number rounds (V5). This comparison is used only if the arguments or the schema contain a number that a
+ * double cannot represent.
  */
 
 type Digits = number | Numeral
@@ -36,12 +36,12 @@ function pair(value: unknown, exact: unknown): void {
 }
 
 /**
- * Max digits of a number. Longer ones fail the check, because division takes quadratic time, and a schema can request
+ * Max digits per number. Longer numbers fail the check, because division takes quadratic time, and a schema can request
  * it many times.
  */
 const maxDigits = 1_000
 
-/** The exact form of the value that a keyword checks. Throws if it is a number with too many digits. */
+/** The exact form of the value that a keyword checks. Throws if the value is a number with too many digits. */
 function exactOf(data: unknown, { parentData, parentDataProperty }: Where): unknown {
   if (typeof data === 'object' && data !== null) return twins.get(data) ?? data
   if (typeof data !== 'number') return data
@@ -66,8 +66,8 @@ const bound = (keyword: string, comparison: string, fits: (order: number) => boo
 })
 
 /**
- * Creates a check that data equals one of some values. If the values contain no objects or lists, it rejects objects
- * and lists without comparing them.
+ * Creates a check that data equals one of the given values. If none of the values is an object or a list, the check
+ * rejects objects and lists without comparing them.
  */
 const oneOf = (values: readonly unknown[]): ((data: unknown, where?: unknown) => boolean) => {
   // Schemas are compiled outside of any check, so set the budget here. The size of schemas is already limited.
@@ -119,8 +119,8 @@ const definitions: readonly FuncKeywordDefinition[] = [
 ]
 
 /**
- * The decimal form of a number. A JavaScript number stands for its shortest decimal form, because any other number is a
- * `Numeral`.
+ * The decimal form of a number. A JavaScript number stands for its shortest decimal form; numbers for which that is not
+ * exact are `Numeral`s.
  */
 function decimal(number: Digits): Decimal {
   const source = number instanceof Numeral ? number.source : `${number}`
@@ -129,8 +129,8 @@ function decimal(number: Digits): Decimal {
 }
 
 /**
- * Compares two numbers; the result is negative, zero or positive, as for a sort comparator. It does no arithmetic on
- * the digits, so it is fast however many there are.
+ * Compares two numbers; the result is negative, zero or positive, as for a sort comparator. Does no arithmetic on the
+ * digits, so it is fast however many digits there are.
  */
 export function compare(one: Digits, other: Digits): number {
   const a = decimal(one)
@@ -167,7 +167,7 @@ export function allDifferent(items: readonly unknown[]): boolean {
   return true
 }
 
-/** A text that is equal for equal values, whatever the order of their members. */
+/** A string that is equal for equal values, whatever the order of their members. */
 function canonical(value: unknown): string {
   charge(1)
   const text = spelled(value)

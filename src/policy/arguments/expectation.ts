@@ -57,8 +57,8 @@ const expectations: Readonly<Record<string, Expectation>> = {
 }
 
 /**
- * What was expected, as text that follows the name of a field. Of the actual value, which may be a secret, it mentions
- * only the type.
+ * Describes what was expected, as text that follows the name of a field. Mentions only the type of the actual value,
+ * because the value may be a secret.
  */
 export const expectation: Expectation = (error) => expectations[error.keyword]?.(error)
 
@@ -67,7 +67,7 @@ const count = (number: number, what: string) => `${number} ${what}${number === 1
 export const typeName = (data: unknown, wanted?: unknown) => {
   if (data === null) return 'null'
   if (Array.isArray(data)) return 'array'
-  // A value that is not an integer is still a number, so name the difference.
+  // A value that is not an integer is still a number, so call it a fraction.
   return typeof data === 'number' && wanted === 'integer' ? 'a fraction' : typeof data
 }
 

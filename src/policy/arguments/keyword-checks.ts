@@ -30,8 +30,8 @@ export function plainCheck(schema: unknown): Fits | undefined {
 }
 
 /**
- * Creates the check of each keyword; undefined if its value is not simple. `prepare` has already validated the form of
- * the value.
+ * Creates the check for each keyword; undefined if the keyword's value is not simple. `prepare` has already validated
+ * the form of the value.
  */
 const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits | undefined>> = {
   type: (names: string | readonly string[]) => {
@@ -58,7 +58,7 @@ const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits |
   required: (names: readonly string[]) => (value) => !isObject(value) || names.every((name) => has(value, name)),
   properties: (schemas: Fields, { additionalProperties }) => {
     const known = membersOf(schemas)
-    // Leave members with the names of object methods to the compiler.
+    // Leave schemas with members named like object methods to the compiler.
     if (known === undefined || Object.keys(schemas).some((name) => name in {})) return undefined
     const other = additionalProperties === undefined ? () => true : plainCheck(additionalProperties)
     if (other === undefined) return undefined
@@ -111,7 +111,7 @@ const has = (value: Fields, name: string): boolean => Object.hasOwn(value, name)
 
 const isCompound = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-/** Whether a text has at least this many code points. */
+/** Whether a string has at least this many code points. */
 function reaches(text: string, least: number): boolean {
   if (text.length < least || text.length >= 2 * least) return text.length >= least
   let length = 0
@@ -146,7 +146,7 @@ function like(pattern: RegExp): (text: string) => boolean {
 export class BudgetSpent extends Error {}
 
 /**
- * The remaining work of a check. Schemas come from servers and arguments from callers, and a schema can make a
+ * The work that a check may still do. Schemas come from servers and arguments from callers, and a schema can make a
  * validator repeat work exponentially often. The budget guarantees that every check ends.
  */
 interface Budget {
@@ -157,7 +157,9 @@ interface Budget {
 /** One budget is shared by all checks: they are synchronous, so only one runs at a time. */
 export const budget: Budget = { left: 0, spent: new BudgetSpent('checking took too many steps') }
 
-/** The budget of a check. A step takes about 5 to 30 ns, so a check blocks the event loop for about 50 ms at most. */
+/**
+ * The budget for one check. A step takes about 5 to 30 ns, so a check blocks the event loop for about 50 ms at most.
+ */
 export const stepsPerCheck = 2_000_000
 
 export function charge(steps: number): void {
@@ -169,7 +171,7 @@ export function charge(steps: number): void {
 const charactersPerStep = 16
 const stepsPerMember = 4
 
-/** Charges for iterating over the characters or members of a value. Nested values are not included. */
+/** Charges the budget for iterating over the characters or members of a value. Nested values are not included. */
 export function chargeForWhole(value: unknown, times: number): void {
   if (typeof value === 'string') charge(Math.ceil(value.length / charactersPerStep) * times)
   else if (typeof value === 'object' && value !== null && !Array.isArray(value))

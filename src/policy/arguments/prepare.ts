@@ -5,7 +5,7 @@ export type Prepared = { readonly schema: object; readonly rounds: boolean } | {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Max subschemas of a schema. Compiling blocks the event loop for about 50 µs per subschema. */
+/** Max subschemas per schema. Compiling blocks the event loop for about 50 µs per subschema. */
 const maxSubschemas = 3000
 const maxValues = 50_000
 const maxDepth = 64
@@ -29,9 +29,9 @@ class Unfit extends Error {}
 const malformed = 'it is not a valid JSON Schema'
 
 /**
- * Copies the parts of a schema that validation needs. Drops ids, by which one server's schema could reach another's,
- * verifies that references stay inside the schema, and adds the cost to every subschema. `rounds` means that the schema
- * contains a `Numeral`, a number that a double cannot represent.
+ * Copies the parts of a schema that validation needs. Drops IDs, through which one server's schema could refer to
+ * another server's, verifies that references stay inside the schema, and adds the cost to every subschema. `rounds`
+ * means that the schema contains a `Numeral`, a number that a double cannot represent.
  */
 export function prepare(schema: Fields, exact = false): Prepared {
   const places = new Set(['#'])
@@ -111,7 +111,7 @@ function costOf(keyword: string, value: unknown): number {
   return (keyword === 'enum' || keyword === 'const' ? valuesIn(value) : members) / 8
 }
 
-/** Keywords that count the characters of a text or iterate over all members of an object. */
+/** Keywords that count the characters in a string or iterate over all members of an object. */
 const wholeKeywords = new Set(
   `minLength maxLength minProperties maxProperties additionalProperties patternProperties propertyNames
   unevaluatedProperties`.split(/\s+/),
@@ -122,7 +122,7 @@ function passesOf(schema: Fields): number {
   return compared.length + Object.keys(schema).filter((keyword) => wholeKeywords.has(keyword)).length
 }
 
-/** Counts a value and all values inside it. Stops soon after the limit. */
+/** Counts a value and all values inside it. Stops soon after the limit is reached. */
 export function valuesIn(value: unknown, limit = maxValues): number {
   const open = [value]
   let count = 0

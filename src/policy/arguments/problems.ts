@@ -4,10 +4,10 @@ import { expectation, kindOf, list, quoted, typeName } from './expectation.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Max problems per refusal. A model fixes these first. */
+/** Max problems per refusal. A model can fix these first. */
 const maxProblems = 5
 
-/** A problem. If it is a failed choice, `forms` are the problems of its alternatives. */
+/** A problem. If it is a failed choice, `forms` holds the problems with its alternatives. */
 interface Problem {
   readonly error: ErrorObject
   readonly forms: readonly Problem[]
@@ -26,7 +26,7 @@ const choices = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames', 'not'])
 function gathered(errors: readonly ErrorObject[]): Problem[] {
   const problems: Problem[] = []
   for (const error of errors) {
-    // Skip the error of `if`: the errors of `then` and `else` describe what failed.
+    // Skip the error for `if`: the errors for `then` and `else` describe what failed.
     if (error.keyword === 'if') continue
     const forms: Problem[] = []
     while (choices.has(error.keyword) && within(problems.at(-1)?.error.instancePath, error.instancePath)) {
@@ -63,7 +63,7 @@ function describe({ error, forms }: Problem): string[] {
 }
 
 /**
- * Describes a choice of which no alternative matches. Names the types if only those differ, otherwise the problems of
+ * Describes a choice where no alternative matches. Names the types if only those differ, otherwise the problems with
  * the closest alternatives.
  */
 function choice(error: ErrorObject, forms: readonly Problem[]): string {

@@ -14,8 +14,8 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Throws INVALID_ARGUMENTS if the arguments do not match the tool's schema (F9). The first call that needs the compiler
- * waits until it is loaded; all others are synchronous. `exact` are the arguments with a `Numeral` for each number that
- * a double cannot represent. The schema may contain `Numeral`s too.
+ * waits until it is loaded; all others are synchronous. `exact` holds the arguments with a `Numeral` for each number
+ * that a double cannot represent. The schema may contain `Numeral`s too.
  */
 export type ValidateArguments = (
   schema: Fields,
@@ -25,7 +25,7 @@ export type ValidateArguments = (
 ) => Promise<void> | undefined
 
 interface Made {
-  /** A fast check, which is enough to accept most arguments of most tools. */
+  /** A fast check, which is enough to accept most tools' arguments in most calls. */
   readonly plain: Fits | undefined
   compiled?: Compiled
   /**
@@ -38,7 +38,7 @@ interface Made {
   unfit?: string
 }
 
-/** Max schemas kept, at about 20 KiB each. */
+/** Max number of cached schemas, at about 20 KiB each. */
 const maxMade = 1000
 
 /**
@@ -100,8 +100,8 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
       const given = problems?.length ? withoutNulls(schema, args) : args
       if (given !== args) problems = attempt(() => compiled.check(given, exact))
     } catch {
-      // Members with the names of methods (`valueOf`) break comparison. That is a problem of these arguments only, so
-      // it must not block the tool for all callers.
+      // Members named like methods (`valueOf`) break comparison. Only these arguments have that problem, so it must not
+      // block the tool for all callers.
       if (!failsForAll(compiled)) throw refused('they cannot be checked against the schema; send simpler values')
       throw giveUp(made, tool, 'validating with it fails')
     }
@@ -146,8 +146,8 @@ function says(plain: Fits, args: Fields): boolean {
 }
 
 /**
- * Omits optional fields that are null. Models and clients send null for omitted fields, and the server decides what it
- * means.
+ * Omits optional fields that are null. Models and clients send null for omitted fields, and the server decides what
+ * null means.
  */
 function withoutNulls({ required }: Fields, args: Fields): Fields {
   const needed = new Set(Array.isArray(required) ? required : [])
@@ -181,13 +181,13 @@ function explained({ explain }: Compiled, args: Fields, exact: Fields): readonly
     const all = attempt(() => explain(args, exact))
     return all?.length ? all : undefined
   } catch {
-    // Members with the names of methods (`valueOf`) break comparison. The arguments are already known to be invalid, so
-    // omit the explanation.
+    // Members named like methods (`valueOf`) break comparison. The arguments are already known to be invalid, so omit
+    // the explanation.
     return undefined
   }
 }
 
-/** Max subschemas visited per call, because schemas of servers may be circular. */
+/** Max subschemas visited per call, because servers' schemas may be circular. */
 const maxSteps = 100_000
 
 /**
@@ -232,7 +232,7 @@ function isPlain({ properties }: Fields, args: Fields): boolean {
 
 /** The members that the schemas at one position declare. */
 interface Level {
-  /** The declared name that is equal to this name, or that a parser may take this name for. */
+  /** The declared name that is equal to this name, or that a parser may mistake this name for. */
   declared(name: string): string | undefined
   /** The level of a member; if no member is given, the level of the items. */
   at(member: string | undefined): Level

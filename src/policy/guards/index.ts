@@ -44,7 +44,7 @@ const codes: Readonly<Record<GuardConfig['kind'], ErrorCode>> = {
   url: 'UNSAFE_URL',
 }
 
-/** Compiles the guards of one server (F9). Undefined if there are none, so that arguments need not be parsed. */
+/** Compiles one server's guards (F9). Undefined if there are none, so that arguments need not be parsed. */
 export function compileGuards(guards: readonly GuardConfig[], options: GuardOptions): CheckArguments | undefined {
   if (guards.length === 0) return undefined
   const compiled = guards.map((config, index) =>
@@ -102,7 +102,8 @@ function textsOf(selector: Selector, args: Fields, refuse: RefuseArgument): Guar
 }
 
 /**
- * The texts in an undeclared argument, which may be a string or a list of strings. A path may also be written as a URI.
+ * The strings in an undeclared argument, which may be a string or a list of strings. A path may also be written as a
+ * URI.
  */
 function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, refuse: RefuseArgument): GuardedValue[] {
   const unknown: RefuseArgument = (place, reason) => refuse(place, `${reason}; the tool's schema does not declare it`)
@@ -117,15 +118,16 @@ function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, ref
 }
 
 /**
- * Whether a text starts with a URI scheme. A scheme has at least two letters here, because a single letter is a Windows
- * drive.
+ * Whether a string starts with a URI scheme. A scheme has at least two letters here, because a single letter is a
+ * Windows drive.
  */
 const isUri = (text: string): boolean => /^[\0-\x20]*[a-z][a-z0-9+.-]+:/i.test(text)
 
 function sound(at: string, value: unknown, refuse: RefuseArgument): string {
   if (value === null) throw refuse(at, 'must be a string, not null; omit it if there is no value')
   if (typeof value !== 'string') throw refuse(at, 'must be a string')
-  // The server gets the original bytes. It may read invalid ones as a quote or a dot, which cannot be seen here.
+  // The server gets the original bytes. It may interpret invalid bytes as a quote or a dot, which cannot be detected
+  // here.
   if (!value.isWellFormed() || value.includes('\uFFFD')) throw refuse(at, 'contains invalid Unicode')
   if (value.includes('\0')) throw refuse(at, 'contains a NUL character')
   return value
@@ -151,7 +153,7 @@ function guardedParts(kind: GuardConfig['kind'], uri: string): readonly string[]
 const ofTheWeb: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp', 'sftp'])
 
 /**
- * The paths that a file URI can mean. Some servers cut off the scheme; others parse the URI, so that a query is not
+ * The paths that a file URI can refer to. Some servers cut off the scheme; others parse the URI, so that a query is not
  * part of the file name.
  */
 function readingsOfFile(uri: string): readonly string[] {
@@ -192,7 +194,10 @@ function undeclaredArguments(
   }
 }
 
-/** The objects that contain a selected member, directly or not. They include the arguments themselves. */
+/**
+ * The objects that contain a selected member, directly or through nested objects. They include the arguments
+ * themselves.
+ */
 function parentsOf(selectors: readonly Selector[]) {
   const parents = new Map<string, { steps: readonly SelectorStep[]; members: string[] }>([
     ['[]', { steps: [], members: [] }],

@@ -6,7 +6,7 @@ export interface PathGuardConfig {
   readonly roots: readonly string[]
 }
 
-/** Max characters of a path. No file system accepts longer ones. */
+/** Max characters in a path. No file system accepts longer paths. */
 const maxLength = 4096
 /** Folders that differ for each process: `/proc/self/cwd` is one folder for the gateway and another for the server. */
 const ofEachProcess = /^\/(?:proc|dev)(?:\/|$)/
@@ -24,7 +24,7 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
 
   const rootOf = (path: string) => written.find((root) => path === root || path.startsWith(root + sep))
 
-  /** Every location that the path may mean. The root is not decoded, because the operator chose its characters. */
+  /** Every location that the path may refer to. The root is not decoded, because the operator chose its characters. */
   const places = (path: string): readonly string[] => {
     const plain = normalize(path)
     const root = rootOf(plain) ?? ''
@@ -60,7 +60,7 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
   }
 
   return async (values) => {
-    // Resolve the roots each time: an operator may change a link while the gateway runs.
+    // Resolve the roots each time: an operator may change a link while the gateway is running.
     const folders = await Promise.all(written.map((root) => traced(root === '' ? sep : root, values[0]!.at)))
     for (const value of values) await check(value, folders)
   }
@@ -102,7 +102,8 @@ async function realPath(path: string): Promise<string> {
 }
 
 /**
- * The real location of a path that does not exist, such as a file to be written. The nearest existing folder decides.
+ * The real location of a path that does not exist, such as a file to be written. It is derived from the nearest
+ * existing folder.
  */
 async function resolvedInPart(path: string): Promise<string> {
   const { root, dir, base } = parse(path)
@@ -111,7 +112,7 @@ async function resolvedInPart(path: string): Promise<string> {
   if (folder !== undefined) return await unlessLink(join(folder, base))
   const names = path.slice(root.length).split(sep)
   let real = (await resolved(root)) ?? root
-  // Start at the top: this way the search ends at the first missing folder, however long the path is.
+  // Start at the top, so that the search ends at the first missing folder, however long the path is.
   for (const [index, name] of names.entries()) {
     const next = await resolved(join(real, name))
     if (next === undefined) return join(await unlessLink(join(real, name)), ...names.slice(index + 1))
@@ -155,13 +156,14 @@ function inside(folder: string, path: string): boolean {
 
 const parts = (path: string) => path.split(sep).filter((name) => name !== '')
 
-/** Max layers of percent encoding. More are never accidental. */
+/** Max layers of percent encoding. No legitimate path has more. */
 const maxLayers = 4
 
 /**
- * All ways in which a later component may read a path: unchanged, percent-decoded any number of times, and each of
- * these with look-alikes of dots and slashes, backslashes, invisible characters and trailing dots normalized. A path is
- * safe only if all readings are safe. Undefined if the path has more layers of encoding than any legitimate path.
+ * All ways in which a later component may interpret a path: unchanged, percent-decoded any number of times, and each of
+ * these with look-alike dots and slashes, backslashes, invisible characters and trailing dots normalized. A path is
+ * safe only if all interpretations are safe. Undefined if the path has more layers of encoding than any legitimate
+ * path.
  */
 export function readings(path: string): readonly string[] | undefined {
   const found = new Set<string>()
@@ -176,7 +178,7 @@ export function readings(path: string): readonly string[] | undefined {
   return undefined
 }
 
-/** Whether a segment of a path means the parent folder: `..`, also with spaces, more dots or parameters. */
+/** Whether a path segment refers to the parent folder: `..`, also with spaces, more dots or parameters. */
 export function climbs(reading: string): boolean {
   return reading.split(/[/\\]/).some((part) => {
     const name = part.split(/[;:]/, 1)[0] as string
@@ -190,8 +192,8 @@ const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}\ufffd]/gu
 
 function folded(path: string): string {
   const plain = path.normalize('NFKC').replace(invisible, '').replace(slashes, '/').replace(dots, '.')
-  // Windows drops trailing dots and spaces of names. Keep a name that consists only of these, so that `climbs` detects
-  // it.
+  // Windows drops trailing dots and spaces from names. Keep a name that consists only of these, so that `climbs`
+  // detects it.
   return plain
     .split('/')
     .map((part) => withoutTail(part) || part)
@@ -204,7 +206,7 @@ function withoutTail(part: string): string {
   return part.slice(0, end)
 }
 
-/** Decodes one layer of percent encoding, such as `%2e` and `%u002e`. */
+/** Decodes one layer of percent encoding, including forms such as `%2e` and `%u002e`. */
 function percentDecoded(text: string): string {
   if (!text.includes('%')) return text
   const wide = text.replace(/%u([0-9a-f]{4})/gi, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16)))

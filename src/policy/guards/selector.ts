@@ -17,13 +17,16 @@ export interface Selected {
   readonly value: unknown
 }
 
-/** The result if the arguments do not have the shape of the selector, possibly to hide a value from the guard. */
+/**
+ * The result if the arguments do not have the shape that the selector expects. The caller may be trying to hide a value
+ * from the guard.
+ */
 export interface Mismatch {
   readonly at: string
   readonly expected: 'an object' | 'a list'
 }
 
-/** Parses a selector. Undefined if the text is not a valid one. */
+/** Parses a selector. Undefined if the selector is invalid. */
 export function parseSelector(text: string): Selector | undefined {
   const steps: SelectorStep[] = []
   for (const part of text.split('.')) {
@@ -40,8 +43,8 @@ export function parseSelector(text: string): Selector | undefined {
 }
 
 /**
- * Finds the values of a selector. An absent argument is not an error here, because the tool's schema decides about it.
- * Null counts as a value, because servers may read it as "all" or as their default.
+ * Finds the values that a selector refers to. An absent argument is not an error here, because the tool's schema
+ * decides whether it is required. Null counts as a value, because servers may read it as "all" or as their default.
  */
 export function select(selector: Selector, args: Readonly<Record<string, unknown>>): readonly Selected[] | Mismatch {
   let found: readonly Selected[] = [{ at: '', value: args }]
@@ -68,7 +71,7 @@ const push = (list: Selected[], at: string, value: unknown) => {
   if (value !== undefined) list.push({ at, value })
 }
 
-/** Max names to remember. Names repeat from call to call, so more distinct ones are made up by a caller. */
+/** Max number of cached names. Names repeat from call to call, so if there are more, a caller is making them up. */
 const maxRemembered = 4096
 const maxLength = 256
 
@@ -98,7 +101,7 @@ const plain = remembered((name) =>
 )
 
 /**
- * Whether a server may take a name for that of a guarded member. Some servers ignore case (Go) or separators, and
+ * Whether a server may mistake a name for that of a guarded member. Some servers ignore case (Go) or separators, and
  * look-alike letters, width or surrounding space must not hide a member.
  */
 export const isSpelling = (name: string, member: string): boolean =>
@@ -137,7 +140,10 @@ function suggestsKind(kind: GuardConfig['kind'], name: string): boolean {
   return nouns[kind].has(words.at(-1) ?? '') || nouns[kind].has(together) || whole[kind].has(together)
 }
 
-/** Removes trailing numbers, which count copies: `path2`, `file_1`, `path[0]`. All words that matter here are short. */
+/**
+ * Removes trailing numbers, which distinguish copies: `path2`, `file_1`, `path[0]`. Long words are returned unchanged,
+ * because all words that matter here are short.
+ */
 const withoutNumber = (word: string): string => (word.length > 32 ? word : word.replace(/\p{N}+$/u, ''))
 
 function setOf(list: string): ReadonlySet<string> {
@@ -151,7 +157,7 @@ export interface GuardedValue {
   readonly text: string
 }
 
-/** Checks the values of a call. Rejects with an error of `RefuseArgument` if a text is unsafe. */
+/** Checks the guarded values in a call. Rejects with an error from `RefuseArgument` if a value is unsafe. */
 export type Guard = (values: readonly GuardedValue[]) => Promise<void>
 
 /**

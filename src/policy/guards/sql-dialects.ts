@@ -29,7 +29,7 @@ const mysqlAnsi: Lexis = { ...mysql, name: 'MySQL with ANSI_QUOTES', backslash: 
 const mysqlPlain: Lexis = { ...mysql, name: 'MySQL with NO_BACKSLASH_ESCAPES', backslash: undefined }
 const sqlite: Lexis = { name: 'SQLite', backquote: true, bracket: 'first' }
 
-/** The common ways to tokenize a text, other than PostgreSQL's. */
+/** The common ways to tokenize SQL, other than PostgreSQL's. */
 const others: readonly Lexis[] = [
   { ...postgres, name: 'PostgreSQL without standard_conforming_strings', backslash: 'single' },
   mysql,
@@ -43,8 +43,8 @@ const others: readonly Lexis[] = [
 ]
 
 /**
- * The name of a dialect that splits the text into code, quotes and comments differently from PostgreSQL. If all
- * dialects split it alike, the result of PostgreSQL's parser holds for each of them.
+ * The name of a dialect that splits the SQL text into code, quotes and comments differently from PostgreSQL. Undefined
+ * if all dialects split it alike; the result of PostgreSQL's parser then holds for all of them.
  */
 export function disagreeing(text: string): string | undefined {
   const base = marksOf(text, spansOf(text, postgres))
@@ -62,9 +62,9 @@ function marksOf(text: string, spans: readonly Span[]): Uint8Array {
 }
 
 /**
- * Whether another dialect splits a text like PostgreSQL. What is in brackets may differ: a subscript in PostgreSQL is a
- * name in other dialects. PostgreSQL's parser checks it as code, so the other dialect never sees more code than was
- * checked. The text after the brackets must match again.
+ * Whether another dialect splits the text as PostgreSQL does. The content of brackets may differ: a subscript in
+ * PostgreSQL is a name in other dialects. PostgreSQL's parser checks the content as code, so the other dialect never
+ * runs code that was not checked. The text after the brackets must match again.
  */
 const alike = (base: Uint8Array, other: Uint8Array): boolean =>
   other.every((mark, at) => mark === marks.bracket || mark === base[at])
@@ -83,7 +83,7 @@ export function codeWords(text: string, lexis: Lexis = postgres): ReadonlySet<st
   return new Set((code + text.slice(at)).toLowerCase().match(/[\p{L}\p{M}\p{N}_$@]+/gu) ?? [])
 }
 
-/** Whether a text contains spaces that separate words in some dialects and are letters in others. */
+/** Whether the text contains spaces that separate words in some dialects and are letters in others. */
 export function hasOddSpace(text: string): boolean {
   if (/^[\x00-\x7f]*$/.test(text)) return false
   let at = 0
@@ -104,23 +104,23 @@ const convertible: Readonly<Record<string, string>> = {
 const anyConvertible = new RegExp(`[${Object.keys(convertible).join('')}]`, 'g')
 
 /**
- * Whether a text becomes several statements, or a write, if look-alikes of quotes and semicolons are converted to
- * these.
+ * Whether the text becomes several statements, or a write, if look-alikes of quotes and semicolons are converted to
+ * real ones.
  */
 export function unsafeConverted(text: string, readOnly: boolean): boolean {
   const converted = text.replace(anyConvertible, (sign) => convertible[sign] as string)
   return converted !== text && [postgres, ...others].some((lexis) => gainsStatement(converted, lexis, text, readOnly))
 }
 
-/** Words of writing statements, which may occur anywhere in a statement. */
+/** Keywords of statements that may write. They may occur anywhere in a statement. */
 const writes = new Set(
   `alter attach call copy create delete detach drop dumpfile exec execute grant insert into load lock merge outfile pragma
   rename replace revoke set truncate update vacuum`.split(/\s+/),
 )
 
 /**
- * Whether another reading of the text has several statements or, with `readOnly`, a word of a writing statement that
- * the first reading does not have.
+ * Whether `text`, as `lexis` tokenizes it, has several statements or, with `readOnly`, a keyword from `writes` that
+ * `before` does not have.
  */
 function gainsStatement(text: string, lexis: Lexis, before: string, readOnly: boolean, lexisBefore = lexis): boolean {
   if (countStatements(text, lexis) > 1) return true
@@ -189,14 +189,14 @@ export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: 
   return written
 }
 
-/** How one dialect, with one set of settings, writes quotes and comments. */
+/** The syntax for quotes and comments in one dialect with one set of settings. */
 interface Lexis {
   readonly name: string
   /** The kind of quotes in which a backslash escapes the next character. */
   readonly backslash?: 'single' | 'both' | undefined
   /** Whether `E'…'` is a string with backslash escapes. */
   readonly escapeStrings?: boolean
-  /** Whether `$$…$$` quotes a text: `tagged` allows a tag between the dollar signs, `bare` does not. */
+  /** Whether `$$…$$` is a string: `tagged` allows a tag between the dollar signs, `bare` does not. */
   readonly dollar?: 'tagged' | 'bare'
   /** Whether `q'[…]'` is a string. */
   readonly alternative?: boolean
@@ -211,7 +211,7 @@ interface Lexis {
   /** Whether `//` starts a comment. */
   readonly slashes?: boolean
   readonly nestedComments?: boolean
-  /** The content of `/*! … *\/` is run. */
+  /** Whether the content of `/*! … *\/` is run. */
   readonly executableComments?: boolean
   /** Whether a line comment also ends at a carriage return. */
   readonly returnEnds?: boolean
@@ -219,7 +219,7 @@ interface Lexis {
 
 type SpanKind = 'string' | 'name' | 'bracket' | 'comment'
 
-/** A part of a text that is not code: `text.slice(start, end)`, including quotes. */
+/** A part of the text that is not code: `text.slice(start, end)`, including quotes. */
 interface Span {
   readonly kind: SpanKind
   readonly start: number
@@ -233,7 +233,7 @@ const closing: Readonly<Record<string, string>> = { '[': ']', '(': ')', '{': '}'
 const tagged = /\$(?:[A-Za-z_\x80-\uffff][\w\x80-\uffff]*)?\$/y
 const word = /[\w$\x80-\uffff]/
 
-/** The quotes and comments of a text in one dialect. Unclosed ones extend to the end. */
+/** The quotes and comments in the text, as one dialect reads it. Unclosed ones extend to the end. */
 function spansOf(text: string, lexis: Lexis): readonly Span[] {
   const spans: Span[] = []
   let at = 0
@@ -286,7 +286,7 @@ function prefixed(text: string, at: number, prefix: RegExp): boolean {
   return outside < 0 || !word.test(text[outside] as string)
 }
 
-/** The position after the closing quote. A doubled quote is an escaped one. */
+/** The position after the closing quote. A doubled quote is an escaped quote. */
 function endOfRun(text: string, from: number, quote: string, escapes: boolean): number {
   for (let at = from; at < text.length; at++) {
     if (escapes && text[at] === '\\') at++

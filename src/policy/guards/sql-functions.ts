@@ -71,7 +71,7 @@ const builtIn = names(`
   shobj_description to_regclass to_regnamespace to_regproc to_regprocedure to_regrole to_regtype version
 `)
 
-/** Functions of common extensions, which may be installed in any schema. They only compute or read too. */
+/** Functions from common extensions, which may be installed in any schema. These also only compute or read. */
 const extension = names(`
   similarity word_similarity strict_word_similarity show_trgm unaccent soundex difference daitch_mokotoff levenshtein
   levenshtein_less_equal metaphone dmetaphone dmetaphone_alt uuid_generate_v1 uuid_generate_v1mc uuid_generate_v3
@@ -89,7 +89,8 @@ const extension = names(`
 `)
 
 const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
-  // If the dialect is not known, allow none of these: a function of one database may do anything in another.
+  // If the dialect is not known, allow none of these: a function that is harmless in one database may do anything in
+  // another.
   any: names(''),
   postgres: names(''),
   mysql: names(`
@@ -115,7 +116,7 @@ const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
 export function isHarmless(name: readonly string[], dialect: Dialect): boolean {
   const plain = name.at(-1) as string
   const schema = name.length > 1 ? name.slice(0, -1).join('.') : undefined
-  // Other dialects do not fold case like PostgreSQL's parser, but upper and lower case name the same function there.
+  // In other dialects, function names are not case-sensitive, even where PostgreSQL's parser preserves the case.
   const known = dialect === 'postgres' || dialect === 'any' ? plain : plain.toLowerCase()
   if (schema === undefined) return builtIn.has(known) || extension.has(known) || further[dialect].has(known)
   return schema === 'pg_catalog' ? builtIn.has(known) : extension.has(known)

@@ -1,10 +1,13 @@
-/** One parsed statement: a node of PostgreSQL's syntax tree, in a member with the name of its kind. */
+/**
+ * One parsed statement: an object with one member, which is named after the kind of statement and holds the syntax tree
+ * node.
+ */
 export type Statement = Readonly<Record<string, unknown>>
 
 /** Thrown if the text is not valid SQL. The message never repeats any part of the text. */
 export class SyntaxProblem extends Error {}
 
-/** The parts of the WebAssembly module that we use. The package has no types for the module. */
+/** The parts of the WebAssembly module that Toolway uses. The package has no types for the module. */
 interface Module {
   lengthBytesUTF8(text: string): number
   stringToUTF8(text: string, pointer: number, length: number): void
@@ -63,7 +66,10 @@ function parse(module: Module, text: string): readonly Statement[] {
 const syntaxProblem = (cursor: number) =>
   new SyntaxProblem(`has a syntax error${cursor > 0 ? ` at character ${cursor}` : ''}`)
 
-/** A node of the syntax tree: either its fields, or one member that contains them and has the name of its kind. */
+/**
+ * A node in the syntax tree: either its fields, or a single member that holds the fields and is named after the node's
+ * kind.
+ */
 export type Node = Readonly<Record<string, unknown>>
 
 /** Visits a tree of any depth without recursion. `visit` gets each member that is a node or a list. */

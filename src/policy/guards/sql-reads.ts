@@ -3,7 +3,7 @@ import { columnsOf, isHarmless } from './sql-functions.ts'
 import { type Node, namesIn, type Statement, walk } from './sql-parser.ts'
 
 /**
- * The kinds of nodes that occur in queries. A statement with any other kind, including those of later PostgreSQL
+ * The kinds of nodes that occur in queries. A statement with any other kind, including kinds from later PostgreSQL
  * versions, does not count as a read.
  */
 const queryNodes = new Set(
@@ -95,7 +95,7 @@ function sideEffectOfType({ names, typmods }: Node, dialect: Dialect): string | 
   return typmods === undefined || named[0] === 'pg_catalog' ? undefined : sideEffectOfCall(named, dialect)
 }
 
-/** Refuses operators outside of pg_catalog, because they are unknown functions. */
+/** Returns a reason to refuse an operator outside of pg_catalog, because it may call an unknown function. */
 function foreignOperator(name: unknown): string | undefined {
   const [schema] = namesIn(name)
   const foreign = namesIn(name).length > 1 && schema !== 'pg_catalog'

@@ -11,7 +11,7 @@ import {
 import { type Node, namesUsed, parseSql, type Statement, SyntaxProblem } from './sql-parser.ts'
 import { notARead } from './sql-reads.ts'
 
-/** Max characters of all statements in a call. Parsing this much blocks the event loop for about 50 ms. */
+/** Max characters in all statements of a call together. Parsing this much blocks the event loop for about 50 ms. */
 const maxLength = 64 * 1024
 
 /** A guard that permits a single statement (F9), parsed by PostgreSQL's parser; with `readOnly`, only a read. */
@@ -55,7 +55,7 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
 const declare =
   'use plain single quotes, and no backslashes or nested or unusual comments, or ask the operator to set the dialect of this guard'
 
-/** Why databases may read a text differently. Used if the dialect is not known. */
+/** Why databases may interpret the text differently. Used if the dialect is not known. */
 function ambiguous(text: string, readOnly: boolean): string | undefined {
   const odd = disagreeing(text)
   if (odd !== undefined) return `has quotes or comments that end at different positions in ${odd} and PostgreSQL`

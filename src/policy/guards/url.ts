@@ -10,7 +10,7 @@ export interface Address {
   readonly family: number
 }
 
-/** Finds all addresses of a host, as the operating system resolves them: from its hosts file as well as DNS. */
+/** Finds all addresses of a host as the operating system resolves them: from its hosts file as well as from DNS. */
 export type Lookup = (host: string) => Promise<readonly Address[]>
 
 export const systemLookup: Lookup = (host) => resolve(host, { all: true })
@@ -36,7 +36,7 @@ export class UnsafeUrl extends Error {}
 const maxLength = 8192
 const lookupMs = 5000
 
-/** Checks the form of a URL, its host, and all addresses of the host (F9). Throws `UnsafeUrl`. */
+/** Checks the form of a URL, its host, and all addresses of the host (F9). Throws `UnsafeUrl` if the URL is refused. */
 export async function vetUrl(text: string, options: VetOptions): Promise<VettedUrl> {
   const { allowPrivate, clock = systemClock, lookup = systemLookup } = options
   const url = plainUrl(text)
@@ -62,8 +62,8 @@ export function sameOrigin(one: string | URL, other: string | URL): boolean {
 const maxUrls = 32
 
 /**
- * A guard that refuses private addresses. The server resolves the name again, so the server's network must block them
- * too.
+ * A guard that refuses private addresses. The server resolves the name again, so the server's network must block
+ * private addresses too.
  */
 export function urlGuard(
   { allowPrivate }: { readonly allowPrivate: boolean },
@@ -109,7 +109,7 @@ async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<
     const found = await waitFor(lookup(host), limit.signal)
     if (found.length > 0) return found
   } catch {
-    // The reason why the look-up failed does not matter to the caller.
+    // Ignore the error: the caller does not need to know why the look-up failed.
   }
   throw unknown()
 }

@@ -25,7 +25,9 @@ export interface RecentCalls {
   /** The calls that match a filter, newest first. */
   list(filter?: CallFilter, limit?: number): CallSummary[]
   find(id: string): CallTimeline | undefined
-  /** Notifies the listener, a few times per second, of calls that began or ended. Ends when disposed. */
+  /**
+   * Notifies the listener, a few times per second, of calls that began or ended, until the subscription is disposed.
+   */
   subscribe(listener: (calls: readonly CallSummary[]) => void): Disposable
 }
 
@@ -84,7 +86,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
 
 /**
  * Keeps finished calls, limited by number and memory; evicts the oldest. It is a ring buffer and not a Map, because
- * finding the oldest key of a large Map is slow: it skips all keys that were deleted before.
+ * finding the oldest key in a large Map is slow: the iterator has to skip all deleted keys.
  */
 function createFinishedCalls(maxCalls: number, maxBytes: number) {
   const calls = new Array<CallRecord | undefined>(maxCalls)
@@ -159,7 +161,7 @@ function createFeed(clock: Clock, everyMs: number, maxAtOnce: number) {
       timer ??= clock.after(everyMs, notify)
     },
     subscribe(listener: (calls: readonly CallRecord[]) => void): Disposable {
-      // Wrap the listener, so that subscribing one function twice gives two listeners.
+      // Wrap the listener, so that a function that subscribes twice counts as two listeners.
       const own = (calls: readonly CallRecord[]) => listener(calls)
       listeners.add(own)
       return {
@@ -176,7 +178,7 @@ function createFeed(clock: Clock, everyMs: number, maxAtOnce: number) {
   }
 }
 
-/** A call as it is kept. Never holds arguments or results. */
+/** A call in the form in which it is kept. Never holds arguments or results. */
 interface CallRecord {
   readonly id: string
   readonly parent: string | undefined
@@ -191,7 +193,7 @@ interface CallRecord {
   trail: Trail | undefined
   ms: number | undefined
   outcome: CallOutcome['kind'] | undefined
-  /** The error code, which may be a server's own. */
+  /** The error code, which may be defined by a server. */
   code: string | undefined
   /** Whether a subscriber has seen the call running, and so must see its end. */
   shown: boolean
@@ -207,7 +209,7 @@ const maxName = 300
  * so that a secret is never cut in half.
  */
 export function createCallRecorder(redact: (text: string) => string) {
-  // Make a copy: a slice would keep the whole text in memory.
+  // Copy the string: a slice would keep the whole original in memory.
   const brief = (text: string): string =>
     text.length <= maxName ? text : Buffer.from(`${redact(text).slice(0, maxName - 1)}…`).toString()
   return {
@@ -245,7 +247,7 @@ export function createCallRecorder(redact: (text: string) => string) {
 const emptyCall = 300
 const emptyStep = 200
 
-/** The approximate size of a call in memory. Texts are counted as if no other call shared them. */
+/** The approximate size of a call in memory. Strings are counted as if no other call shared them. */
 function bytesOf({ id, parent = '', agent, principal, operation, server, name, code = '', trail }: CallRecord): number {
   const names = agent.length + principal.length + operation.length + server.length + name.length
   let bytes = emptyCall + 2 * (id.length + parent.length + names + code.length)
@@ -257,7 +259,7 @@ export interface CallSummary {
   readonly id: string
   readonly parent: string | null
   readonly at: number
-  /** The duration. Null while the call runs. */
+  /** The duration. Null while the call is running. */
   readonly ms: number | null
   readonly agent: string
   readonly principal: string
@@ -273,7 +275,7 @@ interface StepView {
   readonly name: string
   /** The time from the start of the call to the start of the step. */
   readonly startMs: number
-  /** The duration. Null while the step runs. */
+  /** The duration. Null while the step is running. */
   readonly ms: number | null
   readonly error: string | null
 }
@@ -283,7 +285,7 @@ export interface CallTimeline extends CallSummary {
   readonly children: readonly CallSummary[]
 }
 
-/** The view of a call. Everything that may hold a secret, such as any name, is redacted (B6). */
+/** The view of a call. Everything that may hold a secret, including every name, is redacted (B6). */
 const callSummary = (record: CallRecord, redact: (text: string) => string): CallSummary => ({
   id: record.id,
   parent: record.parent ?? null,

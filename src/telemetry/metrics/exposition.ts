@@ -5,7 +5,7 @@ export interface ExpositionPage {
   readonly body: string
 }
 
-/** The page of metrics, in the Prometheus text format unless the Accept header prefers OpenMetrics. */
+/** The metrics page, in the Prometheus text format unless the Accept header prefers OpenMetrics. */
 export const pageOf = (families: readonly MetricFamily[], accept = ''): ExpositionPage =>
   wantsOpenMetrics(accept)
     ? { contentType: 'application/openmetrics-text; version=1.0.0; charset=utf-8', body: openMetrics(families) }

@@ -8,7 +8,7 @@ export interface MetricFamily {
 }
 
 export interface MetricSample {
-  /** The suffix of the metric name: `_bucket`, `_sum` or `_count`. */
+  /** The suffix on the metric name: `_bucket`, `_sum` or `_count`. */
   readonly suffix?: string
   readonly labels: string
   readonly value: number
@@ -16,7 +16,7 @@ export interface MetricSample {
 
 export interface FamilyOptions extends Pick<MetricFamily, 'name' | 'help'> {
   readonly labels?: readonly string[]
-  /** Max number of series. All others share one series whose labels are all `other`. */
+  /** Max number of series. Beyond that, all new label combinations share one series whose labels are all `other`. */
   readonly maxSeries?: number
 }
 
@@ -91,7 +91,7 @@ const durationBounds: readonly number[] = [
   0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30,
 ]
 
-/** The bucket of a duration. Computed once per call, for all histograms that count the call. */
+/** The bucket for a duration. Computed once per call, for all histograms that count the call. */
 export function bucketOf(seconds: number): number {
   let bucket = 0
   while (bucket < durationBounds.length && seconds > (durationBounds[bucket] as number)) bucket++
@@ -119,7 +119,8 @@ function histogramSamples(labels: string, { counts, sum }: Histogram): MetricSam
 }
 
 /**
- * The bounds as labels. OpenMetrics requires a decimal point; it is used in both formats, so that the labels are equal.
+ * The bounds as labels. OpenMetrics requires a decimal point. The other format gets one too, so that the labels are
+ * equal.
  */
 const boundTexts = [...durationBounds.map((bound) => (Number.isInteger(bound) ? `${bound}.0` : String(bound))), '+Inf']
 
@@ -159,37 +160,37 @@ export interface Labels {
   tool(name: string): string
   server(name: string): string
   agent(name: string): string
-  /** The label of an error code, which is one of ours or a server's own. */
+  /** The label for an error code, which is defined by Toolway or by a server. */
   error(code: string): string
   operation(name: string): string
 }
 
-/** The label of failures that a tool reports itself, in place of an error code. */
+/** The label for failures that a tool itself reports, used instead of an error code. */
 export const toolError = 'tool_error'
 
 /**
- * Creates the label values, with a maximum number for each kind. A tool takes about twenty lines of the page, mostly
- * buckets. Servers come from the configuration; methods and codes are few unless callers make them up.
+ * Creates the label registries, each with a maximum number of labels. A tool takes about twenty lines of the page,
+ * mostly buckets. Servers come from the configuration; methods and codes are few unless callers make them up.
  */
 export const createLabels = (redact: (text: string) => string): Labels => ({
   tool: labelValues({ max: 200, redact }),
   server: labelValues({ max: 200, redact }),
   agent: labelValues({ max: 100, redact }),
-  // Our own codes always have a label, however many codes servers make up.
+  // Toolway's own codes always have a label, however many codes servers make up.
   error: labelValues({ max: 60, own: [...Object.keys(errorKinds), toolError], redact }),
   operation: labelValues({ max: 30, redact }),
 })
 
 export const other = 'other'
 
-/** Max characters of a label, to limit the size of the page. Longer names are truncated. */
+/** Max characters per label, to limit the size of the page. Longer names are truncated. */
 const maxLabel = 120
-/** Max characters of a name. Longer texts are not names and are not cached. */
+/** Max characters per name. Longer strings are not names and are not cached. */
 const maxName = 1000
 
 interface LabelValuesOptions {
   readonly max: number
-  /** Our own names. They have a label from the start and are not redacted. */
+  /** Toolway's own names. They have a label from the start and are not redacted. */
   readonly own?: readonly string[]
   redact(text: string): string
 }
@@ -216,7 +217,7 @@ const shortened = (text: string): string =>
   (text.length <= maxLabel ? text : `${text.slice(0, maxLabel - 1)}…`).toWellFormed()
 
 /**
- * Redacts a text. If the redactor fails, the text is dropped, so that it neither leaks nor makes the observed call
+ * Redacts a string. If the redactor fails, the string is dropped, so that it neither leaks nor makes the observed call
  * fail.
  */
 export const safeRedact =

@@ -54,7 +54,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   })
   const failures = unread.of()
 
-  /** A family whose reading may fail. A failed reading must not break the page. */
+  /** A family whose values may fail to be read. Such a failure must not break the page. */
   const readCarefully = (family: ReadFamilyOptions): MetricFamily =>
     readFamily({
       ...family,
@@ -181,13 +181,13 @@ interface EntrySeries {
   /** The histogram of durations. Undefined for native tools. */
   readonly duration: Histogram | undefined
   readonly cache: Partial<Record<CacheOutcome, Counter>>
-  /** For each error code, the counter of the tool and that of its server. */
+  /** For each error code, the tool's counter and its server's counter. */
   readonly errors: Map<string, readonly [tool: Counter, server: Counter]>
 }
 
 /**
- * Metrics of tool calls (F15). A call costs a few additions: the series are cached by entry, and label texts are built
- * only for the first call of an entry.
+ * Metrics for tool calls (F15). A call costs a few additions: the series are cached by entry, and labels are built only
+ * for the first call to an entry.
  */
 function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
   const native = counterFamily({
@@ -204,7 +204,7 @@ function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
     name: 'toolway_tool_forwarded_duration_seconds',
     help: "Duration of calls of MCP servers' tools, except refused and cached calls.",
     labels: ['server', 'tool'],
-    // There is a limit because each series takes 19 lines, and every server may have its own `other`.
+    // The number of series is limited because each one takes 19 lines, and every server may have its own `other`.
     maxSeries: 300,
   })
   const hits = counterFamily({

@@ -7,7 +7,7 @@ const lookEveryMs = 20
 
 const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - lookEveryMs / 1000)
 
-/** Metrics of the process. Monitors the event loop until disposed. */
+/** Process metrics. Monitors the event loop until disposed. */
 export function processFamilies(version: string, startedAt: number): Disposable & { families: ReadFamilyOptions[] } {
   const delay = monitorEventLoopDelay({ resolution: lookEveryMs })
   delay.enable()

@@ -15,7 +15,10 @@ export interface Readings {
   }
   audit?(): { readonly recording: boolean; readonly outages: number }
   stores?(): Iterable<StoreReading>
-  /** The tokens that the tools take in a model's context: as they are exposed, and if all were listed directly (B8). */
+  /**
+   * The number of tokens that the tools take up in a model's context: as they are exposed, and if all were listed
+   * directly (B8).
+   */
   tokens?(): { readonly direct: number; readonly exposed: number; readonly saved: number }
 }
 
@@ -52,7 +55,7 @@ export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyO
 
 type Read<Key extends keyof Readings> = NonNullable<Readings[Key]>
 
-/** States that must not trigger alerts. Servers that are not used yet, or are starting, count as fine. */
+/** States that must not trigger alerts. Servers that are starting or have not been used yet count as fine. */
 const fine: ReadonlySet<ServerReading['health']> = new Set(['healthy', 'starting', 'stale'])
 
 /** A metric with a single value, which may be missing. */

@@ -20,7 +20,7 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** Max points of a series: about the width of a chart in pixels. */
+/** Max points per series: about the width of a chart in pixels. */
 const maxPoints = 1000
 
 /** Counts calls over time, in steps of seconds for 15 minutes, of minutes for a day, and of hours for 30 days. */
@@ -47,7 +47,7 @@ export function createHistory() {
       }
       return { from, to, stepMs, points }
     },
-    /** The figures of the last `ms`, in whole steps. The rate is per second of `duringMs`. */
+    /** The figures for the last `ms`, in whole steps. The rate is per second of `duringMs`. */
     figures(ms: number, now: number, duringMs: number): CallFigures {
       const step = noStep()
       const latencies = createLatencies()
@@ -83,8 +83,8 @@ export function createRing(stepMs: number, steps: number) {
   let newest = 0
 
   /**
-   * Makes another step the current one. It can also go back, because calls must still be counted after the clock was
-   * set back.
+   * Makes another step the current one. The new step may be earlier, because calls must still be counted after the
+   * clock is set back.
    */
   const turnTo = (number: number): RingStep => {
     if (live) live.packed = pack(latencies)
@@ -125,8 +125,8 @@ export function createRing(stepMs: number, steps: number) {
 }
 
 /**
- * A histogram with exponential buckets. It gives any percentile within two percent, in two kilobytes, for any number of
- * calls. Histograms can be added.
+ * A histogram with exponential buckets. Its percentiles are accurate to two percent, and it takes two kilobytes for any
+ * number of calls. Histograms can be added together.
  */
 export type Latencies = Uint32Array
 
@@ -142,7 +142,7 @@ const latencyBuckets = Math.ceil(Math.log(maxMs / minMs) * perUnit) + 1
 
 export const createLatencies = (): Latencies => new Uint32Array(latencyBuckets)
 
-/** The bucket of a duration. Computed once per call, for all histograms that count the call. */
+/** The bucket for a duration. Computed once per call, for all histograms that count the call. */
 export function latencyBucket(ms: number): number {
   if (!(ms > minMs)) return 0
   return Math.min(Math.ceil(Math.log(ms / minMs) * perUnit), latencyBuckets - 1)
@@ -167,7 +167,7 @@ export function percentile(latencies: Latencies, count: number, part: number): n
   return middleOf(latencies.length - 1)
 }
 
-/** Pairs of bucket and count, without empty buckets. */
+/** Pairs of bucket and count. Empty buckets are omitted. */
 type Packed = Uint32Array
 
 export function pack(latencies: Latencies): Packed {
@@ -185,7 +185,7 @@ export function addPacked(latencies: Latencies, packed: Packed): void {
 
 export interface CallCounts {
   calls: number
-  /** The number of failures of the gateway, the server or the tool. */
+  /** The number of failures caused by the gateway, the server or the tool. */
   errors: number
   denials: number
   /** The total duration of the calls. Excludes denied calls: a denial takes no time and would distort the average. */

@@ -28,10 +28,12 @@ export interface StatsTable {
 export interface CallStats {
   readonly observer: Observer
   table(by: By): StatsTable
-  /** The figures of one agent, server, operation or tool (`server.name`). All zeros if it was never called. */
+  /** The figures for one agent, server, operation or tool (`server.name`). All zeros if it was never called. */
   of(by: By, name: string): CallFigures
   total(): CallFigures
-  /** The figures of the last `ms`. Those of one agent are counted only since they were first queried. */
+  /**
+   * The figures for the last `ms`. An agent's calls are counted only from the time when its figures were first queried.
+   */
   recent(ms: number, agent?: string): CallFigures
   series(from: number, to: number, agent?: string): CallSeries
 }
@@ -110,7 +112,7 @@ interface Tally {
 
 const createTally = (): Tally => ({ counts: noCounts(), latencies: createLatencies() })
 
-/** Max characters of a name. Longer texts are not names. */
+/** Max characters per name. Longer strings are not names. */
 const maxName = 1000
 
 /** Counts calls by name. Callers may make names up, so the number of names is limited; all others count as `other`. */

@@ -17,7 +17,7 @@ export interface CallSpansOptions {
   readonly servers: ReadonlyMap<string, ServerFacts>
 }
 
-/** Converts a finished call into spans: first the call itself, then one for each step. */
+/** Converts a finished call into spans: first the call itself, then one span for each step. */
 export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (observed: Observed) => string[] {
   const subjectOf = createSubjects({ redact, servers })
   const callerOf = createCallerAttributes(redact)
@@ -55,7 +55,7 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
     let attempts = 0
     for (const step of trail.steps) {
       const time = { start: offset + step.start, end: step.end === undefined ? end : offset + step.end }
-      // A step without an end ended with the call, so it has the call's error.
+      // A step without a recorded end ended with the call, so it gets the call's error.
       const error = step.end === undefined ? wrong : step.error
       if (step.name !== 'attempt') spans.push(spanJson({ ...waiting(step, last), ...time, error }))
       else if (step.trace && facts) {
@@ -91,15 +91,15 @@ function createCallerAttributes(redact: (text: string) => string): (call: Call) 
     if (request === undefined) return who
     const known = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
     if (caller.address === undefined) return `${known},${overPipe}`
-    // Omit our own session IDs for stateless clients, which mean nothing to others.
+    // Omit the session IDs that Toolway itself creates for stateless clients, because they mean nothing to others.
     return `${known},${overHttp}${caller.session.startsWith('modern-') ? '' : `,${session(caller.session)}`}`
   }
 }
 
-/** What a call is about, in terms of the MCP semantic conventions. */
+/** The subject of a call, in terms of the MCP semantic conventions. */
 interface Subject {
   readonly method: string
-  /** The name of the span. It has low cardinality, so it contains no URIs. */
+  /** The span's name. It has low cardinality, so it contains no URIs. */
   readonly name: string
   /** Attributes as JSON, separated by commas. */
   readonly attributes: string
@@ -172,7 +172,10 @@ interface ServerFacts {
   protocolVersion(): string | undefined
 }
 
-/** What spans say about a server. Of its URL, only host and port, because the rest may hold secrets. */
+/**
+ * The attributes that describe a server in spans. They include only the host and port of its URL, because the rest may
+ * hold secrets.
+ */
 export function serverFacts({ builtFrom: { config }, server }: TracedServer): ServerFacts {
   const protocolVersion = () => server.status().protocolVersion
   if (config.transport === 'stdio') return { attributes: overPipe, protocolVersion }

@@ -146,7 +146,7 @@ function createDelivery(options: DeliveryOptions) {
         if (reply.kind === 'refused' || tried === maxAttempts || hurried) return 0
       }
     },
-    /** Stops waiting. From now on, each batch is tried once. */
+    /** Stops waiting between attempts. From now on, each batch is tried once. */
     hurry(): void {
       hurried = true
       wake?.()

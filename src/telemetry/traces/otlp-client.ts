@@ -23,10 +23,10 @@ export interface OtlpClientOptions {
   readonly clock: Clock
 }
 
-/** Max time for a response. A slower receiver counts as down. */
+/** Time limit for a response. A slower receiver counts as down. */
 const withinMs = 10_000
 const tooSlow = `no response within ${withinMs / 1000} s (a fixed limit)`
-/** Max bytes of a response. Longer ones are not OTLP. */
+/** Max bytes per response. Longer responses are not OTLP. */
 const maxResponse = 64 * 1024
 
 export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): OtlpClient {
@@ -34,7 +34,7 @@ export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): Ot
   const path = url.pathname + url.search
   const own = { ...headers, 'content-type': 'application/json' }
 
-  // Load the HTTP client with the first batch, to keep the start fast.
+  // Load the HTTP client with the first batch, to keep startup fast.
   const openClient = async (): Promise<HttpClient> => {
     const { createHttpClient } = await import('../../lib/http-client.ts')
     return createHttpClient(url, { connections: 1, keepAliveTimeout: 10_000 })
@@ -75,7 +75,7 @@ const maxRetryAfterMs = 5 * 60_000
 const retryable: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 /**
- * The number of spans that the receiver rejected. A response that is not JSON, such as an empty or a protobuf one,
+ * The number of spans that the receiver rejected. A response that is not JSON, such as an empty or protobuf response,
  * counts as full success.
  */
 function rejectedBy(response: string): number {

@@ -28,7 +28,7 @@ export function traceSettings(config: Config['telemetry']['traces'], env: OtelEn
 
 function endpointOf(env: OtelEnvironment, warnings: string[]): string | undefined {
   const common = variable(env, 'OTEL_EXPORTER_OTLP_ENDPOINT')
-  // The endpoint for traces is used unchanged; only the common endpoint needs the path for traces.
+  // The endpoint for traces is used unchanged; the path for traces is appended only to the common endpoint.
   const endpoint = variable(env, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? (common && forTraces(common))
   const isOff = variable(env, 'OTEL_SDK_DISABLED') === 'true' || variable(env, 'OTEL_TRACES_EXPORTER') === 'none'
   if (isOff || endpoint === undefined) return undefined
@@ -77,7 +77,7 @@ export type OtelEnvironment = Readonly<Record<string, string | undefined>>
 const variable = (env: OtelEnvironment, name: string): string | undefined => env[name]?.trim() || undefined
 
 /**
- * Parses percent-encoded pairs such as `key=value,key2=value2`, the form of headers and resource attributes. Skips
+ * Parses percent-encoded pairs such as `key=value,key2=value2`, the format for headers and resource attributes. Skips
  * malformed pairs.
  */
 function pairs(list: string | undefined): Record<string, string> {
@@ -94,7 +94,10 @@ export type ChosenTraces = Awaited<ReturnType<typeof chooseTraces>>
 
 interface ChooseOptions extends Omit<TracesOptions, 'settings'> {
   readonly env: OtelEnvironment
-  /** The traces of the previous configuration. If the settings are equal, they are reused with their queued spans. */
+  /**
+   * The traces of the previous configuration. If the settings have not changed, these traces are reused together with
+   * their queued spans.
+   */
   readonly before: Traces | undefined
 }
 

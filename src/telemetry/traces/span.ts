@@ -18,7 +18,7 @@ export interface TraceSpan {
 
 const kinds = { internal: 1, server: 2, client: 3 } as const
 
-/** Flag bits of OTLP: whether `isRemote` is known, and its value. */
+/** OTLP flag bits: whether `isRemote` is known, and its value. */
 const known = 0x100
 const remote = 0x200
 
@@ -41,14 +41,14 @@ export function spanJson({ place, parent, isRemote, name, kind, start, end, attr
  */
 const nanoseconds = (ms: number): string => `${Math.round(ms * 1_000)}000`
 
-/** The attributes of an error. JSON-RPC errors of servers are reported by their number. */
+/** The attributes for an error. JSON-RPC errors from servers are reported by their number. */
 function errorAttributes(code: string): string {
   const [, number] = /^rpc (-?\d+)$/.exec(code) ?? []
   if (number === undefined) return text('error.type', code)
   return `${text('error.type', number)},${text('rpc.response.status_code', number)}`
 }
 
-/** Max characters of a value. Longer ones add nothing, and they would fill the queue. */
+/** Max characters per value. Longer values add nothing, and they would fill the queue. */
 const maxValue = 1_024
 
 /** A value as JSON. Replaces lone surrogates, because some receivers would reject the whole batch. */

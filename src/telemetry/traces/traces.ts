@@ -25,7 +25,7 @@ interface GenerationOptions {
   readonly servers: ReadonlyMap<string, TracedServer>
 }
 
-/** Exports the traces of this gateway (F16). Disposing sends the remaining spans within a limited time. */
+/** Exports this gateway's traces (F16). Disposing sends the remaining spans within a limited time. */
 export function openTraces({ settings, version, clock, log }: TracesOptions) {
   const url = new URL(settings.url)
   // Credentials in the URL become the Authorization header.

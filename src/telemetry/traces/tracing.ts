@@ -12,7 +12,7 @@ export const createTracing = (sampling: TraceSampling, isForwarded: (server: str
     const parent = parentOf(call)
     const trace = parent ? traceIdOf(parent) : traceId()
     if (samples(sampling, trace, parent)) return behind(parent, trace, 1)
-    // The call is not recorded here, so the server gets the caller's context as its parent.
+    // The call itself is not recorded, so the server gets the caller's context as its parent.
     if (!parent) return behind(parent, trace, 0)
     return isSampled(parent) ? { ...parent, traceparent: `${parent.traceparent.slice(0, 53)}00` } : parent
   },
@@ -23,10 +23,10 @@ export const createTracing = (sampling: TraceSampling, isForwarded: (server: str
   },
 })
 
-/** The context of the parent span: one of our own calls, or what the client sent. */
+/** The context of the parent span: that of one of Toolway's own calls, or the one that the client sent. */
 export const parentOf = ({ trace, input }: Call): TraceContext | undefined => trace ?? readTraceContext(input.meta)
 
-/** The trace flag which says that the whole trace ID is random. */
+/** The trace flag that marks the whole trace ID as random. */
 const randomFlag = 2
 
 function behind(parent: TraceContext | undefined, trace: string, sampled: 0 | 1): TraceContext {

@@ -6,7 +6,7 @@ import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
 export interface CodeAnswer {
   readonly status: ExecutionOutcome['status']
   readonly error?: ExecutionOutcome['error']
-  /** The value that the program returned. If it was too long, it is shortened text. */
+  /** The value that the program returned. If the value was too long, this is its shortened text. */
   readonly value?: unknown
   readonly logs?: string
   readonly calls?: readonly ListedCall[]
@@ -17,10 +17,10 @@ export interface CodeAnswer {
 }
 
 const maxMessage = 2000
-/** Characters set aside for punctuation, member names and the notes about what was cut. */
+/** Number of characters reserved for punctuation, member names and the notes about what was cut. */
 const reserve = 600
 
-/** Converts the outcome of a program into the answer for the model, in at most `maxAnswer` characters. */
+/** Converts a program's outcome into the answer for the model, which has at most `maxAnswer` characters. */
 export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[]): CodeAnswer {
   const { listed, omitted } = listCalls(calls)
   const { error, reset } = outcome
@@ -48,7 +48,7 @@ function wellFormed(answer: CodeAnswer): CodeAnswer {
   return JSON.parse(text.replaceAll(/(\\\\)|\\ud[89a-f]../g, (_, backslash = '\ufffd') => backslash))
 }
 
-/** Shortens the value and the logs to fit. The value takes precedence, because it is what the program was run for. */
+/** Shortens the value and the logs to fit. The value takes precedence, because it is the purpose of the program. */
 function fitted({ value, logs }: ExecutionOutcome, room: number) {
   const cut: string[] = []
   const forLogs = Math.max(Math.floor(room / 4), room - (value?.length ?? 0))

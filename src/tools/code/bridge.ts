@@ -22,7 +22,7 @@ import { resolveTool } from './tool-names.ts'
 
 export interface BridgeOptions {
   readonly access: Access
-  /** The `execute_code` call that runs the program. The program's own calls are its children. */
+  /** The `execute_code` call that runs the program. Calls that the program makes are its children. */
   readonly call: Call
   readonly limits: CodeLimits
   readonly clock: Clock
@@ -32,11 +32,11 @@ export interface BridgeOptions {
 export interface CodeLimits {
   readonly calls: number
   readonly inFlight: number
-  /** Max characters of one request, including the arguments. */
+  /** Max characters per request, including the arguments. */
   readonly question: number
-  /** Max characters of all pending requests together. */
+  /** Max characters in all pending requests together. */
   readonly open: number
-  /** Max characters of one response. */
+  /** Max characters per response. */
   readonly answer: number
 }
 
@@ -48,7 +48,7 @@ export const codeLimits: CodeLimits = {
   answer: 1024 * 1024,
 }
 
-/** Max characters of the whole result of `execute_code`. */
+/** Max characters in the whole result of `execute_code`. */
 export const maxAnswer = 24_000
 
 /** The host side of a sandbox. It treats all input as if a hostile program had written it. */
@@ -124,7 +124,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
         open -= input.length
       }
     },
-    /** Cancels the calls in flight, waits for them to end, and returns all calls of the program. */
+    /** Cancels the calls in flight, waits for them to end, and returns all calls that the program made. */
     async end(): Promise<readonly InnerCall[]> {
       over.abort(cancelled())
       await Promise.allSettled(underWay)
@@ -143,7 +143,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
 function textFor({ body, isError, refusal }: Result, tool: string, room: number): string | HostRefusal {
   if (isError) return refusalOf(refusal?.code ?? 'TOOL_ERROR', wordsOf(body.value))
   // A result may hold the same data twice, as text and as structured content, so it may be larger than `room`. Do not
-  // even parse one that is larger still.
+  // even parse a result that is larger than that.
   const text = body.bytes.length > 4 * room + 4096 ? undefined : unwrapped(body.value)
   if (text !== undefined && text.length <= room) return text
   const sentence = `${tool} ran, but its result is too large for the program (${room} characters left). Request less.`
@@ -162,7 +162,7 @@ const tooLong = (characters: number) =>
     `The arguments of a call may have at most ${characters} characters. Send less at a time.`,
   )
 
-/** A signal that aborts with our own error when the sandbox's signal aborts. */
+/** A signal that aborts with Toolway's own error when the sandbox's signal aborts. */
 function linked(signal: AbortSignal): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController()
   const abort = () => controller.abort(cancelled())
@@ -209,7 +209,7 @@ function createGate(places: number): (signal: AbortSignal) => Promise<Disposable
 const cannotAsk = 'A program cannot ask a person. Call this tool directly instead of from execute_code.'
 
 /**
- * The peer of a program's calls. A program has no user to ask, so a call that needs approval is denied. Notifications
+ * The peer for a program's calls. A program has no user to ask, so a call that needs approval is denied. Notifications
  * are dropped.
  */
 const unasked: Peer = {

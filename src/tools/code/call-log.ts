@@ -14,7 +14,7 @@ export interface InnerCall {
   readonly durationMs: number
 }
 
-/** Records every call of a program in order, so that a model can tell whether a write happened. */
+/** Records every call that a program makes, in order, so that a model can tell whether a write happened. */
 export function createCallLog(clock: Clock) {
   const calls: InnerCall[] = []
   return {
@@ -26,7 +26,7 @@ export function createCallLog(clock: Clock) {
       const end = (status: CallStatus, code?: string) => {
         calls[at] = { tool, status, code, durationMs: clock.monotonic() - start }
       }
-      // A call counts as refused until it ends.
+      // Until it ends, count the call as refused.
       end('refused')
       return {
         named(name: string): void {

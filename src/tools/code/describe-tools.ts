@@ -14,7 +14,7 @@ const charactersPerToken = 4
 /** Max characters per tool; types beyond that become `unknown`. */
 const maxTool = 6000
 
-/** Describes named tools as TypeScript declarations, for models that write programs (B9). */
+/** Describes the requested tools as TypeScript declarations, for models that write programs (B9). */
 export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'describe_tools',
@@ -39,7 +39,7 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     readOnly: true,
     async run({ agent_id, names, max_tokens }, { call }) {
       const view = access.view(asAgent(call, agent_id))
-      // Programs cannot call tools that run other calls, and the meta-tools have other names in programs.
+      // Programs cannot call tools that run other calls, and they use other names for the meta-tools.
       const usable = ({ entry }: Served) => !entry.traits.carries && entry.server !== call.entry.server
       const unknown: { name: string; message: string }[] = []
       const found = new Map<Served['entry'], Served>()
@@ -92,7 +92,10 @@ function bySpelling(names: Names, spelling: string): Served[] {
   return [...found]
 }
 
-/** Declares tools in order while they fit into `tokens`. Always declares the first tool, and never a part of a tool. */
+/**
+ * Declares tools in order while they fit into `tokens`. Always declares the first tool, and never declares only part of
+ * a tool.
+ */
 function written(tools: readonly Served[], names: Names, tokens: number) {
   const servers = new Map<string, string[]>()
   const leftOut: string[] = []

@@ -26,8 +26,8 @@ export interface ExecuteCodeOptions {
 const maxSource = 256 * 1024
 
 /**
- * `execute_code` (S7, B9): runs a program that may call exactly the tools that its caller may call. What this machine
- * supports is probed when the first program runs, so that listing the tool starts no process.
+ * `execute_code` (S7, B9): runs a program that may call exactly the tools that its caller may call. Probes what this
+ * machine supports only when the first program runs, so that listing the tool does not start a process.
  */
 export function executeCode(options: ExecuteCodeOptions): Tool {
   const { config } = options
@@ -98,8 +98,8 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
 }
 
 /**
- * The error for an environment in another process of this gateway. Calls of stateless clients are forwarded to that
- * process; calls of a session or a chat cannot be.
+ * The error for an environment in another process of this gateway. Calls from stateless clients are forwarded to that
+ * process; calls from a session or a chat cannot be forwarded.
  */
 const heldElsewhere = (environment: string) =>
   invalidArguments(
@@ -131,8 +131,8 @@ function environmentKey(caller: Caller, name: string, language: Language): strin
 }
 
 /**
- * The owner of a program: the run queue shares its slots among owners. The session is not part of it, because anybody
- * can begin another session.
+ * The owner of a program: the run queue shares its slots among owners. The session does not count, because anybody can
+ * begin another session.
  */
 const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
 
@@ -163,7 +163,9 @@ const scopes = {
 
 type SandboxGrants = ExecuteCodeOptions['config']
 
-/** What a model must know before it writes a program. Keep it short, because it is part of every context. */
+/**
+ * The information that a model needs before it writes a program. Keep it short, because it is part of every context.
+ */
 function describeSandbox(grants: SandboxGrants): string {
   const { languages } = grants
   const python = languages.includes('python')

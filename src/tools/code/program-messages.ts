@@ -5,7 +5,7 @@ import type { Content, ResultBody } from '../../core/result.ts'
 import type { CallStatus } from './call-log.ts'
 import { plainText, tooDeep } from './text.ts'
 
-/** A tool call of a program. Without `server`, `tool` contains the name of the server too. */
+/** A tool call from a program. Without `server`, `tool` also contains the server name. */
 export interface ProgramCall {
   readonly server?: string
   readonly tool: string
@@ -55,7 +55,7 @@ export function failureOf(
   sent: boolean,
 ): { readonly status: CallStatus; readonly refusal: HostRefusal } {
   if (thrown instanceof ServerError) {
-    // The code and the message are as the server sent them, so they may have any type.
+    // The code and the message come unchanged from the server, so they may have any type.
     const { code, message } = thrown.error.value
     return { status: 'error', refusal: refusalOf(plainText(JSON.stringify(code), maxCode), message) }
   }
@@ -89,7 +89,7 @@ export const wordsOf = (body: ResultBody): string =>
   textOf(contentOf(body).filter((piece) => piece?.type === 'text')) ||
   JSON.stringify(body.structuredContent ?? contentOf(body))
 
-/** The content blocks of a result. Results of servers are not validated, so `content` may be anything. */
+/** The content blocks of a result. Results from servers are not validated, so `content` may be anything. */
 const contentOf = ({ content }: ResultBody): readonly (Content | null)[] => (Array.isArray(content) ? content : [])
 
 function textOf(content: readonly (Content | null)[]): string | undefined {
@@ -99,7 +99,7 @@ function textOf(content: readonly (Content | null)[]): string | undefined {
   return texts.includes(undefined) ? undefined : texts.join('\n')
 }
 
-/** Whether a text is a JSON object or array. Text that happens to be a number or `true` was meant as text. */
+/** Whether a string is a JSON object or array. A string that happens to be a number or `true` was meant as text. */
 function isJson(text: string): boolean {
   if (!/^\s*[{[]/.test(text) || tooDeep(text)) return false
   try {

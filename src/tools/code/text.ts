@@ -1,20 +1,20 @@
 /**
- * Characters that hide, reorder or end text. They are replaced in text from servers, so that people see all of it and
- * it cannot break out of the line or comment that contains it.
+ * Characters that hide, reorder or end text. They are replaced in text from servers, so that people see all of the
+ * text, and the text cannot break out of the line or comment that contains it.
  */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]+/gu
 
-/** Max characters of a server's text that are processed, even if fewer are shown. */
+/** Max characters to process in text from a server, even if fewer are shown. */
 const maxLooked = 8192
 
-/** A server's text as one line of at most `maxLength` characters, without invisible characters. */
+/** Text from a server as one line of at most `maxLength` characters, without invisible characters. */
 export function plainText(text: unknown, maxLength: number): string {
   if (typeof text !== 'string') return ''
   const line = text.slice(0, maxLooked).replaceAll(unseen, ' ').replaceAll(/\s+/g, ' ').trim()
   return line.length <= maxLength ? line : `${line.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** A server's text for use inside a block comment. The text cannot end the comment. */
+/** Text from a server for use inside a block comment. The text cannot end the comment. */
 export const commentText = (text: unknown, maxLength: number): string =>
   plainText(text, maxLength).replaceAll('*/', '*\\/')
 
@@ -28,7 +28,7 @@ export const quoted = (text: string): string =>
 
 export const jsonLength = (text: string): number => JSON.stringify(text).length
 
-/** Shortens a text to at most `room` characters of JSON: keeps its start and its end and notes what is missing. */
+/** Shortens text to at most `room` characters of JSON: keeps its start and its end, and notes how much is missing. */
 export function shortened(text: string, room: number): string {
   if (text.length <= room && jsonLength(text) <= room) return text
   let fits = ''

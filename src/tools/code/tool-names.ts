@@ -16,7 +16,7 @@ export function namesOf(tools: readonly Served[]): Names {
 
 interface OfServer {
   readonly exact: ReadonlyMap<string, Served>
-  /** The identifiers of the tools. Computed on first use, because most servers are never used by a program. */
+  /** The tools' identifiers. Computed on first use, because most servers are never used by a program. */
   readonly spelt: () => Spelt
 }
 
@@ -32,7 +32,7 @@ function createNames(tools: readonly Served[]) {
     servers.set(server, { exact, spelt: once(() => spell(exact.keys())) })
   }
   const { identifiers, names } = spell(servers.keys())
-  /** The exact name of a server, given that name or its identifier. */
+  /** The exact name of a server, given either that name or the server's identifier. */
   const serverOf = (spelling: string) => (servers.has(spelling) ? spelling : names.get(spelling))
   return {
     server: serverOf,
@@ -62,8 +62,9 @@ function once<T>(make: () => T): () => T {
 }
 
 /**
- * An identifier for each name. A valid identifier stays as it is; any other name is converted, with part of its hash as
- * a suffix if the result is taken or ambiguous. The result does not depend on the order of the names.
+ * An identifier for each name. A name that is a valid identifier stays unchanged; any other name is converted, with
+ * part of its hash as a suffix if the result is taken or ambiguous. The result does not depend on the order of the
+ * names.
  */
 export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, string> {
   const all = [...new Set(names)].sort()
@@ -81,7 +82,7 @@ export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, stri
   return identifiers
 }
 
-/** Properties that JavaScript itself reads from objects. A program cannot use them as names of tools. */
+/** Properties that JavaScript itself reads from objects. A program cannot use them as tool names. */
 export const reserved = new Set('then toJSON toString valueOf constructor prototype __proto__'.split(' '))
 
 const maxLength = 64
@@ -121,7 +122,10 @@ export async function resolveTool(view: View, { server, tool }: ProgramCall, wai
   }
 }
 
-/** The exact name of a server, given that name or its identifier. Also finds servers whose tools are not known yet. */
+/**
+ * The exact name of a server, given either that name or the server's identifier. Also finds servers whose tools are not
+ * known yet.
+ */
 function serverNamed(view: View, spelling: string): string {
   const exact = namesOf(view.list('tool')).server(spelling)
   if (exact !== undefined) return exact

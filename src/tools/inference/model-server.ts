@@ -6,19 +6,19 @@ import { withoutHidden } from '../hidden-characters.ts'
 import { readBody, reason } from '../native/fetch/guarded-get.ts'
 import type { InferenceTask, ServedModel } from './models.ts'
 
-/** A request to a model server. It is not used for completions of the chat loop, which has its own client. */
+/** A request to a model server. Not used for chat completions: the chat loop has its own client. */
 export interface InferenceRequest {
-  /** Relative to the base URL, such as `/audio/speech`. */
+  /** The path relative to the base URL, such as `/audio/speech`. */
   readonly path: string
   readonly body: Buffer
   readonly contentType: string
   readonly accept: string
-  /** Max bytes of the response. */
+  /** Max bytes in the response. */
   readonly maxBytes: number
   readonly signal: AbortSignal
 }
 
-/** Max bytes read of an error response. Real error messages are shorter. */
+/** Max bytes to read from an error response. Real error messages are shorter. */
 const maxOfError = 64 * 1024
 
 /**

@@ -25,7 +25,8 @@ const fits = (task: InferenceTask, { kind, disabled }: ModelConfig) =>
   !disabled && (task === 'generate' || kind === 'openai')
 
 /**
- * The models for a task. The default is the model configured for the task, else that of the chat loop, else the first.
+ * The models for a task. The default is the model configured for the task, else the chat loop's model, else the first
+ * one.
  */
 export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions): Choice {
   const all = Object.entries(config.models).flatMap(([name, model]) => (fits(task, model) ? [name] : []))
@@ -54,14 +55,17 @@ export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions
   }
 }
 
-/** The configuration of a model that `choiceFor` accepted. Use it only for tasks that need a model server. */
+/** The configuration for a model that `choiceFor` accepted. Use it only for tasks that need a model server. */
 export const servedModel = ({ config }: InferenceOptions, name: string): ServedModel =>
   config.models[name] as ServedModel
 
-/** The part of a language model that these tools use. The models of the chat loop implement it. */
+/** The part of a language model that these tools use. The chat loop's models implement it. */
 export interface LanguageModel {
   readonly name: string
-  /** Streams the response; `end` is the last event. Throws a `ToolwayError`, or the signal's reason. */
+  /**
+   * Streams the response; `end` is the last event. Throws a `ToolwayError` if the request fails, or the signal's reason
+   * if it is aborted.
+   */
   complete(request: InferenceCompletionRequest): AsyncIterable<CompletionEvent>
 }
 
@@ -110,7 +114,10 @@ export interface InferenceOptions {
     readonly native: Pick<Config['native'], 'inference'>
   }
   readonly models: ReadonlyMap<string, LanguageModel>
-  /** Parses what a model wrote under a schema; by default as plain JSON. For `restore`, see `CompletionEvent`. */
+  /**
+   * Parses text that a model wrote under a schema; by default, parses it as plain JSON. For `restore`, see
+   * `CompletionEvent`.
+   */
   read?(text: string, schema: Schema, restore: (value: unknown) => unknown): Promise<ParsedAnswer>
   readonly vet: Vet
   readonly clock: Clock

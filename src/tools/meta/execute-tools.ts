@@ -25,16 +25,16 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     timeoutMs: outerTimeoutMs,
     carries: true,
     async run({ agent_id, calls, timeout_ms }, { call, signal }) {
-      // The calls cannot share the client's progress token, because the values of different calls would go backwards.
-      // Only the batch reports progress.
+      // The calls cannot share the client's progress token, because values from different calls would make the progress
+      // go backwards. Only the batch reports progress.
       const { progressToken, ...meta } = call.input.meta
       const written = call.input.arguments.member('calls')?.items()
       const answers: string[] = []
       let answered = 0
       let told = 0
       /**
-       * Reports progress of the batch. Several calls may report that they wait, so it drops values that would go
-       * backwards.
+       * Reports the batch's progress. Several calls may report that they are waiting, so values that would go backwards
+       * are dropped.
        */
       const tell = (progress: number, message?: string) => {
         if (progress <= told || signal.aborted) return
@@ -50,7 +50,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         waiting: (waitedMs: number, servers: readonly string[]) =>
           tell(answered + waitedMs / 1e9, `Waiting for ${servers.join(', ')} to start.`),
       }
-      // Group the calls by server, so that those to the same server are sent back to back.
+      // Group the calls by server, so that calls to the same server are sent back to back.
       const byServer = Map.groupBy(calls.entries(), ([, { server }]) => server)
       await Promise.all(
         [...byServer.values()].flat().map(async ([index, { server, tool }]) => {
@@ -65,7 +65,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     },
   })
 
-/** The item of one call in the result. If the call fails, or its result cannot be read, the item contains the error. */
+/** The result item for one call. If the call fails, or its result cannot be read, the item contains the error. */
 async function answerTo({ server, tool }: NestedCallRequest, run: () => Promise<Result>): Promise<string> {
   try {
     const { body, isError } = await run()
@@ -75,7 +75,7 @@ async function answerTo({ server, tool }: NestedCallRequest, run: () => Promise<
   }
 }
 
-/** A server's error unchanged (its code is a number), or our own error with its string code. */
+/** A server's error unchanged (its code is a number), or Toolway's own error with its string code. */
 function errorOf(thrown: unknown): object {
   if (thrown instanceof ServerError) return thrown.error.value
   const { data, message } = ToolwayError.from(thrown)
@@ -83,8 +83,8 @@ function errorOf(thrown: unknown): object {
 }
 
 /**
- * A peer for the calls of a batch. A batch has one result, so a call cannot return a question as its result (`rounds`);
- * it asks the client while it runs.
+ * A peer for the calls in a batch. A batch has a single result, so a call cannot return a question as its result
+ * (`rounds`); instead, it asks the client while it is running.
  */
 const askedInPlace = (peer: Call['peer']): Call['peer'] => ({
   rounds: false,

@@ -53,7 +53,9 @@ export const findTool = (options: MetaToolsOptions): Tool =>
     },
   })
 
-/** The description under either name. Code mode has no `execute_tool`, because programs call the tools. */
+/**
+ * The description under either name. In code mode, it does not mention `execute_tool`, because programs call the tools.
+ */
 const description = (servers: readonly ServerSummary[], name: string) =>
   'Searches the tools of all servers for a task, best match first. Use it whenever no tool that you see fits, and ' +
   `before you say that something cannot be done. ${name === 'search_tools' ? inPrograms : byCall}${serversSentence(servers)}`
@@ -82,7 +84,7 @@ function hintFor({ tools, total }: SearchResult, view: View, query: string, serv
   return `${where} matches these words; try other words, or ${other}.`
 }
 
-/** Max words of a query that are compared with known words. Longer queries rarely consist of misspelt words only. */
+/** Max words in a query to compare with known words. Longer queries rarely consist of misspelt words only. */
 const maxCompared = 5
 
 function wordsMeant(query: string, tools: readonly Served[]): readonly string[] {

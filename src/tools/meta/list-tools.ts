@@ -31,7 +31,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       max_schema_tokens: z.int().min(0).optional().describe('Truncate the list to this many tokens.'),
     }),
     readOnly: true,
-    // The server's own timeout limits how long it may take to start.
+    // This timeout can be long, because the server's own timeout limits how long the server may take to start.
     timeoutMs: outerTimeoutMs,
     async run({ agent_id, server, names, pattern, max_schema_tokens: budget }, { call }) {
       const view = access.view(asAgent(call, agent_id))

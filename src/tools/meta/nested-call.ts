@@ -17,8 +17,8 @@ export interface NestedCallRequest {
 export const nestedCallFields = {
   server: z.string().describe('A name from list_servers.'),
   tool: z.string().describe('The name of the tool, from get_server_tools or find_tool.'),
-  // Not a Zod record, which would copy the object and drop keys such as `__proto__`: the tool must get exactly what was
-  // sent.
+  // Do not use a Zod record, which would copy the object and drop keys such as `__proto__`: the tool must get exactly
+  // what was sent.
   args: z
     .unknown()
     .optional()
@@ -27,17 +27,17 @@ export const nestedCallFields = {
 
 export const timeoutMs = z.int().min(1).max(3_600_000).optional()
 
-/** The timeout of a tool that runs another call. That call has its own timeout, which must fire first. */
+/** The timeout for a tool that runs another call. That call has its own timeout, which must fire first. */
 export const outerTimeoutMs = 24 * 3_600_000
 
 export interface NestedCallContext {
   readonly caller: Caller
   readonly timeoutMs: number | undefined
   readonly meta: Call['input']['meta']
-  /** What the client sent besides the arguments, such as its answers to questions that the call returned. */
+  /** The data that the client sent besides the arguments, such as its answers to questions that the call returned. */
   readonly rest?: Call['input']['rest']
   readonly peer?: Call['peer']
-  /** Called while a server starts, instead of sending progress notifications. */
+  /** Called while a server is starting, instead of sending progress notifications. */
   readonly waiting?: Wait['progress']
 }
 
@@ -77,7 +77,7 @@ export const waitOf = ({ input, peer, signal }: Call): Wait => ({
   progress: (waitedMs, servers) => tellWaiting(input.meta, peer, waitedMs, servers),
 })
 
-/** The arguments of a nested call. Also accepts them as a JSON string, which models often send. */
+/** The arguments of a nested call. Also accepts a JSON string, which models often send instead of an object. */
 function argumentsOf({ server, tool, args }: NestedCallRequest): Call['input']['arguments'] {
   if (args === undefined || args.value === undefined || args.value === null) return Json.of({})
   const given = typeof args.value === 'string' ? parsed(args.value) : args

@@ -11,7 +11,7 @@ import { waitOf } from './nested-call.ts'
 export interface MetaToolsOptions {
   readonly access: Access
   readonly clock: Clock
-  /** The status of the gateway; undefined if the caller may not see it. */
+  /** The gateway's status; undefined if the caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
   /**
    * The caller, acting as the requested agent. Throws INVALID_AGENT_ID if the caller's credential does not allow that
@@ -74,7 +74,7 @@ export function serversSentence(servers: readonly ServerSummary[]): string {
 
 const count = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
-/** The name of a server with the number of its tools. Omits the number if the tools are not known yet. */
+/** A server's name with the number of its tools. Omits the number if the tools are not known yet. */
 const withCount = ({ name, tools }: ServerSummary) => (tools === 0 ? name : `${name} (${tools})`)
 
 function withDescription(server: ServerSummary): string {
@@ -106,7 +106,7 @@ export const briefly = ({ entry: { server, name, definition } }: Served) => ({
   description: oneLine(definition.description),
 })
 
-/** The tools that a caller may use, without the meta-tools. If a server is given, only the tools of that server. */
+/** The tools that a caller may use, without the meta-tools. If a server is given, only that server's tools. */
 export function usableTools(view: View, server?: string): readonly Served[] {
   const names = new Set(server === undefined ? view.servers().map(({ name }) => name) : [server])
   return view.list('tool').filter(({ entry }) => names.has(entry.server))

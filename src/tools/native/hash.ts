@@ -48,8 +48,8 @@ function compute(algorithm: (typeof algorithms)[number], bytes: Buffer): string 
 }
 
 /**
- * Decodes the data. Rejects malformed input: Node.js silently drops invalid characters, so the digest would be that of
- * other data.
+ * Decodes the data. Rejects malformed input: Node.js silently drops invalid characters, so the result would be the
+ * digest of different data.
  */
 function bytesOf(data: string, encoding: 'utf8' | 'base64' | 'hex'): Buffer {
   const compact = encoding === 'utf8' ? data : data.replace(/\s+/g, '')

@@ -118,7 +118,10 @@ export const timeTool = (clock: Clock): Tool =>
     },
   })
 
-/** Checks which fields an operation needs and accepts, because all operations share one flat schema. */
+/**
+ * Checks that all fields that an operation needs are present and that it accepts all given fields. The schema cannot
+ * express this, because all operations share one flat schema.
+ */
 function checkFields(args: Arguments, { needs, takes }: Operation) {
   const missing = needs.find((field) => args[field] === undefined)
   if (missing) throw invalidArguments(`${args.name} needs "${missing}".`)

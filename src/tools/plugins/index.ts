@@ -14,8 +14,8 @@ export { PluginsRefused } from './refused.ts'
 
 export interface PluginOptions {
   /**
-   * Entry points of this package: `library` is what plugins import as `toolway`, and `child` is the program of a child
-   * process.
+   * Entry points of this package: `library` is the module that plugins import as `toolway`, and `child` is the program
+   * that child processes run.
    */
   readonly modules: { readonly library: URL; readonly child: URL }
   readonly clock: Clock
@@ -24,7 +24,7 @@ export interface PluginOptions {
   load?(url: string): Promise<Record<string, unknown>>
 }
 
-/** The loaded plugins. Disposing of them ends their child processes. */
+/** The loaded plugins. Disposing them ends their child processes. */
 export interface Plugins extends AsyncDisposable {
   readonly tools: readonly Tool[]
   readonly sinks: readonly Sink[]
@@ -33,8 +33,8 @@ export interface Plugins extends AsyncDisposable {
 }
 
 /**
- * Loads the modules and folders of `native.plugins` (S2). Loads all or none: if any cannot be loaded, throws
- * `PluginsRefused` with all problems. A module whose files have changed is loaded again.
+ * Loads the modules and folders listed in `native.plugins` (S2). Loads all or none: if any of them cannot be loaded,
+ * throws `PluginsRefused` with all problems. A module whose files have changed is loaded again.
  */
 export async function loadPlugins(paths: readonly string[], options: PluginOptions): Promise<Plugins> {
   const problems: string[] = []
@@ -59,7 +59,7 @@ export async function loadPlugins(paths: readonly string[], options: PluginOptio
   }
 }
 
-/** The tools of a module. Isolated tools of the same module share one child process. */
+/** A module's tools. Isolated tools in the same module share one child process. */
 function inProcessOrChild(
   { file, tools }: LoadedModule,
   options: PluginOptions,
@@ -91,7 +91,7 @@ function namedTwice(modules: readonly LoadedModule[]): string[] {
 const isModule = (name: string) => /^[^._].*\.[cm]?[jt]s$/.test(name) && !/\.(?:d|test|spec)\.[cm]?[jt]s$/.test(name)
 const beginnings = ['index.ts', 'index.mts', 'index.js', 'index.mjs']
 
-/** The modules at a path: the file itself, the index of the folder, or else each module in the folder. */
+/** The modules at a path: the file itself, or the folder's index module, or else each module in the folder. */
 function findModules(path: string): { readonly files: readonly string[] } | { readonly problem: string } {
   if (!existsSync(path)) return { problem: `There is no plugin at ${path}; correct native.plugins.` }
   const problem = writableByOthers(path)

@@ -1,4 +1,4 @@
-/** What plugins import as `toolway`: the part of the public API that makes tools and sinks. */
+/** The module that plugins import as `toolway`: the part of the public API for making tools and sinks. */
 
 export { ServerError, ToolwayError } from '../../core/errors.ts'
 export { Json } from '../../core/json.ts'

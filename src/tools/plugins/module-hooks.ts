@@ -10,7 +10,7 @@ const loaded = new Map<string, Set<string>>()
 let isRegistered = false
 
 /**
- * The URL to import a file with. For Node.js, a new tag makes it a new module, so that a changed file is loaded again.
+ * The URL for importing a file. Node.js treats a URL with a new tag as a new module, so a changed file is loaded again.
  */
 export function taggedUrl(file: string, tag: string): string {
   loaded.set(tag, (loaded.get(tag) ?? new Set<string>()).add(file))
@@ -20,8 +20,9 @@ export function taggedUrl(file: string, tag: string): string {
 export const filesOf = (tag: string): readonly string[] => [...(loaded.get(tag) ?? [])]
 
 /**
- * Registers hooks for importing plugins, which may be in any folder. Their `toolway` and `zod` resolve to ours, so that
- * there is one copy of each. Modules that they import by path get the same tag and the same permission check.
+ * Registers hooks for importing plugins, which may be in any folder. `toolway` and `zod` resolve to Toolway's own
+ * copies, so that there is only one copy of each. Modules that plugins import by path get the same tag and the same
+ * permission check.
  */
 export function registerPluginHooks(library: URL): void {
   if (isRegistered) return
@@ -55,7 +56,7 @@ const tagOf = (url: string | undefined): string | undefined =>
 
 interface Known {
   readonly tag: string
-  /** A fingerprint of all files of the module. */
+  /** A fingerprint of all files in the module. */
   marks: string
 }
 
@@ -63,7 +64,7 @@ interface Known {
 const known = new Map<string, Known>()
 let count = 0
 
-/** The tag to import a module with. It is a new tag if any file of the module has changed. */
+/** The tag for importing a module. It is a new tag if any file in the module has changed. */
 export function tagFor(file: string): string {
   const before = known.get(file)
   if (before && before.marks === marksOf(before.tag)) return before.tag

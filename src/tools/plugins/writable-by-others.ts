@@ -5,8 +5,8 @@ const maxLinks = 40
 const sticky = 0o1000
 
 /**
- * Checks whether users other than this one and root could change the file, or any folder or symbolic link on the way to
- * it. Returns a message if so. Throws if the path does not exist.
+ * Checks whether users other than the current user and root could change the file, or any folder or symbolic link on
+ * the way to it. Returns a message if they could. Throws if the path does not exist.
  */
 export function writableByOthers(path: string): string | undefined {
   if (process.getuid === undefined) return undefined
@@ -14,7 +14,9 @@ export function writableByOthers(path: string): string | undefined {
   const rest = partsOf(path.slice(root.length))
   let at = root
   let links = 0
-  /** Whether the current folder is writable by others but sticky: others can add files, but not change ours. */
+  /**
+   * Whether the current folder is writable by others but sticky: others can add files, but not change existing ones.
+   */
   let shared = false
   for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
     if (name === '..') {
@@ -48,7 +50,8 @@ function problemOf(path: string, facts: Stats): string | undefined {
   if (facts.uid !== 0 && facts.uid !== process.getuid?.()) {
     return `${path} belongs to another user, who could change it; keep plugins in a folder that you own.`
   }
-  // The mode of a link means nothing, and users cannot change each other's files in a sticky folder.
+  // Ignore the mode of links, which has no meaning, and of sticky folders, where users cannot change each other's
+  // files.
   const isShared = facts.isDirectory() && (facts.mode & sticky) !== 0
   if (facts.isSymbolicLink() || isShared || !openToOthers(facts)) return undefined
   return `Other users can write to ${path}; run "chmod go-w ${path}".`

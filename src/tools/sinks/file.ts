@@ -27,7 +27,7 @@ export const fileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'desc
   },
 })
 
-/** Writes an artifact and returns its path. Writes to a temporary file first, so that nobody reads a partial one. */
+/** Writes an artifact and returns its path. Writes to a temporary file first, so that nobody reads a partial file. */
 async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Promise<string> {
   const names = [...safeNames(template, artifact)]
   const wanted = names.pop() as string
@@ -48,7 +48,7 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
     await folder.sync()
     return join(folder.path, taken)
   } finally {
-    // Remove the draft after a failed write too: on a full disk, each attempt would otherwise leave another file.
+    // Remove the draft even after a failed write: otherwise, on a full disk, each attempt would leave another file.
     await unlink(draft).catch(unless('ENOENT'))
   }
 }
@@ -63,7 +63,7 @@ async function writeNew(path: string, content: string): Promise<void> {
   }
 }
 
-/** Gives the draft its final name, or the next free one. Never overwrites a file. */
+/** Gives the draft its final name, or a similar one if that name is taken. Never overwrites a file. */
 async function publish(folder: HeldFolder, draft: string, wanted: string): Promise<string> {
   for (const name of candidates(wanted)) {
     try {
@@ -87,8 +87,8 @@ function* candidates(name: string): Generator<string> {
 }
 
 /**
- * Gives a file a second name. A hard link fails if the name is taken, whereas a rename would overwrite. Some file
- * systems have no hard links.
+ * Gives a file a second name. A hard link fails if the name is taken, whereas a rename would overwrite the existing
+ * file. Some file systems have no hard links.
  */
 async function linked(draft: string, name: string): Promise<void> {
   try {

@@ -24,7 +24,7 @@ export interface SinksOptions {
   readonly stdout?: (text: string) => Promise<void> | void
 }
 
-/** The sinks of a configuration and its plugins, as tools of the source `sink` (J4). */
+/** The sinks from a configuration and its plugins, as tools in the source `sink` (J4). */
 export function createSinks(options: SinksOptions): Tool[] {
   const { sinks, custom = [], clock } = options
   const configured = Object.entries(sinks).flatMap(([name, config]) => {
@@ -83,7 +83,7 @@ const toolSink = (
   name,
   async write(artifact, { call, signal }) {
     const { entry } = await access.view(call.caller).resolve('tool', config.tool)
-    // A sink that writes to a sink could end up calling itself.
+    // Refuse: a sink that writes to a sink could end up calling itself.
     if (entry.server === 'sink' || entry.traits.carries) {
       const sentence = `sinks.${name}.tool is ${entry.server}.${entry.name}, which runs other calls; the operator must name another tool.`
       throw new ToolwayError('INTERNAL', sentence)

@@ -11,7 +11,7 @@ import type { Artifact, Pointer, Sink } from './sink.ts'
 const maxCharacters = 16 * 1024 * 1024
 const maxMetadata = 64 * 1024
 
-/** Makes a tool of a sink: `sink.NAME(content, metadata?)` returns a permanent pointer (J4). */
+/** Makes a tool from a sink: `sink.NAME(content, metadata?)` returns a permanent pointer (J4). */
 export function sinkTool(sink: Sink, clock: Clock): Tool {
   const once = createOnce()
   return defineTool({
@@ -42,7 +42,7 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
   })
 }
 
-/** The id that the caller chose. Its characters are restricted, because it becomes part of file names and headers. */
+/** The ID that the caller chose. Its characters are restricted, because it becomes part of file names and headers. */
 function idIn({ id }: Readonly<Record<string, unknown>>): string | undefined {
   if (id === undefined) return undefined
   if (typeof id === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id)) return id
@@ -60,11 +60,11 @@ async function written(sink: Sink, artifact: Artifact, { call, signal }: ToolCon
   return structuredResult({ uri, sink: sink.name, id, bytes, timestamp, ...facts, metadata })
 }
 
-/** Max number of writes with an id that are remembered. */
+/** Max number of remembered writes that have an ID. */
 const maxRemembered = 1_000
 
 /**
- * Makes writes with an id idempotent: a retry gets the result of the first write. A failed write is forgotten, so that
+ * Makes writes with an ID idempotent: a retry gets the result of the first write. A failed write is forgotten, so that
  * it can be retried.
  */
 function createOnce() {

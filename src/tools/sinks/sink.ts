@@ -2,7 +2,7 @@ import type { Call } from '../../core/call.ts'
 import type { Result } from '../../core/result.ts'
 
 export interface Artifact {
-  /** Unique, unless a caller repeats a write with the same `metadata.id`. */
+  /** The artifact's ID. Unique, unless a caller repeats a write with the same `metadata.id`. */
   readonly id: string
   readonly sink: string
   readonly agent: string
@@ -38,7 +38,7 @@ export interface Sink {
 }
 
 export interface SinkOptions {
-  /** At most 64 letters, digits, `_` and `-`. The tool is called `sink.NAME`. */
+  /** The sink's name: at most 64 letters, digits, `_` and `-`. The tool is called `sink.NAME`. */
   readonly name: string
   readonly description: string
   readonly timeoutMs?: number

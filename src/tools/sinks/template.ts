@@ -9,7 +9,7 @@ const fill = (template: string, artifact: Artifact, form: (value: string) => str
 
 /**
  * Fills in the placeholders in every string of a value. A string that is exactly one placeholder becomes the value it
- * stands for, with the type of that value.
+ * stands for, keeping that value's type.
  */
 export function fillAll(value: unknown, artifact: Artifact): unknown {
   if (Array.isArray(value)) return value.map((inner) => fillAll(inner, artifact))
@@ -32,7 +32,7 @@ function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Max bytes of a file name. Leaves room for a suffix and for encrypted file systems, which lengthen names. */
+/** Max bytes in a file name. Leaves room for a suffix and for encrypted file systems, which lengthen names. */
 const maxBytes = 180
 const maxOfAValue = 100
 
@@ -60,8 +60,8 @@ const harmless = (value: string): string =>
     .replace(/^[. ]+/, '_') || '_'
 
 /**
- * Makes a filled-in name safe. The operator's own characters are trusted, but filling in may have produced a name of
- * dots or a device name.
+ * Makes a filled-in name safe. The operator's own characters are trusted, but filling in placeholders may have produced
+ * a name that consists of dots, or a device name.
  */
 function plainName(text: string): string {
   const plain = text.toWellFormed().replace(/[\p{C}\p{Zl}\p{Zp}/\\]/gu, '-')

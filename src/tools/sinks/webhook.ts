@@ -26,7 +26,8 @@ const maxPauseMs = 10_000
 
 /**
  * A sink that posts artifacts. If an artifact did not arrive, or may not have arrived, it is sent again with the same
- * idempotency key, so that the receiver can detect duplicates. An acknowledged or refused artifact is never sent again.
+ * idempotency key, so that the receiver can detect duplicates. An artifact that was acknowledged or refused is never
+ * sent again.
  */
 export function webhookSink(options: WebhookOptions): Omit<Sink, 'description'> {
   const { name, config, clock, log, random = Math.random } = options
@@ -41,7 +42,7 @@ export function webhookSink(options: WebhookOptions): Omit<Sink, 'description'> 
 
   return {
     name,
-    // Covers all attempts and the pauses between the attempts.
+    // Covers all attempts and the pauses between them.
     timeoutMs: config.attempts * (config.timeout + maxPauseMs),
     timeoutKey: `sinks.${name}.timeout`,
     async write(artifact: Artifact, { signal }): Promise<Pointer> {
@@ -165,8 +166,8 @@ function publicAddress(url: URL, location: string | string[] | undefined): strin
 }
 
 /**
- * A short reason for a failed delivery. A host with several addresses fails with one error per address; the first is
- * used.
+ * A short reason for a failed delivery. A host with several addresses fails with one error per address; the first error
+ * is used.
  */
 function reasonOf(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown

@@ -4,13 +4,14 @@ import { ApiError, fetchResponse } from './request.ts'
 export interface ChatRequest {
   readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly content: string }[]
   readonly model: string
-  /** The mode of the chat. If undefined, the configured mode applies. */
+  /** The chat mode. If undefined, the configured mode applies. */
   readonly mode: string | undefined
   readonly agent: string
 }
 
 /**
- * Sends a chat request and streams the events of the response. Rejects with an ApiError, or with the signal's reason.
+ * Sends a chat request and streams the events of the response. Rejects with an ApiError if the request fails, or with
+ * the signal's reason if it is aborted.
  */
 export async function streamChat(
   request: ChatRequest,
@@ -33,7 +34,10 @@ export async function streamChat(
   if (!ended) throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the answer was complete.')
 }
 
-/** An incremental parser of server-sent events. Passes on the data of each event; skips comments and other fields. */
+/**
+ * An incremental parser for server-sent events. Passes the data of each event to `onData`; skips comments and other
+ * fields.
+ */
 export function createEventParser(onData: (data: string) => void): (chunk: string) => void {
   let rest = ''
   return (chunk) => {

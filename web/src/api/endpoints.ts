@@ -32,7 +32,7 @@ const post = <T>(path: string, body?: unknown) => request<T>(path, { method: 'PO
 
 const encode = encodeURIComponent
 
-/** The queries of the admin API, in the form that `useResource` takes. */
+/** The admin API's queries, in the form that `useResource` takes. */
 export const queries = {
   overview: get<Overview>('overview'),
   series: (from: number, to: number) => get<Series>('series', { from: Math.round(from), to: Math.round(to) }),
@@ -54,7 +54,7 @@ export const queries = {
 
 export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 
-/** The requests of the admin API that have side effects. */
+/** The admin API requests that have side effects. */
 export const actions = {
   server: (name: string, action: ServerAction) => post<ServerView>(`servers/${encode(name)}/${action}`),
   signIn: (name: string) => post<SignInView>(`servers/${encode(name)}/sign-in`),

@@ -4,7 +4,7 @@ import { mergeCalls } from './call-log.ts'
 import { refreshSession } from './session.ts'
 
 export const streamState = signal<StreamState>('reconnecting')
-/** The number of reconnects. Resources are reloaded after each, because events may have been missed. */
+/** The number of reconnects. Resources are reloaded after each reconnect, because events may have been missed. */
 export const reconnections = signal(0)
 
 export const liveOverview = signal<Overview | undefined>(undefined)
@@ -30,7 +30,7 @@ const eventHandlers: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents
   },
 }
 
-/** Applies the state of a server that an action returned, before the event stream reports it. */
+/** Applies the server state that an action returned, before the event stream reports it. */
 export function updateLiveServer(server: ServerView): void {
   liveServers.value = liveServers.peek()?.map((one) => (one.name === server.name ? server : one))
 }
@@ -101,13 +101,16 @@ export type StreamState = 'live' | 'reconnecting' | 'offline'
 export const reconnectDelay = (failures: number): number => Math.min(15_000, 500 * 2 ** Math.max(0, failures - 1))
 
 /**
- * The state of the stream after failures. After three failures in a row, it is `offline`, which tells the user that the
- * data is stale.
+ * The state of the stream after a number of failures. After three failures in a row it is `offline`, which tells the
+ * user that the data is stale.
  */
 export const streamStateAfter = (failures: number, networkUp: boolean): StreamState => {
   if (!networkUp || failures >= 3) return 'offline'
   return 'reconnecting'
 }
 
-/** Max time without an event. The server sends one every second, so a connection that is silent for longer is dead. */
+/**
+ * Max time without an event. The gateway sends one every second, so a connection that is silent for longer than this is
+ * dead.
+ */
 const maxSilenceMs = 10_000

@@ -1,7 +1,7 @@
 import type { AdminError } from '../../../src/serve/admin/contract.ts'
 import { withQuery } from '../routing/query.ts'
 
-/** An error of the admin API. `status` is 0 if there was no response. */
+/** An error from the admin API. `status` is 0 if there was no response. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
@@ -32,7 +32,7 @@ export const onUnauthorized = (listener: () => void): void => {
   unauthorized = listener
 }
 
-/** Calls the admin API. Rejects with an ApiError, or with the signal's reason. */
+/** Calls the admin API. Rejects with an ApiError if the request fails, or with the signal's reason if it is aborted. */
 export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
   const response = await fetchResponse(path, options)
   const text = await response.text()

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { liveOverview, reconnections, streamState } from './live.ts'
 import { ApiError } from './request.ts'
 
-/** Data from the API. While it is reloaded, and after a failure, the last data stays available. */
+/** Data from the API. While the data is being reloaded, and after a failure, the last data stays available. */
 export interface Resource<T> {
   readonly data: T | undefined
   readonly error: ApiError | undefined

@@ -9,12 +9,12 @@ export const sessionError = signal<ApiError | undefined>(undefined)
 
 export const isAdmin = computed(() => typeof session.value === 'object' && session.value.admin)
 
-/** What responses of the gateway contain as the agent if the caller has none. */
+/** The agent's name in the gateway's responses if the caller has no agent. */
 export const noAgent = '(none)'
 
 /**
- * The agents that the user may act as. Without an agent every call is denied, so "none" is offered only if there is
- * nothing else to offer.
+ * The agents that the user may act as. Without an agent every call is denied, so "none" is offered only if there are no
+ * other agents.
  */
 export function selectableAgents(all: readonly string[]): readonly string[] {
   const user = session.value
@@ -24,7 +24,7 @@ export function selectableAgents(all: readonly string[]): readonly string[] {
   return [...new Set([...own, ...others])]
 }
 
-/** The tooltip of buttons that require admin rights. */
+/** The tooltip on buttons that require admin rights. */
 export const adminRequired = 'Requires admin rights. Sign in with the token that `toolway serve` prints.'
 
 const sessionEnded = new ApiError(
@@ -77,7 +77,10 @@ export async function startSession(): Promise<void> {
   }
 }
 
-/** Takes the token from the address and removes it there, so that it stays neither in the history nor on the screen. */
+/**
+ * Takes the token from the address and removes it there, so that the token remains neither in the history nor on the
+ * screen.
+ */
 function takeToken(): string | undefined {
   const token = tokenFromHash(window.location.hash)
   if (token !== undefined) history.replaceState(null, '', window.location.pathname + window.location.search)

@@ -4,7 +4,7 @@ import { formatCount, formatRate } from '../format/number.ts'
 
 export type Point = Series['points'][number]
 
-/** A line of a chart. Lines differ in dashes as well as in colour, for people who cannot tell the colours apart. */
+/** A line in a chart. Lines differ in dashes as well as in colour, for people who cannot tell the colours apart. */
 export interface Line {
   readonly name: string
   readonly colour: `--series-${1 | 2 | 3 | 4}`
@@ -75,14 +75,14 @@ export const plotData = ({ points }: Series, { lines }: Chart): (number | null)[
 export const tickLabel = ({ integer, format }: Chart, value: number): string =>
   integer && !Number.isInteger(value) ? '' : format(value)
 
-/** The indexes of values without neighbours. No line reaches them, so they are drawn as points. */
+/** The indexes of values without neighbours. They are drawn as points, because a line needs two values. */
 export const isolatedPoints = (values: readonly (number | null | undefined)[]): number[] =>
   values.flatMap((value, index) => {
     const isolated = value != null && values[index - 1] == null && values[index + 1] == null
     return isolated ? [index] : []
   })
 
-/** The text alternative of a chart, for screen readers. */
+/** The text alternative for a chart, for screen readers. */
 export function describeChart({ points }: Series, { title, lines, format }: Chart): string {
   const parts = lines.map(({ name, value }) => {
     const values = points.map(value).filter((one) => one !== null)

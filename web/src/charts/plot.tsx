@@ -45,7 +45,7 @@ export function Plot({ chart, series, events }: PlotProps) {
   return <div class="plot" ref={element} />
 }
 
-/** Loads uPlot on demand: it is the largest dependency, and only the overview needs it. */
+/** Creates the chart. Loads uPlot on demand: it is the largest dependency, and only the overview needs it. */
 function createPlot(
   host: HTMLElement,
   chart: Chart,
@@ -70,7 +70,7 @@ function createPlot(
 interface PlotEvents {
   /** Called with the index of the point under the pointer; null if there is none. */
   onHover(index: number | null): void
-  /** Called when a time range was selected by dragging. The times are in milliseconds since the epoch. */
+  /** Called when a time range has been selected by dragging. The times are in milliseconds since the epoch. */
   onSelect(from: number, to: number): void
 }
 
@@ -132,13 +132,13 @@ const seriesOptions = (label: string, stroke: string, dash?: readonly number[], 
 const minutes = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const seconds = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 
-/** The labels of the time axis. They contain seconds only if ticks are less than a minute apart. */
+/** The labels on the time axis. They contain seconds only if ticks are less than a minute apart. */
 const timeLabels = (_: uPlot, ticks: number[]): string[] => {
   const step = (ticks[1] ?? 60) - (ticks[0] ?? 0)
   return ticks.map((tick) => (step < 60 ? seconds : minutes).format(tick * 1000))
 }
 
-/** The value of a custom property in the current theme, because a canvas cannot use custom properties. */
+/** The value of a custom property in the current theme. Needed because a canvas cannot use custom properties. */
 function resolveColour(name: string): string {
   const probe = document.createElement('span')
   probe.style.color = `var(${name})`

@@ -16,7 +16,7 @@ interface ActionButtonProps {
 
 /**
  * A button for an action. It requires admin rights, asks for confirmation if needed, and is disabled while the action
- * runs.
+ * is running.
  */
 export function ActionButton({ name, icon, kind = '', everyone = false, confirm, run }: ActionButtonProps) {
   const confirming = useSignal(false)

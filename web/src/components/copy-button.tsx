@@ -14,7 +14,7 @@ export function CopyButton({ text, label }: CopyButtonProps) {
       await navigator.clipboard.writeText(text)
       state.value = 'done'
     } catch {
-      // Browsers allow access to the clipboard only over HTTPS and on localhost.
+      // Browsers allow access to the clipboard only over HTTPS and on localhost, so copying may fail.
       state.value = 'failed'
     }
     setTimeout(() => {

@@ -11,13 +11,13 @@ interface QueryInput {
   onInput(event: { readonly currentTarget: HTMLInputElement }): void
 }
 
-/** The state of a text field whose value is stored in the address, after a short delay. */
+/** The state of a text field. Its value is stored in the address after a short delay. */
 function useQueryInput(name: string): QueryInput {
   const ref = useRef<HTMLInputElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const value = query.value.get(name) ?? ''
   useEffect(() => {
-    // While the user types, the field is newer than the address, so do not overwrite it then.
+    // While the user is typing, the field is newer than the address, so do not overwrite it.
     if (ref.current && document.activeElement !== ref.current) ref.current.value = value
   }, [value])
   useEffect(() => () => clearTimeout(timer.current), [])
@@ -31,7 +31,7 @@ function useQueryInput(name: string): QueryInput {
   }
 }
 
-/** The search field of a page. The key `/` focuses it. */
+/** The page's search field. The key `/` focuses it. */
 export function SearchField({ label, name = 'q' }: { readonly label: string; readonly name?: string }) {
   const input = useQueryInput(name)
   return (
@@ -86,7 +86,7 @@ interface SelectFilterProps {
   readonly label: string
   readonly name: string
   readonly options: readonly (string | readonly [value: string, text: string])[]
-  /** The label of the option that does not filter. */
+  /** The label for the option that does not filter. */
   readonly all: string
 }
 

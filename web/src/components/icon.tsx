@@ -1,4 +1,4 @@
-/** The paths of icons, in a 16×16 view box. Icons are decorative: each is next to a text or in a labelled control. */
+/** The icons' paths, in a 16×16 view box. Icons are decorative: each one is next to text or in a labelled control. */
 const paths = {
   overview: 'M2.5 12.5a6 6 0 1 1 11 0M8 9.5l2.5-3',
   servers: 'M2.5 3h11v4h-11zM2.5 9h11v4h-11zM5 5h.01M5 11h.01',

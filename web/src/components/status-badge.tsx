@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'quiet'
 
-/** The symbols of states. They differ in shape as well as in colour, for people who cannot tell the colours apart. */
+/** The symbols for states. They differ in shape as well as in colour, for people who cannot tell the colours apart. */
 const shapes = {
   dot: <circle cx="5" cy="5" r="4" fill="currentColor" />,
   ring: <circle cx="5" cy="5" r="3.4" fill="none" stroke="currentColor" stroke-width="1.4" />,
@@ -33,7 +33,7 @@ export interface Status {
 
 interface StatusBadgeProps {
   readonly status: Status
-  /** Replaces the default text of the status. */
+  /** Replaces the status's default text. */
   readonly children?: ComponentChildren
   readonly title?: string | undefined
   readonly chip?: boolean

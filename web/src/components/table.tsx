@@ -9,7 +9,7 @@ export interface Column<Row> {
    * it.
    */
   readonly minScreen?: 'middle' | 'wide'
-  /** The column takes the remaining width, and its text is truncated. */
+  /** If true, the column takes the remaining width, and its text is truncated. */
   readonly truncate?: boolean
   /** Replaces the title in the header, for example with a sort button. */
   readonly header?: ComponentChildren
@@ -17,7 +17,7 @@ export interface Column<Row> {
 }
 
 interface TableProps<Row> {
-  /** The label of the table for screen readers. */
+  /** The table's label for screen readers. */
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
@@ -75,7 +75,7 @@ const moves: Readonly<Record<string, (at: number, last: number) => number>> = {
   End: (_, last) => last,
 }
 
-/** Moves the focus between the links of rows with the arrow keys, Home and End. */
+/** Moves the focus between the rows' links with the arrow keys, Home and End. */
 function moveBetweenRows(event: KeyboardEvent & { readonly currentTarget: Element }): void {
   const move = moves[event.key]
   const { target } = event

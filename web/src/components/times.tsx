@@ -12,7 +12,7 @@ export function RelativeTime({ at }: { readonly at: number | null }) {
   )
 }
 
-/** The time that has passed since then, such as `for 3 min`. */
+/** The time that has passed since `since`, such as `for 3 min`. */
 export function ElapsedTime({ since }: { readonly since: number }) {
   return (
     <time dateTime={new Date(since).toISOString()} title={`since ${formatDateTime(since)}`}>

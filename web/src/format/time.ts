@@ -14,7 +14,7 @@ const steps = [
 
 /**
  * Formats a time relative to now: `now`, `12s ago`, `3d ago`. Differences under 1.5 s count as now, because the clocks
- * of browser and gateway differ a little.
+ * of the browser and the gateway may differ slightly.
  */
 export function formatRelativeTime(at: number, now: number): string {
   const difference = at - now

@@ -10,7 +10,7 @@ import './sign-in.css'
 
 const invalidToken = 'Invalid or expired token. Check that you copied all of it.'
 
-/** The sign-in form. It keeps the address, so that the user then arrives at the requested page. */
+/** The sign-in form. It keeps the address, so that the requested page opens after signing in. */
 export function SignIn() {
   const id = useId()
   const input = useRef<HTMLInputElement>(null)

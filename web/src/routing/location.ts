@@ -26,11 +26,11 @@ export function replaceAddress(url: string): void {
   address.value = currentAddress()
 }
 
-/** Changes the query. Replaces the history entry: otherwise, filters would add one for every letter typed. */
+/** Changes the query. Replaces the history entry: otherwise, typing in a filter would add an entry for every letter. */
 export const setQuery = (changes: QueryChanges): void =>
   replaceAddress(window.location.pathname + updateQuery(window.location.search, changes))
 
-/** The link that was clicked. Undefined if the click is for another tab, another site, a download or an anchor. */
+/** The link that was clicked. Undefined if the click opens another tab, another site, a download or an anchor. */
 function internalLink(event: MouseEvent): HTMLAnchorElement | undefined {
   if (event.defaultPrevented || event.button !== 0) return undefined
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined

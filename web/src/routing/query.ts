@@ -14,7 +14,7 @@ export function updateQuery(search: string, changes: QueryChanges): string {
 
 export const withQuery = (path: string, values: QueryChanges): string => path + updateQuery('', values)
 
-/** The value of a parameter if it is one of the allowed words, else the first of these. */
+/** The value of a parameter if it is one of the allowed words, else the first allowed word. */
 export function choiceParam<Word extends string>(query: URLSearchParams, name: string, allowed: readonly Word[]): Word {
   const value = query.get(name)
   return allowed.find((choice) => choice === value) ?? (allowed[0] as Word)

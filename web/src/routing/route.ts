@@ -8,7 +8,7 @@ export type Route =
 export const pages = ['overview', 'servers', 'tools', 'chat', 'calls', 'policy', 'audit', 'config'] as const
 export type PageName = (typeof pages)[number]
 
-/** The page of a path; `not-found` for unknown paths. */
+/** The page for a path; `not-found` for unknown paths. */
 export function parseRoute(path: string): Route {
   const parts = path.split('/').filter((part) => part !== '')
   const [page, rest, ...more] = parts

@@ -10,7 +10,7 @@ export const presets = {
 } as const
 export type Preset = keyof typeof presets
 
-/** A range that ends now, or a fixed one. */
+/** A range that ends now, or a fixed range. */
 export type TimeRange = { readonly last: Preset } | { readonly from: number; readonly to: number }
 
 const defaultPreset: Preset = '15m'
@@ -23,7 +23,7 @@ export function parseRange(query: URLSearchParams): TimeRange {
   return { last: last !== null && Object.hasOwn(presets, last) ? (last as Preset) : defaultPreset }
 }
 
-/** The query parameters of a range. The default range needs none. */
+/** The query parameters for a range. The default range needs none. */
 export const rangeQuery = (range: TimeRange): QueryChanges =>
   'last' in range
     ? { range: range.last === defaultPreset ? undefined : range.last, from: undefined, to: undefined }

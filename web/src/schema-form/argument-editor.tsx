@@ -13,7 +13,9 @@ interface EditorProps {
   readonly schema: Schema
   readonly value: unknown
   readonly problems: readonly Problem[]
-  /** `text` is given if the value was typed as JSON, because it may contain numbers that JavaScript would round. */
+  /**
+   * `text` is given if the value was typed as JSON, because the JSON may contain numbers that JavaScript would round.
+   */
   onChange(value: unknown, text?: string): void
   /** Reports whether the JSON is currently invalid, so that it cannot be sent. */
   onInvalidJson(broken: boolean): void
@@ -21,7 +23,7 @@ interface EditorProps {
 
 const names = { form: 'Form', json: 'JSON' } as const
 
-/** Edits the arguments of a tool, as a form generated from its schema or as JSON. */
+/** Edits a tool's arguments, as a form generated from its schema or as JSON. */
 export function ArgumentEditor({ schema, value, problems, onChange, onInvalidJson }: EditorProps) {
   const view = useSignal<keyof typeof names>('form')
   const switchView = (name: keyof typeof names) => {

@@ -15,14 +15,14 @@ const formats: Readonly<Record<string, { readonly matches: (text: string) => boo
 
 const isTime = (text: string): boolean => !Number.isNaN(Date.parse(text))
 
-/** The problem of a value that does not have the format. Unknown formats accept everything. */
+/** The problem with a value that does not have the given format. Unknown formats accept everything. */
 export function formatProblem(value: unknown, format: unknown): string | undefined {
   const known = formatOf(format)
   if (!known || typeof value !== 'string' || known.matches(value)) return undefined
   return `must look like ${known.example}`
 }
 
-/** An example of a format, for the placeholder of an empty field. */
+/** An example for a format, for the placeholder in an empty field. */
 export const exampleOf = (format: unknown): string | undefined => formatOf(format)?.example
 
 const formatOf = (format: unknown) =>

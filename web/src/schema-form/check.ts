@@ -11,7 +11,10 @@ export interface Problem {
   readonly missing?: true
 }
 
-/** The state of one check. Steps and nested variants are limited, because a schema can be infinite. */
+/**
+ * The state of one check. The numbers of steps and nested variants are limited, because a recursive schema can be
+ * infinite.
+ */
 interface Check {
   readonly root: Schema
   stepsLeft: number
@@ -21,7 +24,7 @@ interface Check {
 const newCheck = (root: Schema): Check => ({ root, stepsLeft: 20_000, unionsLeft: 32 })
 
 /**
- * The problems of a value, as messages for the user. The gateway validates again, with more keywords; this check only
+ * The problems with a value, as messages for the user. The gateway validates again, with more keywords; this check only
  * saves a round trip.
  */
 export const problemsOf = (value: unknown, schema: unknown, root: Schema): readonly Problem[] =>
@@ -93,15 +96,15 @@ function checkItems(run: Check, value: unknown[], field: Field & { kind: 'list' 
 }
 
 /**
- * Checks an item or property that must have a value. New ones are null until they are filled in, so where null is
- * invalid, they are reported as missing.
+ * Checks an item or property that must have a value. New items and properties are null until they are filled in, so
+ * where null is invalid, null is reported as missing.
  */
 function checkFilled(run: Check, value: unknown, schema: unknown, path: Path): readonly Problem[] {
   const problems = check(run, value, schema, path, true)
   return value === null && problems.length > 0 ? [missingProblem(path)] : problems
 }
 
-/** The variant with the fewest problems. Problems of the value itself count more than problems of nested values. */
+/** The variant with the fewest problems. Problems with the value itself count more than problems with nested values. */
 function bestMatch(run: Check, value: unknown, variants: readonly Variant[], path: Path) {
   run.unionsLeft--
   const results = variants.map(({ schema }, index) => {
@@ -119,7 +122,7 @@ const equalJson = (a: unknown, b: unknown): boolean => a === b || JSON.stringify
 /** Formats a number with a unit. Uses all digits, not a compact form like `123K`. */
 const units = (number: number, unit: string): string => `${number} ${unit}${number === 1 ? '' : 's'}`
 
-/** The first problem of a number. */
+/** The first problem with a number. */
 function numberProblem(value: unknown, schema: Schema): string | undefined {
   if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number'
   if (schema.type === 'integer' && !Number.isInteger(value)) return 'must be a whole number'
@@ -140,7 +143,7 @@ function isMultiple(value: number, divisor: number): boolean {
   return Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient))
 }
 
-/** The problem of a text. Patterns are left to the gateway, because a malicious one would hang the browser. */
+/** The problem with a string. Patterns are left to the gateway, because a malicious pattern would hang the browser. */
 function textProblem(value: unknown, { minLength, maxLength }: Schema): string | undefined {
   if (typeof value !== 'string') return 'must be text'
   // JSON Schema counts code points, not UTF-16 units.

@@ -10,7 +10,7 @@ const attributes = ({ id, invalid, describedBy, required }: ControlProps) => ({
   'aria-required': required,
 })
 
-/** The input types of browsers for formats of JSON Schema. */
+/** The browser input types for JSON Schema formats. */
 const inputTypes: Readonly<Record<string, string>> = {
   date: 'date',
   email: 'email',
@@ -93,7 +93,8 @@ export function ChoiceControl(props: ControlProps & { readonly values: readonly 
 }
 
 /**
- * A field for any value, as JSON. Incomplete JSON stays in the field, but the field has no value until it is complete.
+ * A field for any value, as JSON. Incomplete JSON stays in the field, but the field has no value until the JSON is
+ * complete.
  */
 export function JsonControl(props: ControlProps) {
   const { value, onChange } = props

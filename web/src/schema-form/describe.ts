@@ -30,7 +30,7 @@ const typeNames: Readonly<Record<string, string>> = {
 
 const listValues = (values: readonly unknown[]): string => values.map((value) => JSON.stringify(value)).join(' | ')
 
-/** The constraints of a schema as text: `1–64 characters`, `0 or more`, `email`. */
+/** The constraints in a schema as text: `1–64 characters`, `0 or more`, `email`. */
 export function describeConstraints(schemaOrRef: unknown, root: Schema): readonly string[] {
   const schema = resolveSchema(schemaOrRef, root)
   const ifSet = (key: string, describe: (value: string) => string): string[] => {

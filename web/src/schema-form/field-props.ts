@@ -4,14 +4,14 @@ import type { Path } from './path.ts'
 import type { Schema } from './schema.ts'
 
 export interface FieldProps {
-  /** The name of a property, or the number of an item. */
+  /** The property's name, or the item's number. */
   readonly label: string
   readonly schema: unknown
   readonly root: Schema
   readonly required: boolean
   readonly value: unknown
   readonly path: Path
-  /** All problems of the form. Each field shows its own. */
+  /** All problems in the form. Each field shows its own. */
   readonly problems: readonly Problem[]
   readonly depth: number
   onChange(value: unknown): void

@@ -18,12 +18,12 @@ export type Field = Readonly<{ schema: Schema }> &
     | { readonly kind: 'variants'; readonly variants: readonly Variant[] }
   )
 
-/** Max nesting of unions with only one variant, which may be a union again. */
+/** Max nesting depth of unions that have a single variant, because that variant may be a union again. */
 const maxNesting = 8
 
 /**
- * The field for a schema. If a value is optional, `null` is not offered besides other types: leaving the value out
- * means the same, and most Python servers declare every optional argument as "this or null".
+ * The field for a schema. If a value is optional, `null` is not offered in addition to other types: leaving the value
+ * out means the same, and most Python servers declare every optional argument as "this or null".
  */
 export function fieldOf(schemaOrRef: unknown, root: Schema, required = true, nestingLeft = maxNesting): Field {
   const schema = resolveSchema(schemaOrRef, root)
@@ -40,7 +40,7 @@ export function fieldOf(schemaOrRef: unknown, root: Schema, required = true, nes
   return fieldByType(schema)
 }
 
-/** A variant with the title, description and default of the union, unless it has its own. */
+/** A variant with the union's title, description and default, unless the variant has its own. */
 const withUnionTexts = (variant: Schema, { title, description, default: value }: Schema): Schema => ({
   ...(title !== undefined && { title }),
   ...(description !== undefined && { description }),
@@ -68,7 +68,7 @@ function fieldByType(schema: Schema): Field {
     case 'object':
       return objectField(schema)
     case 'array': {
-      // Before draft 2020-12, the schemas of a tuple were a list in `items`.
+      // Before draft 2020-12, a tuple's schemas were a list in `items`.
       const prefixItems = [schema.prefixItems, schema.items].find(Array.isArray) ?? []
       return {
         kind: 'list',

@@ -1,10 +1,12 @@
 import { fieldOf } from './field.ts'
 import { resolveSchema, type Schema } from './schema.ts'
 
-/** Max depth of initial values. Schemas can require themselves recursively, which would never end. */
+/**
+ * Max depth of initial values. A schema can require itself recursively, so without a limit the value would be infinite.
+ */
 const maxDepth = 12
 
-/** The initial value of a form, with defaults and required values only. Undefined means that the value is omitted. */
+/** A form's initial value, with defaults and required values only. Undefined means that the value is omitted. */
 export function initialValue(schemaOrRef: unknown, root: Schema, required = true, depth = 0): unknown {
   const schema = resolveSchema(schemaOrRef, root)
   if (schema.default !== undefined && (required || schema.default !== null)) return schema.default

@@ -1,4 +1,4 @@
-/** The number that a text represents. If it is not a number, the text itself, which the check then rejects. */
+/** The number that a string represents. If it is not a number, the string itself, which the check then rejects. */
 export function parseNumber(text: string): number | string | undefined {
   const trimmed = text.trim()
   if (trimmed === '') return undefined
@@ -6,7 +6,7 @@ export function parseNumber(text: string): number | string | undefined {
   return Number.isFinite(number) && !/^[+-]?0[xob]/i.test(trimmed) ? number : text
 }
 
-/** The value of a text field. An empty field means no value; to send an empty text, use the JSON view. */
+/** The value of a text field. An empty field means no value; to send an empty string, use the JSON view. */
 export const parseText = (text: string): string | undefined => (text === '' ? undefined : text)
 
 export const toInputText = (value: unknown): string => {

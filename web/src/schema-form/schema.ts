@@ -7,7 +7,7 @@ export const isObject = (value: unknown): value is Schema =>
 /** Max references to follow, because they can be circular. */
 const maxReferences = 32
 
-/** Resolves the references of a schema within its document, and merges `allOf`. */
+/** Resolves the references in a schema within its document, and merges `allOf`. */
 export function resolveSchema(schema: unknown, root: Schema, referencesLeft = maxReferences): Schema {
   if (!isObject(schema) || referencesLeft === 0) return schema === false ? { not: {} } : {}
   if (typeof schema.$ref === 'string') {

@@ -10,7 +10,7 @@ type VariantsProps = FieldProps & {
   readonly renderField: RenderField
 }
 
-/** A union, of which the user selects a variant first. */
+/** The field for a union. The user first selects a variant. */
 export function VariantsField({ field, renderField, ...props }: VariantsProps) {
   const { label, value, root, required, onChange } = props
   const unset = !required && value === undefined
@@ -52,7 +52,7 @@ export function VariantsField({ field, renderField, ...props }: VariantsProps) {
   )
 }
 
-/** Removes the remove button of a variant, because the group around it already has one. */
+/** Drops a variant's remove button, because the group around the variant already has one. */
 function withoutRemove({ remove: _, ...props }: FieldProps): FieldProps {
   return props
 }

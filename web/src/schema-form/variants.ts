@@ -5,7 +5,7 @@ export interface Variant {
   readonly schema: Schema
 }
 
-/** The variants of `oneOf`, `anyOf` or a list of types. Empty if there are none. */
+/** The variants in `oneOf`, `anyOf` or a list of types. Empty if there are none. */
 export function variantsOf(schema: Schema, root: Schema): readonly Variant[] {
   const { oneOf, anyOf, ...common } = schema
   const parts = [oneOf, anyOf].find((list): list is unknown[] => Array.isArray(list) && list.length > 0)
@@ -29,7 +29,7 @@ function withUnionKeywords(common: Schema, part: Schema): Schema {
   return mergeSchemas(rules, part)
 }
 
-/** The label of a variant: its title, discriminator, required properties or type. */
+/** A variant's label: its title, discriminator, required properties or type. */
 function labelOf(part: Schema, root: Schema): string | undefined {
   if (typeof part.title === 'string') return part.title
   if ('const' in part) return JSON.stringify(part.const)

@@ -8,7 +8,7 @@ export const helpShown = signal(false)
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || target.matches('input, select, textarea'))
 
-/** Handles keyboard shortcuts, except while the user types or a dialog is open. */
+/** Handles keyboard shortcuts, except while the user is typing or a dialog is open. */
 export function listenToKeys(): void {
   const press = createShortcuts()
   document.addEventListener('keydown', (event) => {

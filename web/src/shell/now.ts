@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** The current time, updated every second so that relative times stay current. */
+/** The current time, updated every second, so that relative times stay up to date. */
 export const now = signal(Date.now())
 
 setInterval(() => {

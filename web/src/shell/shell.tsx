@@ -105,13 +105,13 @@ function Account() {
 }
 
 /**
- * Moves the focus after navigation: to the title of the new page, which screen readers then announce, or to the row
- * of the item when returning to its list.
+ * Moves the focus after navigation: to the new page's title, which screen readers then announce, or, when returning to
+ * a list, to the row of the item that was open.
  */
 function moveFocus(main: HTMLElement, from: string, to: string): void {
   const row = from.startsWith(`${to}/`) && rowOf(main, from)
   const panel = main.querySelector<HTMLElement>('[data-focus]')
-  // If details open beside a list, keep the scroll position of the list.
+  // If details open beside a list, keep the list's scroll position.
   if (!row && !panel) window.scrollTo(0, 0)
   const target = row || panel || main.querySelector<HTMLElement>('h1')
   target?.focus({ preventScroll: !row })

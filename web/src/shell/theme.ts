@@ -27,7 +27,7 @@ export function setTheme(chosen: Theme): void {
     if (chosen === 'system') localStorage.removeItem(storageKey)
     else localStorage.setItem(storageKey, chosen)
   } catch {
-    // Without storage, the choice lasts until the page is closed.
+    // If storage is unavailable, the choice lasts until the page is closed.
   }
 }
 

@@ -1,14 +1,14 @@
 import type { FindingKind } from '../finding.ts'
 import { type Rule, words } from './rule.ts'
 
-/** ASCII words of these languages that trigger the rules. Sentences with other letters are always checked. */
+/** ASCII words in these languages that trigger the rules. Sentences with non-ASCII letters are always checked. */
 const needs = words(
   'ignora ignore ignorez ignorer oublie oubliez olvida olvide descarta desconsidere dimentica trascura negeer vergeet vergiss heimlich ignoriere ignorieren missachte sage sag verrate informiere usuario utente gebruiker nutzer benutzer anwender utilisateur zignoruj ignoruj zapomnij',
 )
 
 /**
- * Rules for the most common attacks in other widespread languages: to ignore earlier instructions, and to hide
- * something from the user.
+ * Patterns for the most common attacks in other widespread languages: instructions to ignore earlier instructions, and
+ * to hide something from the user.
  */
 const patterns: Readonly<Record<string, Readonly<Partial<Record<FindingKind, RegExp>>>>> = {
   german: {

@@ -9,7 +9,7 @@ export interface Rule {
   readonly pattern: RegExp
   /** This pattern must match too, in the same sentence or an adjacent one. */
   readonly near?: RegExp
-  /** If this pattern matches, the sentence is legitimate. */
+  /** If this pattern matches, the sentence counts as legitimate. */
   readonly unless?: RegExp
 }
 
@@ -19,7 +19,10 @@ export const rulesOf = (kind: Rule['kind'], rules: readonly Omit<Rule, 'kind'>[]
 
 export const words = (list: string): readonly string[] => list.split(' ')
 
-/** Alternative phrases: `words` are the words that they begin with, and `toString` gives them as part of a pattern. */
+/**
+ * Alternative phrases: `words` are the words that they begin with, and `toString` returns the phrases as part of a
+ * pattern.
+ */
 export interface Phrases {
   readonly words: readonly string[]
   toString(): string
@@ -36,7 +39,7 @@ export function any(...lists: readonly (string | Phrases)[]): Phrases {
 
 const forms = (word: string): string[] => (word.endsWith('s?') ? [word.slice(0, -2), `${word.slice(0, -2)}s`] : [word])
 
-/** Creates a regular expression. Gaps in it must be short, so that matching stays linear. */
+/** Creates a regular expression. Gaps in the pattern must be short, so that matching takes linear time. */
 export const pattern = (parts: TemplateStringsArray, ...inserted: readonly (string | Phrases)[]): RegExp =>
   new RegExp(String.raw(parts, ...inserted.map(String)), 'u')
 
@@ -55,7 +58,8 @@ export const person = any(
 )
 
 /**
- * Verbs for passing something on. Only base forms, because "sends" describes the tool, but "send" instructs the model.
+ * Verbs for passing something on. Only base forms are listed, because "sends" describes the tool, but "send" instructs
+ * the model.
  */
 export const put = any(
   'pass, put, place, supply, provide, send, submit, include, attach, append, hand, fill, paste, give, insert, share',
@@ -63,7 +67,7 @@ export const put = any(
   'encode, dump, leak, report, replicate, let me have, turn over, stuff, smuggle, record, expose, exfiltrate',
 )
 
-/** The phrases of `put`, except for those that people use when they give a tool their own keys. */
+/** The phrases in `put`, except for those that people use when they give a tool their own keys. */
 export const send = any(
   'send, submit, attach, append, hand, share, deposit, copy, embed, transmit, forward, upload, deliver, email, e-mail',
   'mail, post, slip, relay, encode, dump, leak, replicate, smuggle, expose, exfiltrate, print, output, include, paste',

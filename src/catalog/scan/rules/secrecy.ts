@@ -9,7 +9,7 @@ const mention = any(
   'acknowledge, acknowledging, admit, admitting, talk, talking, explain, explaining, announce, divulge, confess, let slip',
 )
 
-/** Phrases for what a model did or was instructed to do, as opposed to its output. */
+/** Phrases for a model's actions and instructions, as opposed to its output. */
 const deed = any(
   'this, that, it, these, those, about, anything, any of, what (?:you|it), having, how you, your instructions',
   'the (?:\\w+ )?(?:files?, cop(?:y|ies), steps?, uploads?, mirror, facts?, instructions?, notes?, transfers?, process',

@@ -7,7 +7,7 @@ const alter = any(
   'replaced?, changed?, modify, modified, altered?, rewrite, redirect, substituted?, rerouted?, swap, split off',
 )
 
-/** Fields that decide where something is sent, or in whose name. */
+/** Fields that decide where something is sent, or on whose behalf. */
 const part = any(
   'recipients?, addressee, receiver, payee, beneficiary, iban, author, phone number, destination address',
 )

@@ -15,7 +15,7 @@ import {
   unknownType,
 } from './type-text.ts'
 
-/** Max nesting of a type. Deeper types are hard to read, and parsers of types are recursive. */
+/** Max nesting depth for a type. Deeper types are hard to read, and parsers of types are recursive. */
 const maxDepth = 8
 const maxValues = 50
 
@@ -119,7 +119,7 @@ function arrayType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   return atom(`[${[...types, ...(rest === false ? [] : [`...${closed(schemaType(rest, position))}[]`])].join(', ')}]`)
 }
 
-/** The schema of all items. An empty list of item schemas does not restrict them. */
+/** The schema for all items. An empty list of item schemas does not restrict them. */
 const itemsOf = ({ items }: ToolJsonSchema): unknown => (Array.isArray(items) ? true : items)
 
 const maxKey = 200
@@ -173,7 +173,7 @@ const maxPointer = 1000
 
 /**
  * Resolves a `$ref` within its own document only. Never fetches a URL or reads a file, because the server could choose
- * which.
+ * the URL or file.
  */
 function referred(root: unknown, reference: string): unknown {
   if (reference.length > maxPointer) return undefined

@@ -12,7 +12,7 @@ const maxDescription = 1000
 const resultShare = 0.4
 
 export interface Declared {
-  /** The name of the tool in programs. */
+  /** The tool's name in programs. */
   readonly identifier: string
   readonly name: string
   readonly definition: Definition

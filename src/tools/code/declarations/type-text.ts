@@ -40,7 +40,7 @@ export function createTextBudget(characters: number) {
     spend(count: number): void {
       left -= count
     },
-    /** The keys of an object. Reading them costs budget even if they do not appear in the output. */
+    /** The keys of an object. Reading the keys uses up budget even if they do not appear in the output. */
     keys(object: object): readonly string[] {
       const keys = Object.keys(object)
       left -= Math.min(keys.length / 10, 500)
@@ -96,7 +96,9 @@ export function all<T>(values: readonly T[], write: (value: T) => string | undef
 const maxDescription = 300
 const maxFact = 60
 
-/** What a type cannot express (description, format, bounds, default), as one line for a comment. */
+/**
+ * The parts of a schema that a type cannot express (description, format, bounds, default), as one line for a comment.
+ */
 export function remarks(schema: ToolJsonSchema): string {
   const description = plainText(schema.description ?? schema.title, maxDescription)
   const facts = worded.flatMap(([keyword, word]) => factOf(schema[keyword], word))

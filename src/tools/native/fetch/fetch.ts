@@ -98,7 +98,7 @@ function unreadable(type: string) {
 function slice(text: string, start: number, most: number) {
   const from = boundary(text, start)
   const to = boundary(text, Math.min(text.length, from + most))
-  // If `most` is 1, return a surrogate pair whole; otherwise the caller could never get past it.
+  // If `most` is 1, return a surrogate pair as a whole; otherwise, the caller could never get past it.
   const end = to === from && from < text.length ? Math.min(text.length, from + 2) : to
   return { text: text.slice(from, end), total_chars: text.length, next_start: end < text.length ? end : undefined }
 }
@@ -117,8 +117,8 @@ const textual =
   /^(?:text\/.*|application\/(?:json|ld\+json|xml|javascript|ecmascript|x-javascript|x-ndjson|ndjson|jsonl|yaml|x-yaml|toml|sql|graphql|rtf|x-sh|x-www-form-urlencoded)|[^;]+\+(?:json|xml|yaml))$/
 
 /**
- * The form of a body: by magic bytes, then by media type. If the media type says nothing, by content. SVG counts as
- * text.
+ * The format of a body, determined by magic bytes, then by media type. If the media type is inconclusive, the content
+ * decides. SVG counts as text.
  */
 function formOf(mediaType: string, bytes: Buffer, sniffed: string | undefined): Form {
   if (sniffed !== undefined) return sniffed.startsWith('image/') ? 'image' : 'other'
@@ -134,7 +134,7 @@ function formOf(mediaType: string, bytes: Buffer, sniffed: string | undefined): 
 const head = 1024
 
 /**
- * Decodes a body with the encoding of the byte order mark, the header or the page, in that order; by default UTF-8.
+ * Decodes a body with the encoding of the byte order mark, the header or the page, in that order; the default is UTF-8.
  * Never throws.
  */
 function decodeText(bytes: Buffer, contentType: string): string {

@@ -49,7 +49,7 @@ async function hop(text: string, options: GetOptions): Promise<{ readonly got: G
   }
   const header = (name: string) => String(answer.headers[name] ?? '')
   const { statusCode: status, body } = answer
-  // Ignore errors of a body that is not read to the end.
+  // Ignore errors in a body that is not read to the end.
   body.on('error', () => {})
   if (redirects.has(status) && header('location') !== '') return { location: elsewhere(url, header('location')) }
   try {
@@ -92,8 +92,8 @@ function cannotReach({ host }: URL, thrown: unknown): ToolwayError {
 }
 
 /**
- * A short reason for a failed request. A host with several addresses fails with one error per address; the first is
- * used.
+ * A short reason for a failed request. A host with several addresses fails with one error per address; the first error
+ * is used.
  */
 export function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
@@ -108,11 +108,11 @@ export interface VettedAddress {
 
 /**
  * Checks a URL and resolves its host. Connect only to the returned addresses, because the name may resolve differently
- * later. The message of a thrown error continues the sentence "The URL …".
+ * later. If it throws, the error message continues the sentence "The URL …".
  */
 export type Vet = (url: string) => Promise<{ readonly url: URL; readonly addresses: readonly VettedAddress[] }>
 
-/** A client that connects only to these addresses, whatever the name resolves to by now. */
+/** A client that connects only to these addresses, whatever the name resolves to now. */
 export async function pinned(url: URL, addresses: readonly VettedAddress[]): Promise<Client & AsyncDisposable> {
   const { Client } = await import('undici')
   const lookup: LookupFunction = (_host, { all }, found) => {

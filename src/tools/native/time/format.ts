@@ -97,7 +97,7 @@ function fill(pattern: string, moment: Moment): string {
   if (pattern.includes('%')) {
     return pattern.replace(/%(.?)/gs, (_, letter: string) => field(percents, letter, `%${letter}`)(shown))
   }
-  // Quoted text ('…' or […]) is literal, a run of one letter is a field, and everything else is copied.
+  // Quoted text ('…' or […]) is literal, a repeated letter is a field, and everything else is copied.
   return pattern.replace(/'([^']*)'|\[([^\]]*)\]|([A-Za-z])\3*/g, (run, quoted?: string, bracketed?: string) =>
     quoted === '' ? "'" : (quoted ?? bracketed ?? field(letters, run, run)(shown)),
   )

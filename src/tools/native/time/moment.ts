@@ -1,7 +1,7 @@
 import { invalidArguments } from '../../../core/errors.ts'
 import { instantOf, utcOf, type Wall, wallAt, wallInUtc, type Zone, zoneNamed } from './zone.ts'
 
-/** An instant, and the zone it was written in. */
+/** An instant, and the zone in which it was written. */
 export interface Moment {
   readonly instant: number
   readonly zone: Zone
@@ -15,7 +15,7 @@ const offset = String.raw`\s*(?<offset>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?`
 const place = String.raw`\s*(?:\[(?<zone>[^\]]+)\])?`
 
 /**
- * The supported formats of dates. Dates such as 3/4/2026 are excluded on purpose: they mean different days to different
+ * The supported date formats. Dates such as 3/4/2026 are excluded on purpose: they mean different days to different
  * people.
  */
 const forms = [
@@ -43,8 +43,8 @@ function checked(moment: Moment): Moment {
 }
 
 /**
- * Parses a Unix time: in seconds, or in milliseconds if the number in seconds would be thousands of years away. A
- * number of eight digits is a date and is not parsed here.
+ * Parses a Unix time: in seconds, or in milliseconds if the number, taken as seconds, would be thousands of years away.
+ * A number with eight digits is a date and is not parsed here.
  */
 function fromNumber(text: string, zone: Zone): Moment | undefined {
   if (!/^-?\d{1,15}(\.\d{1,9})?$/.test(text) || /^\d{8}$/.test(text)) return undefined
@@ -155,8 +155,8 @@ function wordParts(text: string): Part[] | undefined {
 }
 
 /**
- * Adds a duration to a time. Adding a month keeps the day, or takes the last day of a shorter month; adding a day keeps
- * the time of day.
+ * Adds a duration to a time. Adding a month keeps the day of the month, or uses the last day if the month is shorter;
+ * adding a day keeps the time of day.
  */
 export function later(moment: Moment, { months, days, milliseconds }: Duration): Moment {
   const { instant, zone } = moment

@@ -14,15 +14,15 @@ export interface Wall {
 
 export interface Zone {
   readonly name: string
-  /** The offset from UTC in minutes; positive east of it. */
+  /** The offset from UTC in minutes; positive for zones east of UTC. */
   offsetAt(instant: number): number
 }
 
 const offsets = new Map<string, Zone['offsetAt']>()
 
 /**
- * The zone with an IANA name or an offset (`+02:00`). In names, case is ignored and spaces may replace underscores.
- * Without a name, the zone of this machine.
+ * Returns the zone for an IANA name or an offset (`+02:00`). In names, case is ignored and spaces may replace
+ * underscores. Without a name, returns this machine's zone.
  */
 export function zoneNamed(given: string | undefined): Zone {
   const spelling = given?.trim().replace(/ /g, '_')
@@ -87,7 +87,7 @@ function offsetsOf(timeZone: string): Zone['offsetAt'] {
   }
 }
 
-/** The Unix time, in milliseconds, of a local time in UTC. Days and hours out of range carry over. */
+/** Takes a local time as UTC and returns it as Unix time in milliseconds. Days and hours out of range carry over. */
 export function utcOf({ year, month, day, hour, minute, second, millisecond }: Wall): number {
   // Do not use Date.UTC, which maps the years 0 to 99 to 1900 to 1999.
   const date = new Date(0)
@@ -112,8 +112,8 @@ export function wallInUtc(instant: number): Wall {
 export const wallAt = (instant: number, zone: Zone): Wall => wallInUtc(instant + zone.offsetAt(instant) * 60_000)
 
 /**
- * The instant of a local time in a zone. If clocks are set back and the time occurs twice, it is the first of the two;
- * if they are set forward and the time is skipped, it moves past the gap.
+ * The instant at which a zone has a given local time. If clocks are set back and the time occurs twice, the result is
+ * the first of the two; if clocks are set forward and the time is skipped, the result is after the gap.
  */
 export function instantOf(wall: Wall, zone: Zone): number {
   const day = 86_400_000

@@ -16,7 +16,7 @@ export interface IsolatedPluginOptions {
 }
 
 const startMs = 20_000
-/** How long a cancelled call may take to stop. */
+/** How long a call may take to stop after it was cancelled. */
 const graceMs = 1_000
 const idleMs = 600_000
 const memory = '--max-old-space-size=512'
@@ -108,7 +108,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
       await readyInTime(running, signal)
       const id = ++count
       const answer = Promise.withResolvers<Result>()
-      // Avoid an unhandled rejection: the caller may be gone by the time the call fails.
+      // Avoid an unhandled rejection: the caller may have stopped waiting by the time the call fails.
       answer.promise.catch(() => {})
       running.waiting.set(id, answer)
       const stop = () => cancel(running, id)

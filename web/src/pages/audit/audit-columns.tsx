@@ -14,7 +14,7 @@ import { argumentsText, latencyOf, reasonOf, recordKey, targetOf, textField, tim
 export const recordLink = (key: string | undefined): string =>
   pathTo('audit') + updateQuery(query.value.toString(), { record: key })
 
-/** The columns of the list. With `narrow`, there are fewer, because a record is open beside the list. */
+/** The columns of the list. With `narrow`, there are fewer columns, because a record is open beside the list. */
 export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
   const columns: readonly (Column<AuditRow> & { readonly alone?: true })[] = [
     { title: 'Time', cell: (row) => <ClockTime at={timeOf(row)} /> },

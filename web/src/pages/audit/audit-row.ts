@@ -1,6 +1,6 @@
 import type { AuditRow } from '../../../../src/serve/admin/contract.ts'
 
-/** A field of a record as text, or an empty text. Records of other versions may have other fields. */
+/** A field in a record as text; empty if there is no such text. Records from other versions may have other fields. */
 export const textField = (row: AuditRow, name: string): string => {
   const value = row[name]
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
@@ -17,19 +17,19 @@ export const targetOf = (row: AuditRow): string =>
   [textField(row, 'server'), textField(row, 'tool')].filter((part) => part !== '').join('.') ||
   textField(row, 'operation')
 
-/** The arguments of a record in one line, or else its operation. */
+/** A record's arguments in one line, or else its operation. */
 export function argumentsText(row: AuditRow): string {
   const text = row.arguments === undefined ? '' : JSON.stringify(row.arguments)
   return text === '' || text === '{}' ? textField(row, 'operation') : text
 }
 
-/** The time of a record in milliseconds since the epoch. 0 if it is not valid. */
+/** A record's time in milliseconds since the epoch. 0 if the time is not valid. */
 export const timeOf = (row: AuditRow): number => {
   const at = Date.parse(textField(row, 'time'))
   return Number.isNaN(at) ? 0 : at
 }
 
-/** The reason or code of a record, and the rule. */
+/** A record's reason or code, and its rule. */
 export const reasonOf = (row: AuditRow): string =>
   [textField(row, 'reason') || textField(row, 'code'), textField(row, 'rule')].filter((part) => part !== '').join(' · ')
 

@@ -71,7 +71,7 @@ function AuditLog() {
   )
 }
 
-/** Says whether the records of this replica or of all replicas are shown. Renders nothing without an archive. */
+/** Says whether the records shown are from this replica or from all replicas. Renders nothing without an archive. */
 function RecordSource({ page }: { readonly page: AuditPage | undefined }) {
   if (page?.source === undefined) return null
   const { source, behind } = page

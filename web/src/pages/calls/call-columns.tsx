@@ -19,7 +19,7 @@ export const targetOf = ({ server, name, operation }: CallView): string =>
 const notesOf = ({ operation, parent }: CallView): string =>
   [operation !== 'call_tool' && operation, parent !== null && 'caused by another call'].filter(Boolean).join(', ')
 
-/** The columns of the list. With `narrow`, there are fewer, because a call is open beside the list. */
+/** The columns of the list. With `narrow`, there are fewer columns, because a call is open beside the list. */
 export function callColumns(narrow: boolean): readonly Column<CallView>[] {
   const columns: readonly (Column<CallView> & { readonly alone?: true })[] = [
     { title: 'Time', cell: ({ at }) => <ClockTime at={at} /> },

@@ -24,7 +24,7 @@ const outcomes = Object.entries(outcomeStatuses).map(([value, { label }]) => [va
 export function Calls({ id }: { readonly id: string | undefined }) {
   const param = (name: string) => query.value.get(name) ?? ''
   const filter = { agent: param('agent'), server: param('server'), outcome: param('outcome'), text: param('q') }
-  // Load matching calls that are older than those of the event stream.
+  // Load matching calls that are older than those from the event stream.
   const earlier = useResource(queries.calls({ ...filter, limit: maxLiveCalls }), JSON.stringify(filter), {
     pollWhenOffline: true,
   })

@@ -1,6 +1,6 @@
 import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
 
-/** One bar of the timeline. `left` and `width` are percentages of the duration of the call. */
+/** One bar in the timeline. `left` and `width` are percentages of the call's duration. */
 export interface TimeBar {
   readonly name: string
   readonly startMs: number
@@ -16,7 +16,7 @@ const stepNames: Readonly<Record<string, string>> = {
   attempt: 'attempt',
 }
 
-/** The bars of a call. Those of steps that are still running extend to the end. */
+/** The bars for a call. The bars of steps that are still running extend to the end. */
 export function timelineBars(
   { steps, ms, at }: Pick<CallDetail, 'steps' | 'ms' | 'at'>,
   now: number,

@@ -32,8 +32,8 @@ export function ChatPage() {
 }
 
 /**
- * Max distance from the end of the conversation, in pixels, at which the page scrolls along with it. A user who
- * scrolled further up is not disturbed.
+ * Max distance from the end of the conversation, in pixels, at which the page follows new text. If the user has
+ * scrolled further up, the page does not scroll.
  */
 const followWithinPx = 240
 

@@ -29,7 +29,7 @@ export function Composer({ models }: { readonly models: readonly string[] }) {
     void sendMessage(message, { model: model.value, mode: mode.value || undefined, agent })
   }
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>) => {
-    // While an input method composes text, Enter only confirms the composition.
+    // While an input method is composing text, Enter only confirms the composition.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     send()

@@ -31,7 +31,7 @@ export async function sendMessage(text: string, options: Omit<ChatRequest, 'mess
   }
 }
 
-/** Stops the current answer, including the model and all tools that run for it. */
+/** Stops the current answer, including the model and all tools that are running for it. */
 export function stop(): void {
   current?.abort()
   updateLastTurn(stoppedTurn)

@@ -59,7 +59,7 @@ function statusOf({ state, stage }: Turn): string {
 
 interface ToolRunsProps {
   readonly runs: readonly ToolRun[]
-  /** The ID of the chat, which is the parent of its calls in the audit log. */
+  /** The chat's ID. In the audit log, the chat is the parent of its calls. */
   readonly chat: string | undefined
 }
 

@@ -6,7 +6,7 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { type Block, type InlinePart, parseInline } from './markdown.ts'
 
-/** The documentation of an error code. */
+/** The documentation page for an error code. */
 export function ErrorPage({ code }: { readonly code: string }) {
   const page = useResource(async () => (await import('./pages.ts')).errorPage(code), code)
   return (

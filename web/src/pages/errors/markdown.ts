@@ -1,4 +1,4 @@
-/** The subset of Markdown that the documentation of errors uses. */
+/** The subset of Markdown that the error documentation uses. */
 export type Block =
   | { readonly kind: 'heading'; readonly level: number; readonly text: string }
   | { readonly kind: 'text'; readonly text: string }

@@ -1,13 +1,13 @@
 import { type Block, parseBlocks } from './markdown.ts'
 
-/** The documentation of errors. It is bundled as a separate chunk, so that it works without access to another site. */
+/** The error documentation. It is bundled as a separate chunk, so that it works without access to another site. */
 const pages = import.meta.glob<string>('../../../../docs/errors/*.md', {
   query: '?raw',
   import: 'default',
   eager: true,
 })
 
-/** The documentation of an error code. Null for unknown codes. */
+/** The documentation for an error code. Null for unknown codes. */
 export function errorPage(code: string): readonly Block[] | null {
   const page = pages[`../../../../docs/errors/${code}.md`]
   return page === undefined ? null : parseBlocks(page)

@@ -1,7 +1,7 @@
-/** How to connect a client to Toolway. */
+/** Instructions for connecting a client to Toolway. */
 export interface Client {
   readonly name: string
-  /** Where to put the text: in a file, or in a terminal. */
+  /** Where the user must put the text: in a file, or in a terminal. */
   readonly target: string
   readonly text: string
 }

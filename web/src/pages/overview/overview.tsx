@@ -80,7 +80,7 @@ const rangeNames: Readonly<Record<Preset, string>> = {
   '24h': '24 h',
 }
 
-/** Selects the time range of the charts. Any other range can be selected by dragging across a chart. */
+/** Selects the time range for the charts. Any other range can be selected by dragging across a chart. */
 function RangePicker({ range }: { readonly range: TimeRange }) {
   return (
     <>

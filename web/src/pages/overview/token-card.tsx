@@ -9,7 +9,9 @@ interface TokenCardProps {
   readonly tools: number
 }
 
-/** How many tokens of a model's context the tool definitions take, and how many of them Toolway saves (B8). */
+/**
+ * The number of tokens that the tool definitions take up in a model's context, and the number that Toolway saves (B8).
+ */
 export function TokenCard({ account, tools }: TokenCardProps) {
   if (account.direct === 0) {
     return (
@@ -43,7 +45,7 @@ function SavedTokens({ account: { direct, exposed, saved } }: { readonly account
 }
 
 /**
- * Shown if no tokens are saved. With `expose: both`, a model reads all definitions and also those of the meta-tools.
+ * Shown if no tokens are saved. With `expose: both`, a model reads the definitions of all tools and of the meta-tools.
  */
 function NoSavings({ account: { direct, exposed } }: { readonly account: TokenAccount }) {
   return (

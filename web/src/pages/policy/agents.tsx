@@ -40,7 +40,7 @@ const columns: readonly Column<AgentView>[] = [
   { title: 'Denials', alignEnd: true, cell: ({ calls }) => formatCount(calls.denials) },
 ]
 
-/** How many tokens of the context an agent's tools take, and the share that is saved (B8). */
+/** The number of tokens that an agent's tools take up in the context, and the share that is saved (B8). */
 function ContextTokens({ account: { direct, exposed, saved } }: { readonly account: TokenAccount }) {
   return (
     <>
@@ -82,7 +82,7 @@ const example = `agents:
   researcher.junior:          # inherits from researcher; can only restrict it further
     deny: { servers: [github] }`
 
-/** Introduces agents. Shown if there is none or only one. */
+/** Introduces agents. Shown if there are no agents or only one. */
 function NoAgents() {
   return (
     <EmptyState title="Give each agent its own rules">

@@ -153,7 +153,7 @@ function ServerActions({ server: { name, paused, health, transport }, onDone }: 
     )
     onDone()
   }
-  // Such a server can be enabled only in the configuration.
+  // A server that is disabled in the configuration can only be enabled there.
   if (health === 'disabled' && !paused) return <span class="quiet">Disabled in the configuration</span>
   if (paused)
     return <ActionButton name="Turn on" icon="play" kind="primary" run={run('enable', `Turned on ${name}.`)} />

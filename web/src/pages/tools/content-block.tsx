@@ -4,7 +4,7 @@ import { isObject, objectAt } from '../../schema-form/schema.ts'
 import './content-block.css'
 import { dataUrl, indentJson } from './media.ts'
 
-/** One content block of a result. Nothing in it is fetched or executed, because servers are not trusted. */
+/** One content block in a result. Nothing in the block is fetched or executed, because servers are not trusted. */
 export function ContentBlock({ block }: { readonly block: unknown }) {
   if (!isObject(block)) return <JsonTree value={block} name="content" />
   switch (block.type) {

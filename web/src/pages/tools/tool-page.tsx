@@ -60,7 +60,7 @@ function ToolSummary({ tool }: { readonly tool: ToolDetail }) {
 
 function ToolViews({ tool }: { readonly tool: ToolDetail }) {
   const view = choiceParam(query.value, 'view', viewNames)
-  // Keep the value of the form while other views are shown.
+  // Keep the form's value while other views are shown.
   const [draft] = useState(() => ({ value: undefined as unknown }))
   return (
     <>

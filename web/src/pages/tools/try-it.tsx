@@ -15,11 +15,11 @@ import { TryOutcome } from './try-outcome.tsx'
 
 interface TryItProps {
   readonly tool: ToolDetail
-  /** The value of the form. The page keeps it while other views are shown. */
+  /** The form's value. The page keeps it while other views are shown. */
   readonly draft: { value: unknown }
 }
 
-/** Calls a tool. Policy, limits and audit apply to the call like to any other. */
+/** Calls a tool. Policy, limits and audit apply as they do to any other call. */
 export function TryIt({ tool, draft }: TryItProps) {
   const schema = objectAt(tool.definition, 'inputSchema')
   const value = useSignal(draft.value ?? initialValue(schema, schema))

@@ -35,8 +35,8 @@ function outcomeOf({ result }: TryResult, error: TryResult['error'] | undefined)
 }
 
 /**
- * The error of Toolway in a result. Toolway's own errors are returned as tool results, so that models can react to
- * them; `_meta` marks them.
+ * Toolway's own error in a result, if there is one. Such errors are returned as tool results, so that models can react
+ * to them; `_meta` marks them.
  */
 function errorIn(result: TryResult['result']): NonNullable<TryResult['error']> | undefined {
   const { code, rule } = objectAt(objectAt(result ?? {}, '_meta'), 'dev.toolway/error')

@@ -3,7 +3,7 @@ const set = (names: string): ReadonlySet<string> => new Set(names.split(' '))
 /** Elements that have no content and no end tag. */
 const voids = set('area base br col embed hr img input link meta param source track wbr')
 
-/** Elements that are skipped: scripts, styles, and those that only a browser can show. */
+/** Elements that are skipped: scripts, styles, and elements that only a browser can show. */
 export const unread = set(
   'script style template noscript iframe object svg canvas video audio select button dialog datalist xmp noembed noframes textarea nav',
 )
@@ -45,7 +45,7 @@ interface OpenElement {
   end?(): void
 }
 
-/** Max nesting of elements. Only pages that try to exhaust parsers are nested more deeply. */
+/** Max nesting depth of elements. Only pages that try to exhaust parsers are nested more deeply. */
 const maxDepth = 256
 
 /** The stack of open elements. A page can close elements in any order, or never. */
@@ -61,7 +61,7 @@ export function createOpenElements() {
     return element
   }
 
-  /** Closes the innermost element of this name and everything inside it. Does nothing if no such element is open. */
+  /** Closes the innermost element with this name and everything inside it. Does nothing if no such element is open. */
   const close = (name: string): void => {
     if ((counts.get(name) ?? 0) === 0) return
     while (pop()?.name !== name);

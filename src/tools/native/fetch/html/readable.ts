@@ -12,12 +12,12 @@ export interface Readable {
 }
 
 /**
- * Max characters of the text, more than any real page needs. Without it, resolving relative links could grow the text
- * without bound.
+ * Max characters in the text, more than any real page needs. Without this limit, resolving relative links could grow
+ * the text without bound.
  */
 const maxCharacters = 4_000_000
 const maxLink = 1_000
-/** The number of tokens after which to yield to the event loop: a page of 1 MB takes 250 ms in total. */
+/** Number of tokens after which to yield to the event loop: a page of 1 MB takes 250 ms in total. */
 const tokensAtOnce = 500
 
 /** The readable part of a page. Accepts any input and runs in linear time. */
@@ -99,7 +99,10 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     }
   }
 
-  /** Begins a link. A nested link stays text: otherwise its text would be processed again for each link around it. */
+  /**
+   * Begins a link. A nested link becomes plain text: otherwise, its text would be processed again for each link around
+   * it.
+   */
   const anchor = (target: URL | undefined): (() => void) | undefined => {
     const end = inLink ? undefined : link(writer, target)
     if (!end) return undefined

@@ -10,7 +10,7 @@ const letter = /[a-z]/i
 const nameEnd = /[\s/>]/g
 const space = /\s/
 
-/** Max attributes of an element that are read. More of them would only cost time. */
+/** Max attributes to read per element. Reading more would only cost time. */
 const maxAttributes = 64
 
 /**
@@ -84,7 +84,7 @@ function openingTag(html: string, from: number): Opening {
     if (at >= html.length) return { name, attributes, end: html.length + 1 }
     if (html[at] === '>') return { name, attributes, end: at + 1 }
     const keyStart = at
-    // The name of an attribute may start with an equals sign, but any later equals sign ends it.
+    // An attribute name may start with an equals sign, but any later equals sign ends the name.
     at++
     while (at < html.length && !/[\s/>=]/.test(html[at] as string)) at++
     const key = html.slice(keyStart, at).toLowerCase()
@@ -130,7 +130,7 @@ const named: Readonly<Record<string, string>> = {
   ...{ iquest: '¿', ensp: ' ', emsp: ' ', thinsp: ' ', shy: '', zwnj: '', zwj: '', lrm: '', rlm: '', zwsp: '' },
 }
 
-/** Entities that older pages write without the semicolon. */
+/** Entities that older pages write without a semicolon. */
 const loose = new Set(['amp', 'lt', 'gt', 'quot', 'nbsp', 'copy'])
 
 /** Decodes entities in one pass, so that decoded text is never decoded again. */

@@ -45,7 +45,7 @@ export function createWriter(maxCharacters: number) {
       put(trimmed)
       spaced = words.endsWith(' ')
     },
-    /** Starts a new line before the next text; if `apart`, leaves a blank line in between. */
+    /** Starts a new line before the text that follows; with `apart`, also leaves a blank line. */
     line(apart = false): void {
       if (cells > 0) spaced = true
       else {
