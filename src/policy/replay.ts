@@ -55,7 +55,7 @@ export interface Replay {
  * approved separately.
  */
 export function createReplay({ policy, servers, serversProposed }: ReplayOptions): Replay {
-  // Use a map: a look-up in the object itself would find `constructor`.
+  // Use a map: a lookup in the object itself would find `constructor`.
   const proposed = new Map(Object.entries(servers))
   const denied = new Map<string, Change>()
   const allowed = new Map<string, Change>()

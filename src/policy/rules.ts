@@ -77,7 +77,7 @@ const maxRemembered = 2 ** 24
  */
 export function compileRules({ agents: written, policy, servers }: RulesOptions): Rules {
   const compile = createPatternCompiler()
-  // Use a map: a look-up in the object itself would find `constructor`.
+  // Use a map: a lookup in the object itself would find `constructor`.
   const own = new Map(
     Object.entries(written).map(([name, rules]) => [name, compileAgent(name, rules, compile, policy.toolsNeedServer)]),
   )
@@ -232,7 +232,7 @@ export function createEntryNumbers(
   refuse: Refuse,
   startsAfresh: () => void,
 ): (server: string, name: string, isTool: boolean) => NumberedEntry {
-  // Use nested maps, so that a look-up need not concatenate strings. The engine caches the hash of each separate
+  // Use nested maps, so that a lookup need not concatenate strings. The engine caches the hash of each separate
   // string.
   let tools = new Map<string, Map<string, NumberedEntry>>()
   let others = new Map<string, Map<string, NumberedEntry>>()

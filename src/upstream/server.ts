@@ -349,8 +349,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 
   /**
-   * Whether to reconnect in the background: to a process only while it would not have been closed as idle, to a remote
-   * server always, because that costs nothing.
+   * Whether to reconnect in the background. A remote server is always reconnected, because that costs nothing; a
+   * process only until its idle timeout would have closed it.
    */
   function isWanted(): boolean {
     if (config.transport !== 'stdio' || config.connect === 'eager' || config.idle === 0) return true

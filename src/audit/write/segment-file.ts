@@ -113,13 +113,13 @@ export function createGroupCommit({ files, from, position, synced, failed }: Gro
       try {
         files.closeSync(fd)
       } catch {
-        // The files are already synced or given up, so a failed close loses nothing.
+        // The files are already synced or abandoned, so a failed close loses nothing.
       }
     }
   }
 
   const commit = {
-    /** Records up to this number are on disk, or were given up. */
+    /** Records up to this number are on disk or have been abandoned. */
     settled: from,
     /** Whether a sync is running. If so, the files must stay open. */
     busy: false,

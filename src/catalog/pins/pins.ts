@@ -27,7 +27,7 @@ export interface Pins extends AsyncDisposable {
   noteOrigins(origins: ReadonlyMap<string, ServerOrigin>): void
   /**
    * Compares an entry with its pin. It is called for every decision, so only the first call for an entry does more than
-   * a look-up.
+   * a lookup.
    */
   check(entry: Entry): Pinned
   /** Compares a server's instructions with their pin. Empty instructions are always usable. */

@@ -183,7 +183,7 @@ export async function removeOldCompiled(present = getCompileCacheDir(), now = Da
 export function warnOfRoot(output: Output, uid = process.getuid?.()): void {
   if (uid !== 0 || output.json) return
   output.warn(
-    'Warning: Toolway runs as root, and so does every server that it starts. Run it as another user: ' +
+    'Warning: Toolway is running as root, and so is every server that it starts. Run it as another user: ' +
       '`User=` in a systemd unit, `--user 10001:10001` or `runAsUser` for a container.',
   )
 }

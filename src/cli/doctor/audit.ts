@@ -105,7 +105,7 @@ export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path
     })
     const found = await Promise.all(holders.map(({ lane, pid }) => holderFinding(lane, pid)))
     const processes = [...new Set(holders.map(({ pid }) => pid))].join(', ')
-    const inUse = `${count(holders.length, 'lane')} in use, by Toolway (process ${processes})`
+    const inUse = `${count(holders.length, 'lane')} in use by Toolway (pid ${processes})`
     return findingsOr(found, ok(holders.length === 0 ? 'no process is writing to it' : inUse))
   },
 })

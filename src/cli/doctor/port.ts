@@ -97,7 +97,7 @@ function ourFinding(overview: Overview, is: string, command: string, clock: Cloc
     return warning(`${is}; this is ${version}`, `stop that process, then: ${command} serve`)
   }
   const known = Object.values(servers).reduce((sum, number) => sum + number, 0)
-  const up = `${is} since ${span(clock.now() - startedAt)}: ${healthy} of ${count(known, 'server')} healthy, ${count(tools, 'tool')}`
+  const up = `${is}, up for ${span(clock.now() - startedAt)}: ${healthy} of ${count(known, 'server')} healthy, ${count(tools, 'tool')}`
   return unhealthy + degraded > 0 ? warning(up, `${command} servers`) : ok(up)
 }
 

@@ -74,7 +74,7 @@ function forwarded(part: ConfigTree | undefined, server: string, report: Transla
     const name = item.kind === 'branch' ? find(item, ['name']) : item
     const variable = asVariable(name)
     if (scalarAt(item, ['source']) === 'remote') {
-      report.warnings.push(`mcpServers.${server}.env_vars: a variable from another machine is ignored`)
+      report.warnings.push(`mcpServers.${server}.env_vars: ignored a variable that comes from a remote machine`)
       return []
     }
     return variable && name?.kind === 'leaf' ? [[String(name.value), variable]] : []

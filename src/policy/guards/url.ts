@@ -58,7 +58,7 @@ export function sameOrigin(one: string | URL, other: string | URL): boolean {
   return origin === new URL(other).origin && origin !== 'null'
 }
 
-/** Max URLs per call. The look-ups run in parallel, in a small thread pool that file access also needs. */
+/** Max URLs per call. The lookups run in parallel, in a small thread pool that file access also needs. */
 const maxUrls = 32
 
 /**
@@ -109,7 +109,7 @@ async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<
     const found = await waitFor(lookup(host), limit.signal)
     if (found.length > 0) return found
   } catch {
-    // Ignore the error: the caller does not need to know why the look-up failed.
+    // Ignore the error: the caller does not need to know why the lookup failed.
   }
   throw unknown()
 }
@@ -119,7 +119,7 @@ const internal = 'localhost localdomain local internal intranet lan home corp pr
 /** Names of hosts where clouds issue credentials to internal clients. */
 const metadata = 'metadata.google.internal metadata.goog instance-data instance-data.ec2.internal metadata'.split(' ')
 
-/** Classifies a host by its name alone, before the look-up. */
+/** Classifies a host by its name alone, before the lookup. */
 function placeOfName(host: string): AddressRange {
   const name = host.toLowerCase().replace(/\.+$/, '')
   if (metadata.includes(name)) return 'reserved'

@@ -154,7 +154,7 @@ export function createBodyBudget({ maxInFlight, maxInFlightPerCaller }: BudgetLi
 }
 
 const tooMany = (who: string, limit: number, rule: string) =>
-  HttpError.of('RATE_LIMITED', `${who} ${limit} bytes, the limit of ${rule}: wait until some are answered.`, {
+  HttpError.of('RATE_LIMITED', `${who} ${limit} bytes, the limit set by ${rule}. Wait until some are answered.`, {
     retryAfterMs,
     rule,
   })

@@ -74,7 +74,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
       return found
     },
     find(id) {
-      // No index is kept: calls are frequent, but look-ups are rare.
+      // No index is kept: calls are frequent, but lookups are rare.
       const call = running.get(id) ?? finished.all().findLast((one) => one.id === id)
       if (!call) return undefined
       const children = newestFirst().filter(({ parent }) => parent === id)
