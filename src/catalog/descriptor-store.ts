@@ -4,6 +4,7 @@ import { type Log, silentLog } from '../core/log.ts'
 import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { writeAtomic } from '../lib/atomic-write.ts'
 import { isRecord } from '../lib/is-record.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { fileName } from './pins/pin-files.ts'
 
 /**
@@ -29,7 +30,7 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
         return undefined
       })
       if (text === undefined) return undefined
-      const record = parse(text)
+      const record = parseJson(text)
       if (!isRemembered(record) || record.server !== server) {
         log.warn({ server, path }, 'cached listing of a server is damaged; fetching it again')
         return undefined
@@ -54,14 +55,6 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
       saved.then(forget, forget)
       return saved
     },
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 
@@ -90,4 +83,4 @@ function isDescriptors(value: unknown): value is Descriptors {
 }
 
 const isTextsOfObjects = (value: unknown): boolean =>
-  isRecord(value) && Object.values(value).every((text) => typeof text === 'string' && isRecord(parse(text)))
+  isRecord(value) && Object.values(value).every((text) => typeof text === 'string' && isRecord(parseJson(text)))

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { Clock } from '../core/clock.ts'
 import type { ExecutionOutcome, Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { type Frame, messageKinds, type ProgramTask } from './guest/protocol.ts'
 import { createHostCalls } from './host-calls.ts'
 import type { Limits } from './limits.ts'
@@ -104,11 +105,11 @@ export function runInChild(options: {
     } else if (kind === messageKinds.value) {
       if (value !== undefined) return misbehaved('a second result')
       value = payload.toString()
-      if (parsed(value) === undefined) misbehaved('a value that is not JSON')
+      if (parseJson(value) === undefined) misbehaved('a value that is not JSON')
     } else if (kind === messageKinds.call) {
       if (!takeCall(id, payload)) misbehaved('an invalid host call')
     } else if (kind === messageKinds.done) {
-      const { data: result } = resultSchema.safeParse(parsed(payload.toString()))
+      const { data: result } = resultSchema.safeParse(parseJson(payload.toString()))
       if (!result) return misbehaved('an invalid result')
       const { broken, ...found } = result
       end({ ...found, broken: broken ? (found.error?.message ?? 'The engine failed.') : undefined })
@@ -150,15 +151,6 @@ const resultSchema = z.strictObject({
   truncated: z.array(z.string().max(512)).max(4),
   broken: z.boolean().optional(),
 })
-
-/** The parsed value; undefined if the text is not JSON. */
-function parsed(value: string): unknown {
-  try {
-    return JSON.parse(value)
-  } catch {
-    return undefined
-  }
-}
 
 const everyMs = 50
 /**

@@ -1,4 +1,5 @@
 import type { ExecutionOutcome } from '../../core/executor.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { maxAnswer } from './bridge.ts'
 import { type InnerCall, type ListedCall, listCalls } from './call-log.ts'
 import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
@@ -61,15 +62,7 @@ function fitted({ value, logs }: ExecutionOutcome, room: number) {
 }
 
 function fittedValue(json: string, room: number): { readonly value: unknown; readonly cut: boolean } {
-  const value = tooDeep(json) ? undefined : parsed(json)
+  const value = tooDeep(json) ? undefined : parseJson(json)
   if (value !== undefined && JSON.stringify(value).length <= room) return { value, cut: false }
   return { value: shortened(typeof value === 'string' ? value : json, room), cut: true }
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
 }

@@ -1,10 +1,11 @@
 import * as z from 'zod'
 import { ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
 import { guardedGet } from '../native/fetch/guarded-get.ts'
-import { get, type ModelTask, noAnswer, parsedJson, post } from './model-server.ts'
+import { get, type ModelTask, noAnswer, post } from './model-server.ts'
 import { choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
 
 /** Makes images from a description (F17). Undefined without a model. */
@@ -66,7 +67,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
       maxBytes: maxBytes * 2,
       signal,
     })
-    const read = answer.safeParse(parsedJson(bytes.toString('utf8')))
+    const read = answer.safeParse(parseJson(bytes.toString('utf8')))
     if (!read.success) throw noAnswer(place, 'images')
     return read.data.data
   }

@@ -1,6 +1,7 @@
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { basicAuthOf, urlSecrets } from '../../lib/basic-auth.ts'
 import { asRecord } from '../../lib/is-record.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { ProxyError } from '../../lib/proxy.ts'
 import { withoutHidden } from '../hidden-characters.ts'
 import { readBody, reason } from '../native/fetch/guarded-get.ts'
@@ -136,16 +137,7 @@ function quoteOf(text: string, secrets: readonly string[]): string {
 }
 
 function messageIn(text: string): string {
-  const { error, detail, message } = asRecord(parsedJson(text))
+  const { error, detail, message } = asRecord(parseJson(text))
   const told = asRecord(error).message ?? error ?? detail ?? message
   return typeof told === 'string' ? told : text
-}
-
-/** Parses JSON; returns undefined if the text is not JSON. */
-export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

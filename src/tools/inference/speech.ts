@@ -2,9 +2,10 @@ import * as z from 'zod'
 import { invalidArguments } from '../../core/errors.ts'
 import { type Result, resultOf } from '../../core/result.ts'
 import { asRecord } from '../../lib/is-record.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
-import { type ModelTask, noAnswer, parsedJson, post } from './model-server.ts'
+import { type ModelTask, noAnswer, post } from './model-server.ts'
 import { bytesFrom, choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
 
 /** Converts text to speech, and speech to text (F17). Undefined without a model for speech. */
@@ -82,7 +83,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
       maxBytes,
       signal,
     })
-    const { text } = asRecord(parsedJson(answer.bytes.toString('utf8')))
+    const { text } = asRecord(parseJson(answer.bytes.toString('utf8')))
     if (typeof text !== 'string') throw noAnswer(place, 'text')
     return resultOf({ content: [{ type: 'text', text }], structuredContent: { model: place.name, text } })
   }
