@@ -40,10 +40,10 @@ test('B11: a running gateway is recognised, asked, and left alone', async () => 
     const { code, of } = await runDoctor({ cwd: folder.path })
     expect(of('port')).toMatchObject({
       status: 'ok',
-      message: expect.stringContaining(`process ${gateway.pid})`),
+      message: expect.stringContaining(String(gateway.pid)),
     })
-    expect(of('audit.lock')).toMatchObject({ status: 'ok', message: expect.stringContaining(`process ${gateway.pid}`) })
-    expect(of('audit.chain')).toMatchObject({ status: 'ok', message: expect.stringContaining('in 1 lane') })
+    expect(of('audit.lock')).toMatchObject({ status: 'ok', message: expect.stringContaining(String(gateway.pid)) })
+    expect(of('audit.chain')).toMatchObject({ status: 'ok' })
     expect(of('credentials.token')).toMatchObject({ status: 'ok' })
     expect(code).toBe(0)
   }
