@@ -124,9 +124,7 @@ export const answers: Readonly<Record<string, MemberRules>> = {
 
 const anything: MemberRules = { members: {}, open: true }
 
-/**
- * Rules for a client's result in a follow-up request. There, only the result's members show which method it belongs to.
- */
+/** Rules for a result in a follow-up request, where only its members show which method it belongs to. */
 function answerLevel(answer: object): MemberRules {
   // A whole message in place of a result does not count as a response: the server will send its request again.
   if ('method' in answer && 'result' in answer) return anything
@@ -134,13 +132,9 @@ function answerLevel(answer: object): MemberRules {
   return { members: 'roots' in answer ? listedRoots : unmarked }
 }
 
-/**
- * The members of a result that has neither `action` nor `roots`. It is a sampling result, unless it misspells one of
- * those two names.
- */
+/** A result with neither `action` nor `roots` is a sampling result, unless it misspells one of those names. */
 const unmarked: MemberRules['members'] = { ...elicited, ...listedRoots, ...sampled }
 
-/** The error object of a response. */
 export const errorMembers: MemberRules = level('code', 'message', 'data')
 
 const rounds: MemberRules['members'] = {
@@ -238,7 +232,6 @@ export const toldByServers: Readonly<Record<string, MemberRules>> = {
   'notifications/subscriptions/acknowledged': { members: { notifications: any, _meta } },
 }
 
-/** The members of a JSON-RPC message. */
 export const envelopeMembers: MemberRules = level('jsonrpc', 'id', 'method', 'params', 'result', 'error')
 
 /** The capability that a client must declare to receive a request, by method. */

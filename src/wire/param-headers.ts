@@ -33,8 +33,7 @@ export function paramHeaders(inputSchema: unknown, args: unknown): Record<string
 }
 
 /**
- * Why the header annotations of this schema are invalid; undefined if they are valid. A tool with invalid ones must not
- * be called over HTTP.
+ * Why a schema's header annotations are invalid, if they are. A tool with invalid ones must not be called over HTTP.
  */
 export const invalidParamHeaders = (inputSchema: unknown): string | undefined => survey(inputSchema).fault
 
@@ -122,10 +121,7 @@ function* unreachable(schema: Schema): Generator<readonly [key: string, inner: u
 const prefix = '=?base64?'
 const suffix = '?='
 
-/**
- * Matches text that a header may contain unencoded: printable ASCII and tabs, not empty, without surrounding white
- * space.
- */
+/** Matches text that needs no encoding: printable ASCII and tabs, not empty, without surrounding white space. */
 const plain = /^(?![\t ])[\t\x20-\x7e]+(?<![\t ])$/
 const canonical = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 

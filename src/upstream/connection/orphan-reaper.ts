@@ -26,17 +26,11 @@ export interface RegisteredProcess {
   ended(): void
 }
 
-/**
- * The environment variable that holds the mark. If a server's configuration sets it to another value, that server's
- * descendants are not ended.
- */
+/** The variable that holds the mark. If a server's configuration overrides it, its descendants are not ended. */
 const variable = 'TOOLWAY_OWNER'
 const gentlyMs = 2_000
 const lookMs = 50
-/**
- * How long to wait before scanning all processes. A scan takes milliseconds, so one scan handles several servers that
- * end at about the same time.
- */
+/** How long to wait before a scan of all processes, which takes milliseconds and handles several ended servers. */
 const sweepAfterMs = 1_000
 
 /** Creates the reaper. It needs /proc; on other systems, it does nothing, and only process groups are ended. */
@@ -84,10 +78,7 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
     },
   }
 
-  /**
-   * Writes the process ids to a file. Most orphans are found by their mark, but one that cleared its environment is
-   * found by its id.
-   */
+  /** Writes the process ids to a file, to find orphans that have cleared the mark from their environment. */
   function record(): void {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })

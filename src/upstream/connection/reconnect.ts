@@ -2,19 +2,13 @@ import type { Clock } from '../../core/clock.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { jitteredBackoffMs } from '../../lib/backoff.ts'
 
-/**
- * Decides when to try to reach a server again that is down or keeps crashing. All connections to the server share one
- * instance.
- */
+/** Decides when to try again to reach a server that is down or keeps crashing; shared by all its connections. */
 export interface ReconnectBackoff {
   /** Why the server could not be reached; undefined as soon as it is reached again. */
   readonly failure: ToolwayError | undefined
   /** Milliseconds until the next attempt is allowed; 0 if it is allowed now. */
   readonly pauseMs: number
-  /**
-   * Whether the restart limit was reached. If so, the server is started only once per window, until a process survives
-   * a whole window.
-   */
+  /** Whether the restart limit was reached: one start per window, until a process survives a whole window. */
   readonly exhausted: boolean
   /** Whether an attempt is under way while the server is known to be down. */
   readonly probing: boolean

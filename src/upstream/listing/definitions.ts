@@ -95,10 +95,7 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
   }
 }
 
-/**
- * Converts a schema to an object. A schema may also be `true` or `false`, which not every client supports; anything
- * else that is not an object becomes an empty schema.
- */
+/** Converts a schema to an object. Not every client supports the schemas `true` and `false`. */
 const schemaObject = (schema: unknown): unknown => (isObject(schema) ? schema : schema === false ? { not: {} } : {})
 
 /** The members that identify an entry. Calls must repeat them exactly as the server spells them. */
@@ -167,9 +164,7 @@ interface TraitOptions {
   readonly maxTimeoutMs: number
 }
 
-/**
- * An entry's traits. The operator's settings decide; the server's annotations are used only with `trustAnnotations`.
- */
+/** An entry's traits, from the operator's settings and, with `trustAnnotations`, the server's annotations. */
 export function traitsOf(kind: Kind, name: string, definition: Definition, options: TraitOptions): Traits {
   const { config } = options
   const annotations = config.trustAnnotations && kind === 'tool' ? asRecord(definition.annotations) : {}
@@ -193,8 +188,7 @@ function timeLimitsOf(
     timeoutMs: ms,
     timeoutKey: own === undefined ? ofServer : `mcpServers.${server}.toolTimeouts.${name}`,
     maxTimeout: {
-      // The timeout for a call without progress may be longer than the configured maximum; in that case, it is used as
-      // the maximum too.
+      // If the call's timeout exceeds the configured maximum, it is used as the maximum too.
       ms: Math.max(ms, config.maxTimeout ?? maxTimeoutMs),
       key: config.maxTimeout === undefined ? 'defaults.maxTimeout' : `mcpServers.${server}.maxTimeout`,
     },

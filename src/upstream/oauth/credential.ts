@@ -70,10 +70,7 @@ export function createCredential(
     throw want('needs a new sign-in: its token has expired')
   }
 
-  /**
-   * Keeps using the current token if it has not expired: if the authorization server cannot be reached, a token that is
-   * valid for a few more seconds is better than none.
-   */
+  /** Falls back to the current token, if it has not expired, when the authorization server cannot be reached. */
   function goOn(error: unknown): Grant {
     if (error instanceof ToolwayError && error.kind.retryable && held && !isOver(held)) return held
     throw error
@@ -122,10 +119,7 @@ export function createCredential(
     return demand
   }
 
-  /**
-   * Renews a grant under a lock that all processes share, because using a refresh token twice may revoke the whole
-   * grant.
-   */
+  /** Renews a grant under a lock across processes: using a refresh token twice may revoke the whole grant. */
   async function renewed(old: Grant): Promise<Grant> {
     await using _ = await locks.hold(`grant ${JSON.stringify([old.issuer, holder])}`)
     const written = await grants.grantOf(holder, old.issuer)
@@ -224,10 +218,7 @@ function problemOf(error: unknown): OAuthError {
   throw error
 }
 
-/**
- * The error if somebody has to sign in. The caller may be a model, so the message says which person to ask and what to
- * ask for.
- */
+/** The error if a sign-in is needed. The caller may be a model, so the message says what to ask the operator for. */
 function authRequired({ server, principal }: GrantHolder, why: string, cause?: unknown): ToolwayError {
   const whose = principal === '' ? '' : ` --principal ${principal}`
   const sentence = `${server} ${why}. Ask the operator to run: toolway auth ${server}${whose}`

@@ -18,9 +18,7 @@ export interface DiscoveredIssuer {
 export interface DiscoverOptions {
   readonly server: URL
   readonly challenge?: Challenge | undefined
-  /**
-   * The only acceptable issuer: the client is registered with it, and no other issuer may receive the client's secret.
-   */
+  /** The only acceptable issuer: the client is registered with it, and no other may receive the client's secret. */
   readonly only?: string | undefined
   /** The issuer of the current grant, which is preferred as long as the server still names it. */
   readonly before?: string | undefined
@@ -86,10 +84,7 @@ export async function issuerMetadata(issuer: string, web: OAuthHttp, reach: Reac
   throw new OAuthError(`${quoted(issuer)} publishes no authorization server metadata`)
 }
 
-/**
- * The URLs at which an issuer may publish its metadata. If the issuer has a path, the well-known part comes before it;
- * OpenID Connect also puts it after the path.
- */
+/** The possible URLs of an issuer's metadata. The well-known part precedes the path; OpenID Connect also appends it. */
 function issuerPlaces({ origin, pathname }: URL): URL[] {
   const path = pathname.replace(/\/$/, '')
   const oauth = '/.well-known/oauth-authorization-server'
@@ -197,9 +192,7 @@ const greeting = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolway', version: '0' } },
 }
 
-/**
- * Sends a request without a credential to get the server's challenge; undefined if the server requires no credential.
- */
+/** Gets a server's challenge by a request without a credential; undefined if the server requires none. */
 export async function challengeOf(
   server: URL,
   given: Readonly<Record<string, string>>,

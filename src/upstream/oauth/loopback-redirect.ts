@@ -15,9 +15,7 @@ export interface LoopbackRedirect extends AsyncDisposable {
 
 const path = '/callback'
 
-/**
- * Opens a local redirect. Prefers the port of an earlier sign-in, because the client may be registered with that port.
- */
+/** Opens a local redirect, preferably on the port of an earlier sign-in, which the client may be registered with. */
 export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
   const server = await listening(port).catch((error) => {
     if (port === 0) throw error

@@ -14,8 +14,7 @@ export class OAuthError extends Error {
 }
 
 /**
- * Returns the text if it is an error code such as `invalid_grant`, and undefined otherwise. A server may send a secret
- * in place of a code, and codes reach logs and models.
+ * Text that is an error code such as `invalid_grant`. Anything else may be a secret, and codes reach logs and models.
  */
 export const codeIn = (text: unknown): string | undefined =>
   typeof text === 'string' && /^[A-Za-z][A-Za-z_]{0,40}$/.test(text) ? text : undefined
@@ -45,8 +44,7 @@ export function safeAddress(text: string, what: string): URL {
 }
 
 /**
- * Whether two URLs have the same origin, or one is on a subdomain of the other. Hosts that only share a parent domain
- * may be unrelated.
+ * Whether two URLs have the same origin or one is on a subdomain of the other. A common parent domain is not enough.
  */
 export function isSameSite(one: URL, other: URL): boolean {
   if (one.origin === other.origin) return true

@@ -124,10 +124,7 @@ export const sameState = (answer: URLSearchParams, state: string): boolean => {
   return given.length === state.length && timingSafeEqual(given, Buffer.from(state))
 }
 
-/**
- * The code in an authorization response, which must come from the expected issuer (RFC 9207). `iss` is verified
- * whenever it is present, before anything else.
- */
+/** The code in an authorization response. `iss` is verified first, whenever it is present (RFC 9207). */
 function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
   if (new Set(answer.keys()).size < answer.size) throw new OAuthError('the response has a duplicate parameter')
   const from = answer.get('iss')
@@ -145,8 +142,7 @@ function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
 }
 
 /**
- * The client to use: the configured one, else our client ID metadata document if the issuer supports it, else one that
- * is registered with this issuer only.
+ * The configured client, else our metadata document if the issuer supports it, else one registered with this issuer.
  */
 async function clientFor(
   { issuer }: DiscoveredIssuer,

@@ -17,10 +17,7 @@ export interface ServerRequest {
 
 /** Forwards each request from a server to the caller that it is for, and the caller's response to the server. */
 export interface ServerRequests {
-  /**
-   * Answers a request. `addressees` returns the routes to the caller, best first. Resolves when the response has been
-   * sent to the server.
-   */
+  /** Answers a request through one of `addressees`, best first. Resolves when the response was sent to the server. */
   answer(question: ServerRequest, addressees: () => readonly Peer[]): Promise<void>
   cancelled(params: Buffer | undefined): void
   cancelAll(): void
@@ -44,10 +41,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
     await reply(body).finally(() => remarks--)
   }
 
-  /**
-   * Asks the caller. If the call through which the caller was asked ends first, asks again through the caller's next
-   * call.
-   */
+  /** Asks the caller. If the call used for that ends first, asks again through the caller's next call. */
   const answered = async (question: ServerRequest, addressees: () => readonly Peer[], signal: AbortSignal) => {
     const { method, params = Buffer.from('{}') } = question
     const tried = new Set<Peer>()

@@ -23,15 +23,9 @@ export interface ServerProcessOptions {
 export interface ServerProcessHandle {
   readonly pid: number
   readonly streams: Pick<ChildProcessWithoutNullStreams, 'stdin' | 'stdout' | 'stderr'>
-  /**
-   * Resolves when the process has ended, with a description of how it ended: "exit code 3", "SIGKILL". By then, the
-   * rest of its group has been killed too.
-   */
+  /** Resolves when the process has ended and its group has been killed, with "exit code 3", "SIGKILL" or the like. */
   readonly ended: Promise<string>
-  /**
-   * Resolves when all of the process's output has been read. That may be much later, because other processes can keep
-   * the output open.
-   */
+  /** Resolves when all output has been read. Other processes can keep it open long after this one has ended. */
   readonly drained: Promise<void>
   /** Kills the process and all its descendants at once. */
   kill(): void

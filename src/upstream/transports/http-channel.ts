@@ -6,10 +6,7 @@ import { type ByteCollector, createByteCollector } from '../../wire/bytes.ts'
 export interface HttpChannel extends AsyncDisposable {
   /** Whether a connection on which the server has responded is still open. */
   readonly connected: boolean
-  /**
-   * How many times the last open connection to the server was closed. After that, another server may be listening at
-   * the same address.
-   */
+  /** How many times the last open connection was closed. Afterwards, another server may be listening there. */
   readonly gaps: number
   /**
    * Sends a request. Resolves with the head of the response; at that moment, `receive` chooses the reader of the body.
@@ -58,10 +55,7 @@ export class ConnectTimeout extends Error {
   }
 }
 
-/**
- * Thrown if the connection failed before a response began. `written` says whether the request may have reached the
- * server.
- */
+/** Thrown if the connection failed before a response began. If `written`, the request may have reached the server. */
 export class NoResponse extends Error {
   override readonly name = 'NoResponse'
   readonly written: boolean

@@ -24,10 +24,7 @@ const maxPauseMs = 30_000
 /** How long a server may keep the stream open after its response. */
 const lingerMs = 1_000
 
-/**
- * Reads the stream that carries the response to a request. After a disconnect, resumes the stream if its events have
- * ids.
- */
+/** Reads the stream with the response to a request; resumes it after a disconnect if its events have ids. */
 export function readResponseStream(first: ResponseHead, exchange: ResponseStreamOptions): ResponseBodyReader {
   const { clock } = exchange
   let answered = false

@@ -143,10 +143,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     throw error
   }
 
-  /**
-   * Sends a message with POST. Reads the body of a rejection; the bodies of other responses go to the reader that
-   * `receive` returns.
-   */
+  /** Sends a message with POST, and reads the body of a rejection; other bodies go to the reader from `receive`. */
   async function asked(body: Buffer, headers: Headers, signal: AbortSignal | undefined, receive: ReceiveBody) {
     let refusal: Promise<Buffer | undefined> | undefined
     const head = await channel.request({ method: 'POST', path, headers, body, signal }, (head) => {
@@ -243,10 +240,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     endConnection(sessionEnded(place()))
   }
 
-  /**
-   * Ends the connection, because the server is gone or has forgotten the session. Pending requests may still be
-   * answered; then the connection is replaced.
-   */
+  /** Ends a connection whose server is gone or has forgotten the session. Pending requests may still be answered. */
   function endConnection(error: ToolwayError): void {
     if (over) return
     over = error

@@ -124,10 +124,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     return send(toOneLine(body), signal)
   }
 
-  /**
-   * Rejects a message that the process did not read. This is often the first sign that the process has died, so the
-   * next call must use another process.
-   */
+  /** Rejects a message that was not read. Often, the process has died, so the next call must use another one. */
   function refuse(reject: (reason: unknown) => void): void {
     over ??= unavailable('stopped reading')
     const refusal = over
@@ -222,10 +219,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     get waiting(): number {
       return queued + pipe.writableLength
     },
-    /**
-     * Sends a message. Resolves when the pipe has accepted the whole line. A message that is cancelled in the queue is
-     * never written.
-     */
+    /** Resolves when the pipe has accepted the whole line. A message that is cancelled in the queue is not written. */
     send(body: Buffer, signal?: AbortSignal): Promise<void> {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       if (closed) refuse(reject)
