@@ -41,7 +41,7 @@ export interface UpstreamServerOptions {
   /** Converts this server's URI for a resource to the URI that callers use. */
   servedUri(uri: string): string
   readonly seal: Seal
-  /** Interval and timeout of health checks. If absent, there are no health checks. */
+  /** Interval and timeout for health checks. If absent, there are no health checks. */
   readonly health?: { readonly interval: number; readonly timeout: number }
   /** Whether the server was paused under the previous configuration: a new configuration does not resume it. */
   readonly paused?: boolean
@@ -73,7 +73,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const changeStreams = new Map<ManagedConnection, ChangeStream>()
   /** Connections whose lists are still being fetched. Calls on these connections wait until that is done. */
   const unlisted = new WeakMap<InitializedConnection, Promise<unknown>>()
-  /** The transport's `gaps` when the lists of a connection were last fetched. */
+  /** The transport's `gaps` when a connection's lists were last fetched. */
   const gapsListed = new WeakMap<InitializedConnection, number>()
   let health: Health = 'stale'
   let since = clock.now()
@@ -268,7 +268,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return listed
   }
 
-  /** Waits, but not too long, until a new connection's lists are fetched, so a changed definition is noticed (B5). */
+  /** Waits, for a limited time, for a new connection's lists, so that a changed definition is noticed (B5). */
   async function sinceListed(listed: Promise<unknown>, call: Call): Promise<void> {
     using patience = deadline(clock, listedWithinMs, () => new Error('listing timed out'), call.signal)
     await waitFor(listed, patience.signal).catch((error) => {
@@ -281,7 +281,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (decision && !decision.allowed) throw refusalOf(decision, name)
   }
 
-  /** A client profile's entries, or the plain profile's until the listing has been fetched. */
+  /** A client profile's entries, or the plain profile's entries until that listing has been fetched. */
   function seen(listing: ServerListing): readonly Entry[] {
     return (listing.descriptors ? listing : plain).entries
   }
@@ -364,7 +364,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 }
 
-/** How long a call waits until a new connection's lists have been fetched. */
+/** How long a call waits for a new connection's lists. */
 const listedWithinMs = 10_000
 
 const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'

@@ -12,7 +12,7 @@ export interface Scope {
 /** Thrown for a duplicate member, or for one whose name some parsers would take for a known name. */
 export class AmbiguousMember extends Error {
   override readonly name = 'AmbiguousMember'
-  /** The name of the member, with the path to it. */
+  /** The member's name, with its path. */
   member: string
   readonly #problem: string
 
@@ -165,7 +165,7 @@ function foldedNames({ members }: MemberRules): ReadonlyMap<string, string> {
   return table
 }
 
-/** Quotes a name from outside for a message: truncated, and with escapes for invisible characters. */
+/** Quotes an untrusted name for a message: truncated, and with escapes for invisible characters. */
 const quoted = (name: string): string =>
   JSON.stringify(name.slice(0, 100)).replace(
     /[^ -~]/g,

@@ -2,7 +2,7 @@ import { isRecord } from '../lib/is-record.ts'
 import { CLOSE_OBJECT, members, OPEN_OBJECT, skipSpace, walk } from '../lib/json-text.ts'
 import { type Pieces, splice } from './bytes.ts'
 
-/** How long a list or resource may be cached, and by whom. */
+/** How long a list or resource may be cached, and whether callers may share the cached copy. */
 export interface CacheHint {
   readonly ttlMs: number
   readonly cacheScope: 'public' | 'private'

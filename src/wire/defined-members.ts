@@ -36,7 +36,7 @@ const level = (...names: readonly string[]): MemberRules => ({
 const open = (members: Readonly<Record<string, MemberRule>>): MemberRules => ({ members, open: true })
 const names = (...all: readonly string[]): MemberRules => open(level(...all).members)
 
-/** The member `task` of a request: part of the protocol in one revision, and of an extension since then. */
+/** A request's `task` member: part of the protocol in one revision, and of an extension since then. */
 const task: MemberRule = {
   since: latestLegacy,
   before: modernRevision,
@@ -95,7 +95,7 @@ const contentBlock = names(
 
 const taskState = ['taskId', 'status', 'statusMessage', 'createdAt', 'lastUpdatedAt', 'ttl', 'pollInterval']
 
-/** The member `task` of a client's response, if the server asked the client to start a task. */
+/** The `task` member in a client's response, if the server asked the client to start a task. */
 const startedTask: MemberRule = { since: latestLegacy, before: modernRevision, within: level(...taskState) }
 const resultType: MemberRule = { since: modernRevision }
 

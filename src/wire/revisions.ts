@@ -1,4 +1,4 @@
-/** The keys of `_meta` that the stateless revision reserves. */
+/** The `_meta` keys that the stateless revision reserves. */
 export const metaKeys = {
   protocolVersion: 'io.modelcontextprotocol/protocolVersion',
   clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',

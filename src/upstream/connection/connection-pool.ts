@@ -18,7 +18,7 @@ import { createWarmPool } from './warm-pool.ts'
 export interface ConnectionPool extends AsyncDisposable {
   readonly connected: boolean
   readonly opening: boolean
-  /** Why no connection could be opened (`failure`), and why the last one broke (`lost`), until a connection opens. */
+  /** Why no connection could be opened (`failure`) or why the last one broke (`lost`); cleared when one opens. */
   readonly failure: ToolwayError | undefined
   readonly lost: ToolwayError | undefined
   /** Milliseconds until the next attempt to reach a server that is down. */
@@ -87,7 +87,7 @@ interface Owner {
 export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
   const { server, config, clock, log } = options
   const stdio = config.transport === 'stdio'
-  /** Whether one stream carries all messages from the server, so it does not show which call each belongs to. */
+  /** Whether all messages from the server share one stream, which does not show which call they belong to. */
   const isOneStream = () => (pool.latest?.connection.transport.kind ?? config.transport) !== 'http'
   const backoff = createReconnectBackoff(clock, { restarts: stdio ? config.restarts : undefined })
   const shared = new Map<string, ManagedConnection>()
@@ -95,7 +95,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const owned = new Map<string, ManagedConnection>()
   const shortLived = new Set<ManagedConnection>()
   const owners = new WeakMap<ManagedConnection, Owner>()
-  /** For each tool for which this is known: whether calls to it send requests or log messages before they respond. */
+  /** Whether calls to each known tool send requests or log messages before they respond. */
   const habits = new Map<string, ToolHabit>()
   const rootsOf = createRootsOf()
   /** Connections whose owners receive all log messages that arrive on them. */
@@ -210,7 +210,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
-  /** Uses the connection whose server was given the same roots as this call's. */
+  /** Uses a connection whose server was given this call's roots. */
   async function useRooted<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const { caller, peer, signal } = user
     const roots = await rootsOf(peer, signal)
@@ -218,7 +218,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return useConnection(managed, user, work, true)
   }
 
-  /** Whether a call's roots select its connection: a caller without a session may be several programs. */
+  /** Whether a call's connection depends on its roots: a caller without a session may be several programs. */
   function needsRoots({ caller, peer }: ConnectionUser): boolean {
     return wantsRoots && !stateless && !caller.peer && peer.rounds && caller.capabilities.roots !== undefined
   }
@@ -245,7 +245,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
-  /** Chooses a caller's connection: the same for all its calls, so that the caller sees one server state (V3). */
+  /** Chooses a caller's connection. All of the caller's calls use it, so that they see the same server state (V3). */
   function connectionOf(caller: Caller, peer: Peer | undefined): ManagedConnection {
     const managed = chosenFor(caller, peer)
     if (caller.peer) managed.sessions.add(caller.session)
@@ -258,13 +258,13 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const logs = wantsLogs(peer)
     if (own && owners.get(own)?.roots) return own
     if (own || (!stateless && needsOwn(capabilities))) return ownConnection(caller, logs)
-    // A session that has used the shared connection keeps it, because the server may hold state for it there.
+    // A session that has used the shared connection stays on it, because the server may hold the session's state there.
     if (logs && !(stateless ?? shared.get(profileOf(capabilities)))?.sessions.has(session))
       return ownConnection(caller, logs)
     return stateless ?? sharedConnection(capabilities)
   }
 
-  /** The caller's last connection with roots, for requests without roots of their own, such as a subscription. */
+  /** The caller's last used connection with roots, for requests without roots of their own, such as subscriptions. */
   function lastRooted(caller: Caller): ManagedConnection | undefined {
     if (!wantsRoots || caller.capabilities.roots === undefined) return undefined
     const prefix = `${ownKey(caller)} `
@@ -328,7 +328,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /** Answers roots requests for an owner without a session, with the roots of the first call that is asked. */
+  /** Answers roots requests for an owner without a session, using the roots of the first call that was asked. */
   function rootsProvider(managed: ManagedConnection, owner: Owner, first: Peer): Peer {
     wantsRoots = true
     return {
@@ -337,7 +337,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         if (owner.roots) return owner.roots
         const own = rootsOf(first, signal).catch((error) => {
           if (signal.aborted) throw error
-          // If the call was cancelled, use the roots of the next call.
+          // If the call was cancelled, use the next call's roots.
           return owner.rooted.promise
         })
         const roots = await Promise.race([own, owner.rooted.promise])
@@ -358,7 +358,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     keep(owned, key, managed)
   }
 
-  /** Marks a connection as most recently used, and closes the least recently used one beyond the limit. */
+  /** Marks a connection as most recently used. Beyond the limit, closes the least recently used one. */
   function keep(connections: Map<string, ManagedConnection>, key: string, managed: ManagedConnection): void {
     const max = connections === shared ? maxShared : maxOwned[config.transport]
     connections.delete(key)
@@ -443,6 +443,6 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 }
 
-/** The key of a caller's connection, with the client profile, because the handshake declares capabilities. */
+/** The key of a caller's connection. Includes the client profile, because the handshake declares capabilities. */
 const ownKey = ({ session, capabilities }: Caller): string => `${session} ${profileOf(capabilities)}`
 const belongsTo = (key: string, session: string): boolean => key.startsWith(`${session} `)

@@ -17,7 +17,7 @@ import {
 import { statusOf } from '../transports/transport-errors.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
-/** How long to wait for a response to `server/discover`. A process may just be slow to start. */
+/** How long to wait for a response to `server/discover` before `initialize` is tried. */
 const silenceMs = { stdio: 2_000, http: 5_000, sse: 5_000 } as const
 
 /**
@@ -55,7 +55,7 @@ class Silence extends Error {
   override readonly name = 'Silence'
 }
 
-/** Whether `initialize` may succeed after this error. Rejected credentials would be rejected again. */
+/** Whether `initialize` may succeed after this error. It cannot if the credentials were rejected. */
 function mayBeLegacy(error: unknown): boolean {
   if (error instanceof NotModern || error instanceof Silence || error instanceof ServerError) return true
   const status = error instanceof ToolwayError ? statusOf(error) : undefined

@@ -6,7 +6,9 @@ import { unsentError } from '../transports/transport-errors.ts'
 import type { InitializedConnection } from './handshake.ts'
 import type { ReconnectBackoff } from './reconnect.ts'
 
-/** A connection that opens on first use, closes when idle, and reconnects. Waiting callers share one attempt. */
+/**
+ * A connection that opens on first use, closes when idle, and reconnects. Waiting callers share one attempt to open it.
+ */
 export interface ManagedConnection extends AsyncDisposable {
   /** The open connection, if any. Reading it neither connects nor counts as use. */
   readonly current: InitializedConnection | undefined
@@ -18,12 +20,12 @@ export interface ManagedConnection extends AsyncDisposable {
   reopen(): Promise<InitializedConnection>
   /** Replaces a connection that no longer responds. The server may have executed the calls that are pending on it. */
   replace(error: ToolwayError): void
-  /** Closes the connection, or stops the attempt to open it, and waits for the end; the next use reconnects. */
+  /** Closes the connection or cancels the attempt to open it. Resolves when that is done; the next use reconnects. */
   interrupt(error: ToolwayError): Promise<void>
   use<T>(work: (open: InitializedConnection) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Keeps the connection from being closed as idle, until the returned object is disposed of. */
   hold(): Disposable
-  /** Open sessions that used this connection. It is not closed as idle: the server may keep state for them. */
+  /** Open sessions that used this connection and may have state on it, so that it must not be closed as idle. */
   readonly sessions: Set<string>
   readonly inUse: boolean
   readonly busy: boolean
@@ -184,7 +186,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     using limit = deadline(clock, connectWithinMs, tooSlow, wanted)
     using _ = backoff.attempt()
     try {
-      // Wait until the previous process has ended, because it may still hold a lock or a profile.
+      // Wait until the previous process has ended, because it may still hold a lock.
       await waitFor(closing, limit.signal)
       const open = await options.connect(limit.signal)
       open.connection.onClosed = (error) => lost(open, error)
@@ -235,7 +237,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     })
   }
 
-  /** Closes the connection, once earlier ones are closed, so that disposal can wait for a process that is ending. */
+  /** Closes the connection after any earlier one has closed, so that disposal can wait for a process that is ending. */
   function close(): Promise<void> {
     const open = current
     current = undefined

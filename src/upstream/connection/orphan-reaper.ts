@@ -26,11 +26,11 @@ export interface RegisteredProcess {
   ended(): void
 }
 
-/** The variable that holds the mark. If a server's configuration overrides it, its descendants are not ended. */
+/** The variable that holds the mark. If a server's configuration overrides it, that server's orphans are not found. */
 const variable = 'TOOLWAY_OWNER'
 const gentlyMs = 2_000
 const lookMs = 50
-/** How long to wait before a scan of all processes, which takes milliseconds and handles several ended servers. */
+/** How long to wait before scanning all processes, so that one scan (a few milliseconds) covers several servers. */
 const sweepAfterMs = 1_000
 
 /** Creates the reaper. It needs /proc; on other systems, it does nothing, and only process groups are ended. */
@@ -78,7 +78,7 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
     },
   }
 
-  /** Writes the process ids to a file, to find orphans that have cleared the mark from their environment. */
+  /** Writes the process ids to a file, in order to find orphans that have cleared the mark from their environment. */
   function record(): void {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })

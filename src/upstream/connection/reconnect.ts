@@ -8,7 +8,7 @@ export interface ReconnectBackoff {
   readonly failure: ToolwayError | undefined
   /** Milliseconds until the next attempt is allowed; 0 if it is allowed now. */
   readonly pauseMs: number
-  /** Whether the restart limit was reached: one start per window, until a process survives a whole window. */
+  /** Whether the restart limit was reached. If so, there is one start per window until a process survives a window. */
   readonly exhausted: boolean
   /** Whether an attempt is under way while the server is known to be down. */
   readonly probing: boolean
@@ -114,7 +114,7 @@ export function createReconnectBackoff(
 interface ReconnectorOptions {
   down(): boolean
   pauseMs(): number
-  /** Whether to reconnect at all. A process that nobody is using is not restarted again and again. */
+  /** Whether to reconnect at all: an unused process is not restarted again and again. */
   wanted(): boolean
   /** Tries once to connect; `failed` reports a failure. */
   attempt(): Promise<unknown>
@@ -131,7 +131,7 @@ export function createReconnector({ down, pauseMs, wanted, attempt, clock }: Rec
 
   const probe = (): void => {
     timer = undefined
-    // Stop if the server has been reached in the meantime, or if nobody is using it; the next call tries again.
+    // Stop if the server has been reached in the meantime or is not in use; the next call tries again.
     if (over || !down() || !wanted()) return
     if (pauseMs() > 0) schedule()
     // If another attempt is under way, `attempt` waits for its outcome.

@@ -8,9 +8,9 @@ import type { RpcConnection } from './rpc-connection.ts'
 
 /**
  * Returns a function that requests the roots for a call once. It resolves with undefined if the client does not provide
- * them. It is for callers without a session: each of their calls may come from another program with other roots, while
- * a server asks for roots once and keeps them. So the client is asked for its roots in every call, and the call uses a
- * connection whose server was given the same roots.
+ * them. It is for callers without a session: each of their calls may come from a different program with different
+ * roots, while a server asks for roots once and keeps them. So the client is asked for its roots in every call, and the
+ * call uses a connection whose server was given the same roots.
  */
 export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Json | undefined> {
   const requested = new WeakMap<Peer, Promise<Json | undefined>>()

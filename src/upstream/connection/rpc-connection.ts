@@ -254,7 +254,7 @@ export async function openRpcConnection(
     const speaker = exchange === undefined ? turns?.speaker() : undefined
     void questions.answer(question, () => {
       if (!speaker) return addressees(method, exchange)
-      // It is known which call sent the server's request, so that request ends when the call does.
+      // Since we know which call caused this request, the request ends when that call does.
       return turns?.runs(speaker) ? [speaker, ...host().session] : []
     })
   }
@@ -279,7 +279,7 @@ export async function openRpcConnection(
       const { calls, session } = host()
       if (logs) return [...callers, ...session].filter(({ rounds, logLevel }) => !rounds || logLevel !== undefined)
       if (callers.length === 0) return [...calls, ...session]
-      // Prefer the session if there are several calls: a request sent through it does not end with a call.
+      // Prefer the session if there are several calls: a request sent through it outlives any single call.
       return callers.length === 1 ? [...callers, ...session] : [...session, ...callers]
     }
     // Servers that get the level with each request log only for calls that asked; others may log for any call.

@@ -2,7 +2,7 @@ import { type Capabilities, profileOf } from '../../core/call.ts'
 import { never } from '../../core/deadline.ts'
 import type { ManagedConnection } from './managed-connection.ts'
 
-/** Open connections in reserve (`spares`), so that callers that need their own need not wait for one to open. */
+/** Open connections in reserve (`spares`), so that callers that need a separate connection need not wait for it. */
 export interface WarmPool {
   /** Takes a connection out of the pool, for one caller only. */
   take(capabilities: Capabilities): ManagedConnection

@@ -21,7 +21,9 @@ export function joinOffers(servers: readonly ServerOffers[]): Offers {
   return { capabilities, instructions: joined(servers) }
 }
 
-/** Task capabilities for session-based clients, without listing tasks: a server would list those of all its callers. */
+/**
+ * Task capabilities for session-based clients. Listing is omitted: a server would list the tasks of all its callers.
+ */
 const servedTasks = { cancel: {}, requests: { tools: { call: {} } } }
 
 const runTasks = ({ capabilities }: ServerOffers): boolean =>

@@ -59,7 +59,7 @@ function bearerParameters(header: string): ReadonlyMap<string, string> | undefin
 }
 
 interface ScopesKnown {
-  /** Scopes that the operator configured. They replace those that the server names, except for `more`. */
+  /** Scopes that the operator configured, used instead of those that the server names; `more` is still added. */
   readonly configured?: readonly string[] | undefined
   /** Scopes that the server's challenge named. */
   readonly challenged?: readonly string[] | undefined
@@ -88,7 +88,7 @@ export function scopesToAsk({ configured, challenged, supported, more, offered }
 export const scopesForClientCredentials = (known: ScopesKnown): readonly string[] =>
   scopesToAsk(known).filter((scope) => scope !== offline)
 
-/** The credential for a connection, as its transport uses it. There is none for servers without OAuth. */
+/** Provides and renews a connection's credential, for servers that use OAuth. */
 export interface RequestAuthorizer {
   /**
    * The Authorization header. Returned without a promise if Toolway already has a token; undefined if the server has

@@ -26,7 +26,7 @@ export function createCredential(
   let held: Grant | undefined
   let finding: Promise<Grant | undefined> | undefined
   let replacing: Promise<boolean> | undefined
-  /** Why there is no token, and when this was found out. */
+  /** Why there is no token, and when that became known. */
   let wanted: { readonly error: ToolwayError; readonly at: number } | undefined
   /** When a new token was last requested although the old one had not expired. */
   let forcedAt = Number.NEGATIVE_INFINITY
@@ -119,7 +119,7 @@ export function createCredential(
     return demand
   }
 
-  /** Renews a grant under a lock across processes: using a refresh token twice may revoke the whole grant. */
+  /** Renews a grant under a cross-process lock, because using a refresh token twice may revoke the whole grant. */
   async function renewed(old: Grant): Promise<Grant> {
     await using _ = await locks.hold(`grant ${JSON.stringify([old.issuer, holder])}`)
     const written = await grants.grantOf(holder, old.issuer)

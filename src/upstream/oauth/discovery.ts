@@ -101,7 +101,7 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
     throw new OAuthError(`the metadata of ${quoted(issuer)} is for another issuer, ${quoted(found.issuer)}`)
   const endpoint = (address: string, what: string): URL => {
     const url = safeAddress(address, `its ${what}`)
-    // An https issuer must not name http endpoints, which would be on this machine.
+    // An https issuer must not name http endpoints, which can only be on this machine.
     if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthError(`its ${what} does not use https`)
     return url
   }
@@ -192,7 +192,7 @@ const greeting = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolway', version: '0' } },
 }
 
-/** Gets a server's challenge by a request without a credential; undefined if the server requires none. */
+/** Gets a server's challenge by sending a request without a credential; undefined if the server requires none. */
 export async function challengeOf(
   server: URL,
   given: Readonly<Record<string, string>>,

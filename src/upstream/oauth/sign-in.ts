@@ -22,7 +22,7 @@ export interface SignIn {
   readonly state: string
   readonly issuer: string
   readonly scopes: readonly string[]
-  /** Handles the authorization response and stores the grant. Can be called once only. */
+  /** Handles the authorization response and stores the grant. Can be called only once. */
   finish(answer: URLSearchParams): Promise<Grant>
 }
 
@@ -163,7 +163,7 @@ async function clientFor(
   return fresh
 }
 
-/** The local port that an earlier registration used, to be used again. */
+/** The local port of an earlier registration, to be reused. */
 export function knownPort(client: OAuthClient | undefined): number | undefined {
   const loopback = client?.redirects?.map((text) => new URL(text)).find(isLoopback)
   return loopback && Number(loopback.port)

@@ -50,7 +50,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
         const answer = await ask(at, reach, { method: 'GET', headers: { accept: 'application/json' } })
         if (answer.location === undefined) return answer
         const next = URL.canParse(answer.location, at.href) ? new URL(answer.location, at.href) : undefined
-        // Refuse a redirect to another origin, because that origin could then speak for this one.
+        // Refuse a redirect to another origin, because that origin could then impersonate this one.
         if (next?.origin !== url.origin)
           throw new OAuthError(`${url.origin} redirects to another origin, which is not followed`)
         if (redirects === maxRedirects) throw new OAuthError(`${url.origin} redirects too often`)

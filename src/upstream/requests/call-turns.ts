@@ -13,7 +13,7 @@ export type ToolHabit = 'speaks' | 'quiet'
  */
 export interface CallTurns {
   /**
-   * Waits for a call's turn, sends the call, and tracks it until it ends. `name` is that of the tool or other entry.
+   * Waits for a call's turn, sends the call, and tracks it until it ends. `name` identifies the tool or other entry.
    */
   run<T>(name: string, peer: Peer, signal: AbortSignal, work: () => Promise<T>): Promise<T>
   /** The call that sent the current message, if that is certain. */
@@ -128,7 +128,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
   function pass(): void {
     silence?.[Symbol.dispose]()
     speaker = undefined
-    // Calls that are already running come before those that were not sent yet.
+    // Calls that are already running come before those that have not been sent yet.
     const turns = [...waiting.keys()]
     const next = turns.find((turn) => running.has(turn)) ?? turns[0]
     if (!next) return
@@ -153,7 +153,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
     for (const turn of [...waiting.keys()]) if (turn.name === name && !running.has(turn)) go(turn)
   }
 
-  /** The calls that may send messages. The speaker may have sent several requests at once. */
+  /** Calls that may send messages: those without open requests, and the speaker, which may have sent several. */
   function free(): Turn[] {
     return [...running].filter((turn) => turn === speaker || turn.open === 0)
   }

@@ -17,7 +17,7 @@ export interface ServerRequest {
 
 /** Forwards each request from a server to the caller that it is for, and the caller's response to the server. */
 export interface ServerRequests {
-  /** Answers a request through one of `addressees`, best first. Resolves when the response was sent to the server. */
+  /** Answers a request through the first of `addressees` that responds. Resolves when the response has been sent. */
   answer(question: ServerRequest, addressees: () => readonly Peer[]): Promise<void>
   cancelled(params: Buffer | undefined): void
   cancelAll(): void
@@ -25,7 +25,7 @@ export interface ServerRequests {
 
 /** Maximum number of open requests. A request is open until the server has read the response. */
 const maxOpen = 256
-/** Maximum number of replies without a caller, such as errors, that the server has not read yet. */
+/** Maximum number of Toolway's own replies, such as errors, that the server has not read yet. */
 const maxRemarks = 64
 
 export function createServerRequests(transport: Transport, log: Log): ServerRequests {

@@ -82,7 +82,7 @@ const maxFollowed = 1_000
 
 const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']
 
-/** Creates the subscribers for one connection: two processes of a server may use the same task id. */
+/** Subscribers are separate for each connection, because two processes of a server may use the same task id. */
 export function createTaskUpdates(): TaskUpdates {
   const followers = new Map<unknown, (news: Buffer) => void>()
   return {

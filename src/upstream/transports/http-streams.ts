@@ -16,7 +16,7 @@ export interface ResponseStreamOptions {
   done(failure?: string): void
 }
 
-/** The maximum number of consecutive attempts to resume that bring no new event. */
+/** The maximum number of consecutive resume attempts without a new event. */
 const maxFruitless = 5
 const firstPauseMs = 1_000
 const shortestPauseMs = 100
@@ -91,7 +91,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
 
 export const isStream = (head: ResponseHead): boolean => head.status === 200 && head.type === 'text/event-stream'
 
-/** Whether a message on a request's own stream is the response to it. Most messages need not be parsed to know that. */
+/** Whether a message on a request's own stream is the response to it. Most messages need not be parsed for this. */
 export function isResponse(data: Buffer): boolean {
   if (!data.includes('"method"')) return data.includes('"result"') || data.includes('"error"')
   const { kind } = readMessage(data)

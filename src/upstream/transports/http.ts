@@ -39,7 +39,7 @@ export interface HttpTransportOptions {
 
 type Headers = Readonly<Record<string, string>>
 
-/** Maximum length of a rejection's body. Only an error object in it is used. */
+/** Maximum length of a rejection's body, in bytes. */
 const maxRefusal = 64 * 1024
 /** How long to wait for a rejection's body, or for the response to a notification. Both arrive quickly. */
 const promptlyMs = 10_000
@@ -66,7 +66,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   let version: string | undefined
   let headers: Readonly<Record<'post' | 'get', Headers>> = { post: {}, get: {} }
   let disposing: Promise<void> | undefined
-  /** Whether the server has answered nothing but the handshake in this session. */
+  /** Whether the server has so far answered only the handshake in this session. */
   let fresh = true
   let checking: Promise<void> | undefined
   /** Why nothing can be sent any more; undefined while messages can be sent. */

@@ -93,7 +93,7 @@ function isBlank(bytes: Buffer): boolean {
 const epilogue =
   /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*| A complete log .*)?|hint: .*|at .*|\w+: (?:'.*'|-?\d+|\[.*\]),?|Node\.js v.*|\W+)$/
 
-/** Removes terminal colours and other control characters, which could falsify what an operator sees. */
+/** Removes terminal colours and other control characters, which could mislead an operator. */
 const plain = (text: string): string =>
   text
     .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '')

@@ -21,7 +21,7 @@ export interface StdioTransport extends Transport {
   stderrTail(): string
 }
 
-/** The longest time expected between the exit of a process and the end of its output. */
+/** How long a process's output may take to end after the process has exited. */
 const graceMs = 250
 
 /** A transport to a child process, with newline-delimited messages on stdin and stdout. */
@@ -124,7 +124,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     return send(toOneLine(body), signal)
   }
 
-  /** Rejects a message that was not read. Often, the process has died, so the next call must use another one. */
+  /** Rejects a message that was not read. The process may have died, so the next call must use another one. */
   function refuse(reject: (reason: unknown) => void): void {
     over ??= unavailable('stopped reading')
     const refusal = over
@@ -208,7 +208,7 @@ const atomicBytes = 4096
  * when to call it and with which error.
  */
 export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) => void) => void) {
-  /** The queued messages, each with its cancel listener if it may have to wait long. */
+  /** The queued messages, each with its cancel listener if the wait may be long. */
   const queue = new Map<QueuedMessage, (() => void) | undefined>()
   let queued = 0
   let scheduled = false

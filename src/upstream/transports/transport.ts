@@ -11,9 +11,9 @@ export interface Transport extends AsyncDisposable {
   /** Opens the transport. Rejects with SERVER_UNAVAILABLE and advice if that fails. */
   open(receiver: TransportReceiver, signal: AbortSignal): Promise<void>
   /**
-   * Sends one message. Rejects with SERVER_UNAVAILABLE if the message was certainly not executed; the error has
-   * `unsent` if the server cannot have read the message, and lacks it if the server itself said so. Rejects with
-   * OUTCOME_UNKNOWN if the message may have been executed.
+   * Sends one message. Rejects with SERVER_UNAVAILABLE if the message was certainly not executed: with `unsent` if the
+   * server cannot have read it, and without `unsent` if the server rejected it. Rejects with OUTCOME_UNKNOWN if the
+   * message may have been executed.
    */
   send(message: OutgoingMessage): Promise<void>
   /** Called with the protocol version. HTTP repeats it in requests, and opens a session-based server's own stream. */
@@ -25,7 +25,7 @@ export interface OutgoingMessage {
   readonly headers?: Readonly<Record<string, string>>
   /** The id of a request. Messages that the transport knows to belong to the request are delivered with this id. */
   readonly exchange?: number
-  /** Aborts when the call is over. HTTP then closes the stream of the request. */
+  /** Aborts when the call is over. HTTP then closes the request's stream. */
   readonly signal?: AbortSignal
   readonly repeatable?: boolean | undefined
 }

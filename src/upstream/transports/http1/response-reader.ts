@@ -30,7 +30,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
   let part: Part = 'head'
   /** The beginning of a head or line that is not complete yet. */
   let begun: Buffer = nothing
-  /** The number of remaining bytes of the body, or of the current chunk. */
+  /** The number of remaining bytes in the body, or in the current chunk. */
   let left = 0
   /** A body that is read directly into its buffer. */
   let whole: Buffer | undefined
@@ -137,7 +137,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
   }
 }
 
-/** Whether the bytes begin like HTTP/1. A server that speaks another protocol may send nothing more and wait for us. */
+/** Whether the bytes begin like HTTP/1. Checked early, because a server with another protocol may send nothing more. */
 const beginsWell = (bytes: Buffer, at: number): boolean =>
   'HTTP/1.'.startsWith(bytes.toString('latin1', at, Math.min(at + 7, bytes.length)))
 
