@@ -107,12 +107,6 @@ export const textOf = (slice: Buffer | undefined): string | undefined =>
 
 export const bytesOf = (text: string): Buffer => Buffer.from(JSON.stringify(text))
 
-interface LineReader {
-  push(chunk: Buffer): void
-  /** Delivers the last line if it did not end with a line break. */
-  end(): void
-}
-
 const LF = 0x0a
 const CR = 0x0d
 
@@ -126,7 +120,7 @@ export function createLineReader(options: {
   readonly skipsEmpty?: boolean
   line(bytes: Buffer): void
   tooLong(length: number): void
-}): LineReader {
+}) {
   const { maxLength, skipsEmpty = false } = options
   const begun = createByteCollector()
   let dropping = false
@@ -157,7 +151,7 @@ export function createLineReader(options: {
   }
 
   return {
-    push(chunk) {
+    push(chunk: Buffer): void {
       let from = 0
       for (;;) {
         if (skipsEmpty && begun.length === 0 && !dropping) while (chunk[from] === LF) from++
@@ -172,7 +166,8 @@ export function createLineReader(options: {
       if (length > maxLength) drop(length)
       else begun.append(chunk.subarray(from))
     },
-    end() {
+    /** Delivers the last line if it did not end with a line break. */
+    end(): void {
       if (begun.length > 0 || dropping) finish(Buffer.alloc(0))
     },
   }

@@ -76,9 +76,8 @@ export function repairedDefinition(kind: ListedKind, definition: Definition): De
   const changes: Record<string, unknown> = Object.fromEntries(wrong.map(([name]) => [name, undefined]))
   if (kind === 'tool' && !isObjectSchema(definition.inputSchema))
     changes.inputSchema = soundInput(definition.inputSchema)
-  if (kind === 'resource' || kind === 'template') {
-    if (!isText(definition.name)) changes.name = definition.uri ?? definition.uriTemplate
-  }
+  const isResource = kind === 'resource' || kind === 'template'
+  if (isResource && !isText(definition.name)) changes.name = definition.uri ?? definition.uriTemplate
   if (Object.keys(changes).length === 0) return definition
   const kept = Object.entries({ ...definition, ...changes }).filter(([, value]) => value !== undefined)
   return Object.fromEntries(kept)
@@ -98,13 +97,8 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
 /** Converts a schema to an object. Not every client supports the schemas `true` and `false`. */
 const schemaObject = (schema: unknown): unknown => (isObject(schema) ? schema : schema === false ? { not: {} } : {})
 
-/** The members that identify an entry. Calls must repeat them exactly as the server spells them. */
-const identities: Readonly<Record<ListedKind, readonly string[]>> = {
-  tool: ['name'],
-  resource: ['uri'],
-  template: ['uriTemplate'],
-  prompt: ['name'],
-}
+/** The member that identifies an entry. Calls must repeat its value exactly. */
+const identities = { tool: 'name', resource: 'uri', template: 'uriTemplate', prompt: 'name' } as const
 
 /** Schema keywords whose values must not be changed. */
 const verbatim = ['enum', 'const', 'pattern', 'required', '$ref', '$dynamicRef', '$anchor']
@@ -137,7 +131,7 @@ export function visibleDefinition(kind: ListedKind, definition: Definition) {
 
   const shown = mapMembers(definition, (key, member) =>
     // `_meta` is for programs, not for models, so it stays unchanged.
-    key === '_meta' ? member : cleaned(member, key, identities[kind].includes(key)),
+    key === '_meta' ? member : cleaned(member, key, key === identities[kind]),
   )
   return { definition: shown, problem }
 }

@@ -1,3 +1,4 @@
+import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
@@ -97,7 +98,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
    * Resolves a host and checks its addresses. A proxy may be able to resolve hosts that Toolway cannot; but if Toolway
    * can resolve a host, its addresses must always be allowed.
    */
-  async function vet({ hostname }: URL, reach: Reach, byProxy: boolean): Promise<readonly Address[]> {
+  async function vet({ hostname }: URL, reach: Reach, byProxy: boolean): Promise<readonly LookupAddress[]> {
     const found = await addresses(hostname, byProxy)
     const bad = found.find(({ address }) => {
       const place = placeOf(address)
@@ -109,18 +110,13 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
   }
 }
 
-interface Address {
-  readonly address: string
-  readonly family: number
-}
-
 interface OAuthRequest {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
 }
 
-async function addresses(hostname: string, mayBeUnknown: boolean): Promise<Address[]> {
+async function addresses(hostname: string, mayBeUnknown: boolean): Promise<LookupAddress[]> {
   const host = hostname.replace(/^\[|\]$/g, '')
   if (isIP(host)) return [{ address: host, family: isIP(host) }]
   try {

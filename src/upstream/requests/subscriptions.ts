@@ -31,7 +31,6 @@ export interface UpstreamSubscriptionsOptions {
 }
 
 interface Followed {
-  readonly managed: ManagedConnection
   readonly hold: Disposable
   readonly listeners: Set<() => void>
   asked: Promise<void>
@@ -88,7 +87,6 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
       const managed = options.connectionOf(caller)
       const onConnection = on(managed)
       const entry: Followed = onConnection.get(uri) ?? {
-        managed,
         hold: managed.hold(),
         listeners: new Set(),
         told: false,

@@ -166,9 +166,8 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     const child = await starting?.catch(() => undefined)
     if (!child) return
     await child.close()
-    child.streams.stdin.destroy()
-    child.streams.stdout.destroy()
-    child.streams.stderr.destroy()
+    const { stdin, stdout, stderr } = child.streams
+    for (const stream of [stdin, stdout, stderr]) stream.destroy()
   }
 
   function unavailable(what: string): ToolwayError {
