@@ -10,9 +10,7 @@ export interface ServerControl {
   /** Pauses the server and closes its processes and connections; resolves when they have ended. */
   pause(): Promise<void>
   resume(): void
-  /**
-   * Closes all processes and connections and reconnects, even if the server is paused. The status shows the outcome.
-   */
+  /** Closes all processes and connections and reconnects, even if the server is paused. The status shows the result. */
   restart(): Promise<void>
   /** The server's process; if there are several, the one started last. */
   readonly process: ServerProcess | undefined

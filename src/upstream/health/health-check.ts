@@ -81,7 +81,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
       const ms = await ask(open).catch((error) => askDifferently(open, error))
       // If the timeout was exceeded, this process was suspended while the response was waiting to be read.
       const isSlow = ms > timeoutMs / 2 && ms <= timeoutMs
-      record(open, isSlow ? `Slow: ${ms} ms for a health check.` : undefined)
+      record(open, isSlow ? `Slow: a health check took ${ms} ms.` : undefined)
     } catch (error) {
       if (managed.current !== open) return
       if (connection.received !== watch.received) record(open, undefined)

@@ -21,9 +21,7 @@ export function joinOffers(servers: readonly ServerOffers[]): Offers {
   return { capabilities, instructions: joined(servers) }
 }
 
-/**
- * Task capabilities for session-based clients. Listing is omitted: a server would list the tasks of all its callers.
- */
+/** Task capabilities for session-based clients. Listing is omitted: a server would list all its callers' tasks. */
 const servedTasks = { cancel: {}, requests: { tools: { call: {} } } }
 
 const runTasks = ({ capabilities }: ServerOffers): boolean =>

@@ -36,8 +36,8 @@ export async function discoverIssuer(options: DiscoverOptions): Promise<Discover
 
 function chosen(issuers: readonly string[], { only, before }: DiscoverOptions): string {
   if (only !== undefined && !issuers.includes(only)) {
-    const registered = `the client is registered with ${quoted(only)}, so no request was sent to it`
-    throw new OAuthError(`its authorization server is ${quoted(issuers[0])}, but ${registered}`)
+    const registered = `the client is registered with ${quoted(only)} instead`
+    throw new OAuthError(`no request was sent to its authorization server, ${quoted(issuers[0])}: ${registered}`)
   }
   return only ?? issuers.find((issuer) => issuer === before) ?? (issuers[0] as string)
 }
@@ -98,7 +98,7 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
   if (!parsed.success) throw new OAuthError(`${origin} publishes invalid authorization server metadata`)
   const found = parsed.data
   if (found.issuer !== issuer)
-    throw new OAuthError(`the metadata of ${quoted(issuer)} is for another issuer, ${quoted(found.issuer)}`)
+    throw new OAuthError(`the metadata for ${quoted(issuer)} names another issuer, ${quoted(found.issuer)}`)
   const endpoint = (address: string, what: string): URL => {
     const url = safeAddress(address, `its ${what}`)
     // An https issuer must not name http endpoints, which can only be on this machine.

@@ -37,13 +37,11 @@ export function safeAddress(text: string, what: string): URL {
   const url = new URL(text)
   const safe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))
   if (!safe) throw new OAuthError(`${what} is not https: ${quoted(url.origin)}`)
-  if (url.username !== '' || url.password !== '') throw new OAuthError(`${what} contains a password`)
+  if (url.username !== '' || url.password !== '') throw new OAuthError(`${what} contains credentials`)
   return url
 }
 
-/**
- * Whether two URLs have the same origin or one is on a subdomain of the other. A common parent domain is not enough.
- */
+/** Whether two URLs have the same origin or one is on a subdomain of the other. A shared parent is not enough. */
 export function isSameSite(one: URL, other: URL): boolean {
   if (one.origin === other.origin) return true
   const isWithin = (part: URL, whole: URL) => part.hostname.endsWith(`.${whole.hostname}`)

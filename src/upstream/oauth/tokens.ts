@@ -21,9 +21,7 @@ const answered = z.object({
 
 const maxSeconds = 10 * 365 * 24 * 3_600
 
-/**
- * The tokens in a response; the expiry is in milliseconds since the epoch. Without `scopes`, all requested ones apply.
- */
+/** The tokens in a response; the expiry is in milliseconds since the epoch. No `scopes` means all requested ones. */
 export interface TokenSet extends Pick<Grant, 'accessToken' | 'expiresAt' | 'refreshToken'> {
   readonly scopes?: readonly string[]
 }
@@ -110,7 +108,7 @@ async function assertion({ client, issuer, clock }: TokenRequest, signing: Signi
 function refusal({ token }: IssuerMetadata, status: number, body: unknown): OAuthError {
   const code = codeIn((body as { error?: unknown } | null | undefined)?.error)
   const unreachable = status >= 500 || status === 429
-  return new OAuthError(`${token.origin} issued no token (${code ?? `HTTP ${status}`})`, { code, unreachable })
+  return new OAuthError(`${token.origin} did not issue a token (${code ?? `HTTP ${status}`})`, { code, unreachable })
 }
 
 export function grantFrom(

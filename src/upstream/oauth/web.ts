@@ -53,8 +53,8 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
         const next = URL.canParse(answer.location, at.href) ? new URL(answer.location, at.href) : undefined
         // Refuse a redirect to another origin, because that origin could then impersonate this one.
         if (next?.origin !== url.origin)
-          throw new OAuthError(`${url.origin} redirects to another origin, which is not followed`)
-        if (redirects === maxRedirects) throw new OAuthError(`${url.origin} redirects too often`)
+          throw new OAuthError(`${url.origin} redirects to another origin, and such redirects are not followed`)
+        if (redirects === maxRedirects) throw new OAuthError(`${url.origin} redirects too many times`)
         at = next
       }
     },
@@ -62,7 +62,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
       const sent = { accept: 'application/json', ...headers }
       const answer = await ask(url, reach, { method: 'POST', headers: sent, body })
       if (answer.location === undefined) return answer
-      throw new OAuthError(`${url.origin} responded with a redirect, which is not followed`)
+      throw new OAuthError(`${url.origin} responded with a redirect, and redirects are not followed`)
     },
   }
 
@@ -71,7 +71,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
     reach: Reach,
     request: OAuthRequest,
   ): Promise<OAuthHttpResponse & { location?: string }> {
-    safeAddress(url.href, 'a URL of the authorization server')
+    safeAddress(url.href, 'an authorization server URL')
     const slow = `${url.origin} did not answer within ${withinMs / 1000} s (a fixed limit)`
     using limit = deadline(clock, withinMs, () => new OAuthError(slow, { unreachable: true }))
     const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)

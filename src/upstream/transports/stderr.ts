@@ -66,7 +66,7 @@ export function createProcessOutput(options: {
       const now = Math.floor(clock.monotonic() / 1000)
       if (now !== second) {
         if (lines > maxLinesPerSecond)
-          log.debug({ server, lines: lines - maxLinesPerSecond }, 'dropped lines of output (rate limit)')
+          log.debug({ server, lines: lines - maxLinesPerSecond }, 'dropped output lines (rate limit)')
         second = now
         lines = 0
       }

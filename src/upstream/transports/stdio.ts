@@ -120,7 +120,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   function send({ body, signal }: OutgoingMessage): Promise<void> {
     if (over) return Promise.reject(over)
     const { waiting, send } = outbox as Outbox
-    if (waiting > maxMessage) return Promise.reject(unavailable('does not read its input'))
+    if (waiting > maxMessage) return Promise.reject(unavailable('is not reading its input'))
     return send(toOneLine(body), signal)
   }
 

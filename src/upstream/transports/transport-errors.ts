@@ -57,7 +57,7 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
   const { status } = head
   const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenConnectionCode(established)
   const waitMs = retryAfterMs(head.header('retry-after'), Date.now())
-  const relayed = head.relay === undefined ? '' : ` The response may come from the proxy ${head.relay}.`
+  const relayed = head.relay === undefined ? '' : ` The response may have come from the proxy ${head.relay}.`
   const details = { server: name, retryAfterMs: waitMs, cause: new HttpStatus(status) }
   return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, details)
 }
