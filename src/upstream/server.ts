@@ -33,7 +33,7 @@ export interface UpstreamServerOptions {
   readonly discovery: 'startup' | 'runtime' | 'hybrid'
   readonly store: DescriptorStore
   readonly connect: Connector
-  /** Whether the policy allows an entry; called again if a new connection lists another definition of it. */
+  /** Whether the policy allows an entry; called again if a new connection lists a different definition of it. */
   readonly decide?: Decide
   /** Whether a changed definition can make the policy deny a call; false by default. */
   readonly judgesDefinitions?: () => boolean

@@ -32,7 +32,7 @@ export function paramHeaders(inputSchema: unknown, args: unknown): Record<string
   return headers
 }
 
-/** Why a schema's header annotations are invalid, if they are. If so, the tool must not be called over HTTP. */
+/** What is wrong with a schema's header annotations, if anything. Invalid ones rule out calls over HTTP. */
 export const invalidParamHeaders = (inputSchema: unknown): string | undefined => survey(inputSchema).fault
 
 /** A schema's header annotations; empty if they are invalid. */

@@ -58,7 +58,7 @@ export interface ConnectionPoolOptions {
   readonly log: Log
 }
 
-/** Maximum number of connections that serve a single caller; beyond it, the least recently used one is closed. */
+/** Maximum number of connections with a single caller each; beyond it, the least recently used one is closed. */
 const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 /** The maximum number of shared connections; there is one for each client profile. */
 const maxShared = 32
@@ -218,7 +218,10 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return useConnection(managed, user, work, true)
   }
 
-  /** Whether a call's connection depends on its roots: a caller without a session may be several programs. */
+  /**
+   * Whether the choice of connection for a call depends on its roots. A caller without a session may be several
+   * programs with different roots.
+   */
   function needsRoots({ caller, peer }: ConnectionUser): boolean {
     return wantsRoots && !stateless && !caller.peer && peer.rounds && caller.capabilities.roots !== undefined
   }

@@ -17,7 +17,7 @@ import {
 import { statusOf } from '../transports/transport-errors.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
-/** How long to wait for a response to `server/discover` before `initialize` is tried. */
+/** How long to wait for a response to `server/discover` before trying `initialize`. */
 const silenceMs = { stdio: 2_000, http: 5_000, sse: 5_000 } as const
 
 /**

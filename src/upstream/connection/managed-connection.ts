@@ -6,7 +6,7 @@ import { unsentError } from '../transports/transport-errors.ts'
 import type { InitializedConnection } from './handshake.ts'
 import type { ReconnectBackoff } from './reconnect.ts'
 
-/** A connection that opens on first use, closes when idle, and reconnects. All waiting callers share one attempt. */
+/** A connection that opens on first use, closes when idle, and reconnects. Callers share one attempt to open it. */
 export interface ManagedConnection extends AsyncDisposable {
   /** The open connection, if any. Reading it neither connects nor counts as use. */
   readonly current: InitializedConnection | undefined

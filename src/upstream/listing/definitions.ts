@@ -94,7 +94,7 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Converts a schema to an object. Not every client supports the schemas `true` and `false`. */
+/** Converts a schema to an object, because not every client supports the schemas `true` and `false`. */
 const schemaObject = (schema: unknown): unknown => (isObject(schema) ? schema : schema === false ? { not: {} } : {})
 
 /** The member that identifies an entry. Calls must repeat its value exactly. */

@@ -41,7 +41,7 @@ export function safeAddress(text: string, what: string): URL {
   return url
 }
 
-/** Whether two URLs have the same origin or one is on a subdomain of the other. A shared parent is not enough. */
+/** Whether two URLs have the same origin, or one's host is a subdomain of the other's. Siblings do not count. */
 export function isSameSite(one: URL, other: URL): boolean {
   if (one.origin === other.origin) return true
   const isWithin = (part: URL, whole: URL) => part.hostname.endsWith(`.${whole.hostname}`)

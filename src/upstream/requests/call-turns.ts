@@ -12,7 +12,7 @@ export type ToolHabit = 'speaks' | 'quiet'
  * the other calls.
  */
 export interface CallTurns {
-  /** Waits for a call's turn, sends the call, and tracks it until it ends. `name` names the tool or other entry. */
+  /** Waits for a call's turn, sends the call, and tracks it until it ends. `name` identifies the entry. */
   run<T>(name: string, peer: Peer, signal: AbortSignal, work: () => Promise<T>): Promise<T>
   /** The call that sent the current message, if that is certain. */
   speaker(): Peer | undefined

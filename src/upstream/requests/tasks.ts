@@ -77,7 +77,7 @@ export interface TaskUpdates {
   publish(news: Buffer | undefined): void
 }
 
-/** Maximum number of subscribers; the oldest is dropped beyond it, because a server may never report a task's end. */
+/** Maximum number of subscribers; beyond it, the oldest is dropped, because a server may never report a task's end. */
 const maxFollowed = 1_000
 
 const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']

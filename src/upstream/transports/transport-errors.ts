@@ -66,7 +66,7 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
 export const sessionEnded = ({ name }: TransportState): ToolwayError =>
   unsentError(name, `${name} has ended the session; call again.`)
 
-/** The error for a request that was rejected for its session. Some servers run such a request before rejecting it. */
+/** The error for a request rejected because of its session. Some servers run such a request before rejecting it. */
 export function rejectedSession(server: string, status: number, fresh: boolean, repeatable = false): ToolwayError {
   const what = fresh ? 'rejected the session that it had just opened' : 'ended the session'
   return new ToolwayError('OUTCOME_UNKNOWN', `${server} ${what} (HTTP ${status}). ${mayHaveRun}`, {

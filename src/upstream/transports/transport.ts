@@ -16,7 +16,7 @@ export interface Transport extends AsyncDisposable {
    * message may have been executed.
    */
   send(message: OutgoingMessage): Promise<void>
-  /** Called with the protocol version. HTTP repeats it in requests, and opens a session-based server's own stream. */
+  /** Called once the protocol version is known. HTTP then sends it, and opens a session-based server's own stream. */
   established(protocolVersion: string, era?: 'legacy' | 'modern'): void
 }
 
