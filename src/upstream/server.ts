@@ -27,7 +27,7 @@ export interface UpstreamServerOptions {
   readonly name: string
   readonly config: ServerConfig
   readonly timeoutMs: number
-  /** Upper bound for the time of a call whose server reports progress; 10 minutes by default. */
+  /** Upper bound for a call's duration if its server reports progress; 10 minutes by default. */
   readonly maxTimeoutMs?: number
   readonly refreshMs: number
   readonly discovery: 'startup' | 'runtime' | 'hybrid'

@@ -136,7 +136,7 @@ export function visibleDefinition(kind: ListedKind, definition: Definition) {
   return { definition: shown, problem }
 }
 
-/** Maps the members of an object. Returns the same object if no member changes. */
+/** Maps an object's members. Returns the same object if no member changes. */
 function mapMembers<T extends object>(value: T, map: (key: string, member: unknown) => unknown): T {
   const members = Object.entries(value)
   const mapped = members.map(([key, member]) => [key, map(key, member)])

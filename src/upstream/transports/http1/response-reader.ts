@@ -146,7 +146,7 @@ const quoted = '"(?:[\\t\\x20\\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x
 /** Matches the size line of a chunk. A number of thirteen hex digits is a safe integer. */
 const chunkLine = new RegExp(`^0*([0-9a-fA-F]{1,13})(?:;${token}(?:=(?:${token}|${quoted}))?)*$`)
 
-/** Reads the size of a chunk. Extensions are ignored, but must be well-formed. */
+/** Reads a chunk's size. Extensions are ignored, but must be well-formed. */
 function chunkSize(line: string): number {
   const digits = chunkLine.exec(line)?.[1]
   if (digits === undefined) throw new MalformedResponse('invalid chunk size')
