@@ -10,10 +10,7 @@ export interface ServerControl {
   /** Pauses the server and closes its processes and connections; resolves when they have ended. */
   pause(): Promise<void>
   resume(): void
-  /**
-   * Closes the server's processes and connections and reconnects, even if the server is paused. The status shows the
-   * outcome.
-   */
+  /** Closes all processes and connections and reconnects, even if the server is paused. The status shows the result. */
   restart(): Promise<void>
   /** The server's process; if there are several, the one started last. */
   readonly process: ServerProcess | undefined
@@ -78,10 +75,7 @@ export function createServerControl(options: ServerControlOptions): PausableCont
   }
 }
 
-/**
- * The error for calls to a paused server. It must not open the breaker, because the server is not at fault, and a retry
- * does not help.
- */
+/** The error for calls to a paused server. It must not open the breaker: the server is not at fault. */
 function turnedOff(server: string): ToolwayError {
   const sentence = `An operator has paused ${server}: ask them to enable it, or use another server.`
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })

@@ -27,15 +27,13 @@ export interface UpstreamServerOptions {
   readonly name: string
   readonly config: ServerConfig
   readonly timeoutMs: number
-  /** Upper bound for the time of a call whose server reports progress; 10 minutes by default. */
+  /** Upper bound for a call's duration if its server reports progress; 10 minutes by default. */
   readonly maxTimeoutMs?: number
   readonly refreshMs: number
   readonly discovery: 'startup' | 'runtime' | 'hybrid'
   readonly store: DescriptorStore
   readonly connect: Connector
-  /**
-   * Decides whether the policy allows an entry. Called again if a new connection lists another definition of the entry.
-   */
+  /** Whether the policy allows an entry; called again if a new connection lists a different definition of it. */
   readonly decide?: Decide
   /** Whether a changed definition can make the policy deny a call; false by default. */
   readonly judgesDefinitions?: () => boolean
@@ -43,7 +41,7 @@ export interface UpstreamServerOptions {
   /** Converts this server's URI for a resource to the URI that callers use. */
   servedUri(uri: string): string
   readonly seal: Seal
-  /** Interval and timeout of health checks. If absent, there are no health checks. */
+  /** Interval and timeout for health checks. If absent, there are no health checks. */
   readonly health?: { readonly interval: number; readonly timeout: number }
   /** Whether the server was paused under the previous configuration: a new configuration does not resume it. */
   readonly paused?: boolean
@@ -75,7 +73,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const changeStreams = new Map<ManagedConnection, ChangeStream>()
   /** Connections whose lists are still being fetched. Calls on these connections wait until that is done. */
   const unlisted = new WeakMap<InitializedConnection, Promise<unknown>>()
-  /** The transport's `gaps` when the lists of a connection were last fetched. */
+  /** The transport's `gaps` when a connection's lists were last fetched. */
   const gapsListed = new WeakMap<InitializedConnection, number>()
   let health: Health = 'stale'
   let since = clock.now()
@@ -252,10 +250,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return answer
   }
 
-  /**
-   * Whether, over HTTP, the server may have been replaced by another program since the policy evaluated its
-   * definitions.
-   */
+  /** Whether another program may have replaced an HTTP server since the policy evaluated its definitions. */
   function mayBeReplaced(open: InitializedConnection): boolean {
     const { gaps } = open.connection.transport
     return gaps !== undefined && gaps !== gapsListed.get(open) && (options.judgesDefinitions?.() ?? false)
@@ -273,10 +268,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return listed
   }
 
-  /**
-   * Waits until a new connection's lists have been fetched before its first call, so that a changed definition is
-   * noticed (B5). Gives up if fetching takes too long.
-   */
+  /** Waits, for a limited time, for a new connection's lists, so that a changed definition is noticed (B5). */
   async function sinceListed(listed: Promise<unknown>, call: Call): Promise<void> {
     using patience = deadline(clock, listedWithinMs, () => new Error('listing timed out'), call.signal)
     await waitFor(listed, patience.signal).catch((error) => {
@@ -289,10 +281,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (decision && !decision.allowed) throw refusalOf(decision, name)
   }
 
-  /**
-   * The entries for a client profile. Until that profile's listing has been fetched, these are the entries of the plain
-   * profile.
-   */
+  /** A client profile's entries, or the plain profile's entries until that listing has been fetched. */
   function seen(listing: ServerListing): readonly Entry[] {
     return (listing.descriptors ? listing : plain).entries
   }
@@ -305,8 +294,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const notified = (method: string, params: Buffer | undefined) => {
       if (method.endsWith('/list_changed')) return listChanged()
       const { uri } = method === 'notifications/resources/updated' ? JSON.parse(params?.toString() ?? '{}') : {}
-      // In the session-based protocol, a connection reports only the changes that were subscribed to on that
-      // connection.
+      // A session-based connection reports only the changes that were subscribed to on that connection.
       if (typeof uri === 'string') subscriptions.updated(uri, modern ? undefined : managed)
     }
     open.connection.onNotification = notified
@@ -326,10 +314,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     void list(open, capabilities)
   }
 
-  /**
-   * The listings that a connection can fetch: those for all profiles if it is stateless, otherwise only the one for the
-   * profile in its handshake.
-   */
+  /** The listings that a connection can fetch: all if it is stateless, else the one for its handshake's profile. */
   function seenThrough({ handshake, principal }: InitializedConnection, capabilities: Capabilities): ServerListing[] {
     // Other principals must not see a listing that was fetched with one principal's credential.
     if (principal !== undefined) return []
@@ -348,10 +333,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     healthMayHaveChanged()
   }
 
-  /**
-   * Whether to reconnect in the background. A remote server is always reconnected, because that costs nothing; a
-   * process only until its idle timeout would have closed it.
-   */
+  /** Whether to reconnect in the background: a remote server always, a process only until its idle timeout. */
   function isWanted(): boolean {
     if (config.transport !== 'stdio' || config.connect === 'eager' || config.idle === 0) return true
     return clock.monotonic() - wantedAt < config.idle
@@ -382,15 +364,14 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 }
 
-/** How long a call waits until a new connection's lists have been fetched. */
+/** How long a call waits for a new connection's lists. */
 const listedWithinMs = 10_000
 
 const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'
 
 /** A fingerprint of the configured server, so that another server's cached listing is not used. */
 function fingerprintOf(config: ServerConfig): string {
-  // Use only the names of environment variables: their values are often secrets, and the names are enough to tell
-  // servers apart.
+  // Use only the names of environment variables, because their values are often secrets.
   const identity =
     config.transport === 'stdio'
       ? [config.command, config.args, config.cwd, Object.keys(config.env).sort()]

@@ -1,9 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 
-/**
- * Collects bytes that arrive in chunks. Large chunks are kept as they are and copied once at the end. Small chunks are
- * copied into a buffer that doubles when it is full.
- */
+/** Collects bytes that arrive in chunks. Large chunks are copied only once, at the end. */
 export interface ByteCollector {
   readonly length: number
   append(piece: Buffer): void
@@ -11,10 +8,7 @@ export interface ByteCollector {
   take(): Buffer
 }
 
-/**
- * Chunks of this size or more are kept without copying. Smaller ones are copied: if a sender sends single bytes, one
- * object for each would take a hundred times the memory of the bytes.
- */
+/** Smaller chunks are copied into one buffer: an object for each could take a hundred times the memory of its bytes. */
 const large = 16 * 1024
 
 const nothing = Buffer.alloc(0)
@@ -61,9 +55,7 @@ export function createByteCollector(): ByteCollector {
   }
 }
 
-/**
- * The bytes of one message in several buffers. They are not concatenated, so that only the kernel copies large parts.
- */
+/** One message in several buffers, which are not concatenated, so that only the kernel copies large parts. */
 export type Pieces = readonly Buffer[]
 
 export const joined = (pieces: Pieces): Buffer => (pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces))
@@ -76,10 +68,7 @@ export function lengthOf(pieces: Pieces): number {
 
 const SPACE = 0x20
 
-/**
- * Puts JSON on one line, as stdio and event streams require. Line breaks occur only between JSON tokens, so replacing
- * them with spaces does not change the value. Bytes without line breaks are returned without copying.
- */
+/** Puts JSON on one line, as stdio and event streams require. In JSON, line breaks occur only between tokens. */
 export function toOneLine(bytes: Buffer): Buffer {
   if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes
   const copy = Buffer.from(bytes)
@@ -88,9 +77,7 @@ export function toOneLine(bytes: Buffer): Buffer {
   return copy
 }
 
-/**
- * Removes the byte order mark from received bytes, and replaces line breaks with spaces and invalid UTF-8 with U+FFFD.
- */
+/** Removes a byte order mark, and replaces line breaks with spaces and invalid UTF-8 with U+FFFD. */
 export function toCleanLine(received: Buffer): Buffer {
   const marked = received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
   const bytes = marked ? received.subarray(3) : received
@@ -100,10 +87,7 @@ export function toCleanLine(received: Buffer): Buffer {
 /** A slice of a message, and its replacement. */
 export type Replacement = readonly [slice: Buffer, by: Buffer]
 
-/**
- * Replaces slices of `bytes`, which must be in order. Their positions are computed from their buffer offsets. All other
- * bytes stay the same.
- */
+/** Replaces slices of `bytes`, which must be in order. Their positions are computed from their buffer offsets. */
 export function splice(bytes: Buffer, replacements: readonly Replacement[]): Buffer {
   if (replacements.length === 0) return bytes
   const pieces: Buffer[] = []
@@ -123,12 +107,6 @@ export const textOf = (slice: Buffer | undefined): string | undefined =>
 
 export const bytesOf = (text: string): Buffer => Buffer.from(JSON.stringify(text))
 
-interface LineReader {
-  push(chunk: Buffer): void
-  /** Delivers the last line if it did not end with a line break. */
-  end(): void
-}
-
 const LF = 0x0a
 const CR = 0x0d
 
@@ -142,7 +120,7 @@ export function createLineReader(options: {
   readonly skipsEmpty?: boolean
   line(bytes: Buffer): void
   tooLong(length: number): void
-}): LineReader {
+}) {
   const { maxLength, skipsEmpty = false } = options
   const begun = createByteCollector()
   let dropping = false
@@ -173,7 +151,7 @@ export function createLineReader(options: {
   }
 
   return {
-    push(chunk) {
+    push(chunk: Buffer): void {
       let from = 0
       for (;;) {
         if (skipsEmpty && begun.length === 0 && !dropping) while (chunk[from] === LF) from++
@@ -188,7 +166,8 @@ export function createLineReader(options: {
       if (length > maxLength) drop(length)
       else begun.append(chunk.subarray(from))
     },
-    end() {
+    /** Delivers the last line if it did not end with a line break. */
+    end(): void {
       if (begun.length > 0 || dropping) finish(Buffer.alloc(0))
     },
   }

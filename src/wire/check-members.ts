@@ -9,13 +9,10 @@ export interface Scope {
   extension?(name: string): boolean
 }
 
-/**
- * Thrown for a member that some parser would take for another one: a different spelling of a known name, or a
- * duplicate.
- */
+/** Thrown for a duplicate member, or for one whose name some parsers would take for a known name. */
 export class AmbiguousMember extends Error {
   override readonly name = 'AmbiguousMember'
-  /** The name of the member, with the path to it. */
+  /** The member's name, with its path. */
   member: string
   readonly #problem: string
 
@@ -75,10 +72,7 @@ function definedWithin(name: string, inner: object, within: MemberRules, scope: 
   }
 }
 
-/**
- * Like `definedMembers`, but for the bytes of a JSON object. The remaining members keep their original bytes. Throws
- * `AmbiguousMember` for duplicates at any depth.
- */
+/** Like `definedMembers`, but keeps the members' original bytes, and also rejects duplicates at any depth. */
 export function definedBytes(bytes: Buffer, level: MemberRules, scope: Scope, leftOut: string[]): Buffer {
   const value = JSON.parse(bytes.toString('utf8')) as Fields
   if (extentOf(bytes).members !== countMembers(value)) throw duplicateIn(bytes)
@@ -155,10 +149,7 @@ function refuseMisspelt(name: string, level: MemberRules): void {
 const isMisspelt = (name: string, folded: string, prefix: string): boolean =>
   folded.startsWith(prefix) && !name.startsWith(prefix)
 
-/**
- * The known name that a parser may read instead of this name; undefined if this is itself the known name, or if it is
- * not similar to any.
- */
+/** The known name that a parser may read instead of this one; undefined if there is none, or if this one is known. */
 export function misspelling(name: string, level: MemberRules): string | undefined {
   return Object.hasOwn(level.members, name) ? undefined : foldedNames(level).get(foldName(name))
 }
@@ -174,7 +165,7 @@ function foldedNames({ members }: MemberRules): ReadonlyMap<string, string> {
   return table
 }
 
-/** Quotes a name from outside for a message: truncated, and with escapes for invisible characters. */
+/** Quotes an untrusted name for a message: truncated, and with escapes for invisible characters. */
 const quoted = (name: string): string =>
   JSON.stringify(name.slice(0, 100)).replace(
     /[^ -~]/g,

@@ -2,16 +2,15 @@ import { isRecord } from '../lib/is-record.ts'
 import { CLOSE_OBJECT, members, OPEN_OBJECT, skipSpace, walk } from '../lib/json-text.ts'
 import { type Pieces, splice } from './bytes.ts'
 
-/** How long a list or resource may be cached, and by whom. */
+/** How long a list or resource may be cached, and whether callers may share the cached copy. */
 export interface CacheHint {
   readonly ttlMs: number
   readonly cacheScope: 'public' | 'private'
 }
 
 /**
- * Adds the members that stateless clients expect: `resultType`, and a cache hint if one is given. Members that exist
- * already are not replaced, and only a complete result gets a cache hint. All other bytes stay the same. `plain` says
- * that the result has none of these members.
+ * Adds the members that stateless clients expect, unless they exist already: `resultType`, and a cache hint if one is
+ * given and the result is complete. `plain` says that the result has none of these members.
  */
 export function toModern(result: Buffer, hint?: CacheHint, plain = false): Pieces {
   const { resultType, ttlMs, cacheScope } = plain ? none : envelopeOf(result)
@@ -35,10 +34,7 @@ export function toModern(result: Buffer, hint?: CacheHint, plain = false): Piece
 export const toLegacy = (result: Buffer): Buffer =>
   envelopeOf(result).resultType === undefined ? result : withStructuredObject(withoutEnvelope(result))
 
-/**
- * Wraps structured content that is not an object, as the SDK does: session-based clients expect an object and would
- * reject the whole result.
- */
+/** Wraps structured content that is not an object, as the SDK does: session-based clients would reject the result. */
 function withStructuredObject(result: Buffer): Buffer {
   if (!result.includes('"structuredContent"')) return result
   const value = members(result)?.get('structuredContent')
@@ -74,14 +70,10 @@ const none: Envelope = {}
 
 type Envelope = { -readonly [Key in 'resultType' | 'ttlMs' | 'cacheScope']?: string }
 
-/**
- * The raw values of `resultType`, `ttlMs` and `cacheScope`. If a name is repeated, the last value counts, as in a
- * parser.
- */
+/** The raw values of `resultType`, `ttlMs` and `cacheScope`; the last one if a name is repeated, as in a parser. */
 function envelopeOf(result: Buffer): Envelope {
   const found: Envelope = {}
-  // Fast path for most results: without these names, and without \u escapes that could hide them, there is nothing to
-  // find.
+  // Fast path for most results: they have neither these names nor \u escapes that could hide them.
   const absent = !result.includes('"resultType"') && !result.includes('"ttlMs"') && !result.includes('"cacheScope"')
   if (absent && !result.includes('\\u')) return found
   walk(result, (key, start, end) => {

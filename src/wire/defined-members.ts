@@ -36,7 +36,7 @@ const level = (...names: readonly string[]): MemberRules => ({
 const open = (members: Readonly<Record<string, MemberRule>>): MemberRules => ({ members, open: true })
 const names = (...all: readonly string[]): MemberRules => open(level(...all).members)
 
-/** The member `task` of a request: part of the protocol in one revision, and of an extension since then. */
+/** A request's `task` member: part of the protocol in one revision, and of an extension since then. */
 const task: MemberRule = {
   since: latestLegacy,
   before: modernRevision,
@@ -95,7 +95,7 @@ const contentBlock = names(
 
 const taskState = ['taskId', 'status', 'statusMessage', 'createdAt', 'lastUpdatedAt', 'ttl', 'pollInterval']
 
-/** The member `task` of a client's response, if the server asked the client to start a task. */
+/** The `task` member in a client's response, if the server asked the client to start a task. */
 const startedTask: MemberRule = { since: latestLegacy, before: modernRevision, within: level(...taskState) }
 const resultType: MemberRule = { since: modernRevision }
 
@@ -124,9 +124,7 @@ export const answers: Readonly<Record<string, MemberRules>> = {
 
 const anything: MemberRules = { members: {}, open: true }
 
-/**
- * Rules for a client's result in a follow-up request. There, only the result's members show which method it belongs to.
- */
+/** Rules for a result in a follow-up request, where only its members show which method it belongs to. */
 function answerLevel(answer: object): MemberRules {
   // A whole message in place of a result does not count as a response: the server will send its request again.
   if ('method' in answer && 'result' in answer) return anything
@@ -134,13 +132,9 @@ function answerLevel(answer: object): MemberRules {
   return { members: 'roots' in answer ? listedRoots : unmarked }
 }
 
-/**
- * The members of a result that has neither `action` nor `roots`. It is a sampling result, unless it misspells one of
- * those two names.
- */
+/** A result with neither `action` nor `roots` is a sampling result, unless it misspells one of those names. */
 const unmarked: MemberRules['members'] = { ...elicited, ...listedRoots, ...sampled }
 
-/** The error object of a response. */
 export const errorMembers: MemberRules = level('code', 'message', 'data')
 
 const rounds: MemberRules['members'] = {
@@ -238,7 +232,6 @@ export const toldByServers: Readonly<Record<string, MemberRules>> = {
   'notifications/subscriptions/acknowledged': { members: { notifications: any, _meta } },
 }
 
-/** The members of a JSON-RPC message. */
 export const envelopeMembers: MemberRules = level('jsonrpc', 'id', 'method', 'params', 'result', 'error')
 
 /** The capability that a client must declare to receive a request, by method. */

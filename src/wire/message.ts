@@ -18,7 +18,6 @@ import { envelopeMembers } from './defined-members.ts'
 /** The longest line, event or body accepted from a server: a large base64 image fits, runaway output does not. */
 export const maxMessage = 16 * 1024 * 1024
 
-/** The JSON-RPC code for an unknown method. */
 export const methodNotFound = -32601
 
 export type Id = string | number
@@ -31,7 +30,6 @@ export type Message =
   | { readonly kind: 'error'; readonly id: Id | null; readonly error: Buffer }
   | MalformedMessage
 
-/** A response with a result. */
 export interface ResultMessage {
   readonly kind: 'response'
   readonly id: Id
@@ -48,9 +46,8 @@ export interface MalformedMessage {
 }
 
 /**
- * Reads the envelope of a message. Never throws. `params`, `result` and `error` are slices of the input, or of a copy
- * if line breaks or invalid UTF-8 had to be replaced. They are well-formed JSON, but may have duplicate keys below the
- * top level.
+ * Reads a message's envelope; never throws. `params`, `result` and `error` are slices of the input, or of a copy if the
+ * input had to be cleaned. They are well-formed JSON, but may have duplicate keys below the top level.
  */
 export function readMessage(received: Buffer): Message {
   const bytes = toCleanLine(received)
@@ -151,10 +148,7 @@ interface Envelope {
 interface ResultNotes {
   /** The value of `isError`, as `JSON.parse` would give it. */
   isError: boolean
-  /**
-   * Whether the result has a member that differs between protocol versions, requires input or starts a task, or a
-   * member name with escapes.
-   */
+  /** Whether the result has one of the `special` members, or a member name with escapes. */
   special: boolean
 }
 
@@ -166,7 +160,7 @@ const decoded = (bytes: Buffer, from: number, to: number): string => JSON.parse(
 
 const names: readonly Name[] = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
 
-/** Members that require further processing of a result. */
+/** Members that differ between protocol versions, request input or start a task. */
 const special: readonly string[] = ['resultType', 'ttlMs', 'cacheScope', 'task', 'requestState', 'inputRequests']
 
 const BACKSLASH = 0x5c
@@ -211,15 +205,12 @@ function hasEscape(bytes: Buffer, from: number, to: number): boolean {
   return false
 }
 
-/** A request whose params are copied unchanged. */
 export const requestBytes = (id: Id, method: string, params?: Json | Buffer): Buffer =>
   wrapped(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}`, ',"params":', params)
 
-/** A notification whose params are copied unchanged. */
 export const notificationBytes = (method: string, params?: Json | Buffer): Buffer =>
   wrapped(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}`, ',"params":', params)
 
-/** A response with the bytes of a result. */
 export const resultBytes = (id: Id, result: Json | Buffer): Buffer =>
   wrapped(`{"jsonrpc":"2.0","id":${JSON.stringify(id)}`, ',"result":', result)
 
@@ -232,7 +223,6 @@ export const resultPieces = (id: Id, result: Pieces): Pieces => [
 
 const closing = Buffer.from('}')
 
-/** An error response, built from the bytes of an error or from its parts. */
 export const errorBytes = (
   id: Id | null,
   error: Json | Buffer | { readonly code: number; readonly message: string; readonly data?: unknown },

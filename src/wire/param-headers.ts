@@ -14,7 +14,7 @@ const annotation = 'x-mcp-header'
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const allowedTypes = new Set<unknown>(['string', 'integer', 'boolean'])
 
-/** Keywords whose subschemas no fixed path leads to, so annotations for headers are not allowed in them. */
+/** Keywords whose subschemas have no fixed path, so that header annotations are not allowed in them. */
 const single = [
   ...['items', 'contains', 'additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'propertyNames'],
   ...['not', 'if', 'then', 'else'],
@@ -32,16 +32,13 @@ export function paramHeaders(inputSchema: unknown, args: unknown): Record<string
   return headers
 }
 
-/**
- * Why the header annotations of this schema are invalid; undefined if they are valid. A tool with invalid ones must not
- * be called over HTTP.
- */
+/** What is wrong with a schema's header annotations, if anything. Invalid ones rule out calls over HTTP. */
 export const invalidParamHeaders = (inputSchema: unknown): string | undefined => survey(inputSchema).fault
 
-/** The header annotations of a schema; empty if they are invalid. */
+/** A schema's header annotations; empty if they are invalid. */
 export const declaredParamHeaders = (inputSchema: unknown): readonly ParamHeader[] => survey(inputSchema).declared
 
-/** The text of an argument for a header; undefined if a header cannot express it. */
+/** An argument as header text; undefined if a header cannot express it. */
 export function headerText(value: unknown): string | undefined {
   if (typeof value === 'string' || typeof value === 'boolean') return String(value)
   if (typeof value !== 'number' || (Number.isInteger(value) && !Number.isSafeInteger(value))) return undefined
@@ -75,7 +72,7 @@ function survey(inputSchema: unknown): Survey {
   return known
 }
 
-/** Collects the header annotations of a schema; returns the first error. */
+/** Collects a schema's header annotations; returns the first error. */
 function visit(
   schema: unknown,
   path: readonly string[],
@@ -122,10 +119,7 @@ function* unreachable(schema: Schema): Generator<readonly [key: string, inner: u
 const prefix = '=?base64?'
 const suffix = '?='
 
-/**
- * Matches text that a header may contain unencoded: printable ASCII and tabs, not empty, without surrounding white
- * space.
- */
+/** Matches text that needs no encoding: printable ASCII and tabs, not empty, without surrounding white space. */
 const plain = /^(?![\t ])[\t\x20-\x7e]+(?<![\t ])$/
 const canonical = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
@@ -133,7 +127,7 @@ const canonical = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=
 export const encodeHeaderValue = (text: string): string =>
   plain.test(text) && !isWrapped(text) ? text : `${prefix}${Buffer.from(text).toString('base64')}${suffix}`
 
-/** Decodes the value of a header; undefined if the value is malformed. */
+/** Decodes a header value; undefined if it is malformed. */
 export function decodeHeaderValue(value: string): string | undefined {
   const given = value.replace(/^[\t ]+/, '').trimEnd()
   if (!isWrapped(given)) return /^[\t\x20-\x7e]*$/.test(given) ? given : undefined

@@ -1,4 +1,4 @@
-/** The keys of `_meta` that the stateless revision reserves. */
+/** The `_meta` keys that the stateless revision reserves. */
 export const metaKeys = {
   protocolVersion: 'io.modelcontextprotocol/protocolVersion',
   clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
@@ -8,13 +8,10 @@ export const metaKeys = {
   serverInfo: 'io.modelcontextprotocol/serverInfo',
 } as const
 
+const { protocolVersion, clientCapabilities, clientInfo, logLevel } = metaKeys
+
 /** Keys that clients send with each request. They are valid for one hop and never forwarded. */
-const envelope = new Set<string>([
-  metaKeys.protocolVersion,
-  metaKeys.clientCapabilities,
-  metaKeys.clientInfo,
-  metaKeys.logLevel,
-])
+const envelope = new Set<string>([protocolVersion, clientCapabilities, clientInfo, logLevel])
 
 /** A request's `_meta` without the keys that are valid for one hop; the same object if it has none of them. */
 export function withoutEnvelope(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

@@ -38,19 +38,13 @@ export interface Connector {
   stderr?(): readonly string[]
 }
 
-/**
- * How long connecting may take. The first start of a process may download a package; a remote server is already
- * running.
- */
+/** How long connecting may take. The first start of a stdio server may download a package. */
 export const connectWithinMs = (transport: ServerConfig['transport']): number =>
   transport === 'stdio' ? 120_000 : 30_000
 
 type HandshakeMethod = 'probe' | 'initialize'
 
-/**
- * Opens connections to one server. It is determined once which handshake the server understands, and remembered while
- * that handshake works.
- */
+/** Opens connections to one server. Remembers which handshake the server understands until that handshake fails. */
 export function createConnector(options: ConnectorOptions): Connector {
   const { name, config, log } = options
   const unknown: HandshakeMethod = config.transport === 'sse' ? 'initialize' : 'probe'

@@ -18,10 +18,7 @@ import { createWarmPool } from './warm-pool.ts'
 export interface ConnectionPool extends AsyncDisposable {
   readonly connected: boolean
   readonly opening: boolean
-  /**
-   * `failure` says why no connection could be opened, `lost` why the last one broke. Both are cleared when a connection
-   * opens.
-   */
+  /** Why no connection could be opened (`failure`) or why the last one broke (`lost`); cleared when one opens. */
   readonly failure: ToolwayError | undefined
   readonly lost: ToolwayError | undefined
   /** Milliseconds until the next attempt to reach a server that is down. */
@@ -61,9 +58,7 @@ export interface ConnectionPoolOptions {
   readonly log: Log
 }
 
-/**
- * The maximum number of connections that serve a single caller each. Beyond it, the least recently used one is closed.
- */
+/** Maximum number of connections with a single caller each; beyond it, the least recently used one is closed. */
 const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 /** The maximum number of shared connections; there is one for each client profile. */
 const maxShared = 32
@@ -92,9 +87,7 @@ interface Owner {
 export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
   const { server, config, clock, log } = options
   const stdio = config.transport === 'stdio'
-  /**
-   * Whether one stream carries all messages from the server, so that it does not show which call a message belongs to.
-   */
+  /** Whether all messages from the server share one stream, which does not show which call they belong to. */
   const isOneStream = () => (pool.latest?.connection.transport.kind ?? config.transport) !== 'http'
   const backoff = createReconnectBackoff(clock, { restarts: stdio ? config.restarts : undefined })
   const shared = new Map<string, ManagedConnection>()
@@ -102,7 +95,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const owned = new Map<string, ManagedConnection>()
   const shortLived = new Set<ManagedConnection>()
   const owners = new WeakMap<ManagedConnection, Owner>()
-  /** For each tool for which this is known: whether calls to it send requests or log messages before they respond. */
+  /** Whether calls to each known tool send requests or log messages before they respond. */
   const habits = new Map<string, ToolHabit>()
   const rootsOf = createRootsOf()
   /** Connections whose owners receive all log messages that arrive on them. */
@@ -111,9 +104,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
   const spares = config.session === 'shared' || personal ? 0 : config.spares
   const warmPool = createWarmPool(spares, (capabilities) => createOwned(capabilities))
-  /**
-   * The connection to a stateless server. One connection serves all callers, because each request describes its client.
-   */
+  /** The connection to a stateless server, shared by all callers, because each request describes its client. */
   let stateless: ManagedConnection | undefined
   /** Whether the server has sent messages for a caller outside the streams of that caller's calls. */
   let speaksOutOfStream = false
@@ -219,7 +210,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
-  /** Uses the connection whose server was given the same roots as this call's. */
+  /** Uses a connection whose server was given this call's roots. */
   async function useRooted<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const { caller, peer, signal } = user
     const roots = await rootsOf(peer, signal)
@@ -257,10 +248,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
-  /**
-   * Chooses the connection for a caller. All of a caller's calls use the same one, so that the caller sees one server
-   * state (V3).
-   */
+  /** Chooses a caller's connection. All of the caller's calls use it, so that they see the same server state (V3). */
   function connectionOf(caller: Caller, peer: Peer | undefined): ManagedConnection {
     const managed = chosenFor(caller, peer)
     if (caller.peer) managed.sessions.add(caller.session)
@@ -273,17 +261,13 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const logs = wantsLogs(peer)
     if (own && owners.get(own)?.roots) return own
     if (own || (!stateless && needsOwn(capabilities))) return ownConnection(caller, logs)
-    // A session that has used the shared connection stays there, because the server keeps the session's state on that
-    // connection.
+    // A session that has used the shared connection stays on it, because the server may hold the session's state there.
     if (logs && !(stateless ?? shared.get(profileOf(capabilities)))?.sessions.has(session))
       return ownConnection(caller, logs)
     return stateless ?? sharedConnection(capabilities)
   }
 
-  /**
-   * The caller's most recently used connection with roots, for requests that have no roots of their own, such as a
-   * subscription.
-   */
+  /** The caller's last used connection with roots, for requests without roots of their own, such as subscriptions. */
   function lastRooted(caller: Caller): ManagedConnection | undefined {
     if (!wantsRoots || caller.capabilities.roots === undefined) return undefined
     const prefix = `${ownKey(caller)} `
@@ -347,10 +331,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /**
-   * Answers roots requests for an owner without a session, with the roots of the first call through which the server
-   * asks.
-   */
+  /** Answers roots requests for an owner without a session, using the roots of the first call that was asked. */
   function rootsProvider(managed: ManagedConnection, owner: Owner, first: Peer): Peer {
     wantsRoots = true
     return {
@@ -359,7 +340,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         if (owner.roots) return owner.roots
         const own = rootsOf(first, signal).catch((error) => {
           if (signal.aborted) throw error
-          // If the call was cancelled, use the roots of the next call.
+          // If the call was cancelled, use the next call's roots.
           return owner.rooted.promise
         })
         const roots = await Promise.race([own, owner.rooted.promise])
@@ -380,7 +361,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     keep(owned, key, managed)
   }
 
-  /** Marks a connection as most recently used, and closes the least recently used one beyond the limit. */
+  /** Marks a connection as most recently used. Beyond the limit, closes the least recently used one. */
   function keep(connections: Map<string, ManagedConnection>, key: string, managed: ManagedConnection): void {
     const max = connections === shared ? maxShared : maxOwned[config.transport]
     connections.delete(key)
@@ -439,10 +420,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /**
-   * Makes the first calls wait until the server has had time to request roots, which some servers do right after the
-   * handshake.
-   */
+  /** Makes the first calls wait, because some servers request roots right after the handshake. */
   function awaitRoots(open: InitializedConnection, capabilities: Capabilities, owner: Owner | undefined): void {
     if (!owner || capabilities.roots === undefined || open.handshake.era === 'modern') return
     // Do not wait over HTTP, where we cannot tell when the server has had time to ask.
@@ -452,19 +430,13 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     })
   }
 
-  /**
-   * Stops sharing one connection among all callers: a server that went back to the session-based protocol needs one
-   * connection per client profile again.
-   */
+  /** Stops sharing one connection, because the server has gone back to the session-based protocol. */
   function disown(managed: ManagedConnection): void {
     stateless = undefined
     drop(shared, 'stateless', managed)
   }
 
-  /**
-   * Shares this connection among all callers from now on, so that it is neither closed with its first caller nor taken
-   * from the warm pool.
-   */
+  /** Shares this connection among all callers, so that neither its first caller nor the warm pool owns it. */
   function adopt(managed: ManagedConnection): void {
     stateless = managed
     shared.set('stateless', managed)
@@ -474,9 +446,6 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 }
 
-/**
- * The key of a caller's own connection. It includes the client profile, because capabilities are declared in the
- * handshake.
- */
+/** The key of a caller's connection. Includes the client profile, because the handshake declares capabilities. */
 const ownKey = ({ session, capabilities }: Caller): string => `${session} ${profileOf(capabilities)}`
 const belongsTo = (key: string, session: string): boolean => key.startsWith(`${session} `)

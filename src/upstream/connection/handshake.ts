@@ -17,10 +17,7 @@ import {
 import { statusOf } from '../transports/transport-errors.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
-/**
- * How long to wait for a response to `server/discover`. A process that does not respond in time may just be slow to
- * start.
- */
+/** How long to wait for a response to `server/discover` before trying `initialize`. */
 const silenceMs = { stdio: 2_000, http: 5_000, sse: 5_000 } as const
 
 /**
@@ -58,10 +55,7 @@ class Silence extends Error {
   override readonly name = 'Silence'
 }
 
-/**
- * Whether `initialize` may succeed after this error. Rejected credentials would be rejected again; any other unclear
- * response may come from a session-based server.
- */
+/** Whether `initialize` may succeed after this error. It cannot if the credentials were rejected. */
 function mayBeLegacy(error: unknown): boolean {
   if (error instanceof NotModern || error instanceof Silence || error instanceof ServerError) return true
   const status = error instanceof ToolwayError ? statusOf(error) : undefined

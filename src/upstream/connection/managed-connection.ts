@@ -6,10 +6,7 @@ import { unsentError } from '../transports/transport-errors.ts'
 import type { InitializedConnection } from './handshake.ts'
 import type { ReconnectBackoff } from './reconnect.ts'
 
-/**
- * A connection to one server that opens on first use, closes when idle, and reconnects. All callers that are waiting
- * for it share one attempt to open it.
- */
+/** A connection that opens on first use, closes when idle, and reconnects. Callers share one attempt to open it. */
 export interface ManagedConnection extends AsyncDisposable {
   /** The open connection, if any. Reading it neither connects nor counts as use. */
   readonly current: InitializedConnection | undefined
@@ -21,18 +18,12 @@ export interface ManagedConnection extends AsyncDisposable {
   reopen(): Promise<InitializedConnection>
   /** Replaces a connection that no longer responds. The server may have executed the calls that are pending on it. */
   replace(error: ToolwayError): void
-  /**
-   * Closes the connection or stops the attempt to open it; the next use reconnects. Resolves when the connection is
-   * closed.
-   */
+  /** Closes the connection or cancels the attempt to open it. Resolves when that is done; the next use reconnects. */
   interrupt(error: ToolwayError): Promise<void>
   use<T>(work: (open: InitializedConnection) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Keeps the connection from being closed as idle, until the returned object is disposed of. */
   hold(): Disposable
-  /**
-   * Open sessions that used this connection. The server may keep state for them, so the connection is not closed as
-   * idle.
-   */
+  /** Open sessions that used this connection and may have state on it, so that it must not be closed as idle. */
   readonly sessions: Set<string>
   readonly inUse: boolean
   readonly busy: boolean
@@ -57,10 +48,7 @@ export interface ManagedConnectionOptions {
 
 /** How long a call waits for a server that could not be reached at the last attempt. */
 const patienceMs = 5_000
-/**
- * How long callers are told to wait before a retry while an attempt to connect, whose duration is unknown, is under
- * way.
- */
+/** How long callers are told to wait while an attempt to connect, whose duration is unknown, is under way. */
 const firstHintMs = 1_000
 
 export function createManagedConnection(options: ManagedConnectionOptions): ManagedConnection {
@@ -196,7 +184,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     using limit = deadline(clock, connectWithinMs, tooSlow, wanted)
     using _ = backoff.attempt()
     try {
-      // Wait until the previous process has ended, because it may still hold a lock or a profile.
+      // Wait until the previous process has ended, because it may still hold a lock.
       await waitFor(closing, limit.signal)
       const open = await options.connect(limit.signal)
       open.connection.onClosed = (error) => lost(open, error)
@@ -247,10 +235,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     })
   }
 
-  /**
-   * Closes the connection. Connections are closed one after another, so that disposal can wait for a process that is
-   * still ending.
-   */
+  /** Closes the connection after any earlier one has closed, so that disposal can wait for a process that is ending. */
   function close(): Promise<void> {
     const open = current
     current = undefined
@@ -265,9 +250,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     return new ToolwayError('SERVER_UNHEALTHY', sentence, { server, retryAfterMs, cause: error })
   }
 
-  /**
-   * The error for a failed connection attempt. It is `unsent`, because nothing is sent until the connection is open.
-   */
+  /** The error for a failed connection attempt; `unsent`, because nothing is sent until the connection is open. */
   function unavailable(thrown: unknown): ToolwayError {
     const ours = thrown instanceof ToolwayError
     if (ours && thrown.code === 'AUTH_REQUIRED') return thrown
@@ -284,8 +267,6 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
   }
 }
 
-/**
- * Whether a failed request may be sent again: it was not sent, or its session was lost and it is safe to repeat (F12).
- */
+/** Whether a request may be sent again: it was not sent, or its session was lost and it is safe to repeat (F12). */
 const mayBeResent = (error: unknown): boolean =>
   error instanceof ToolwayError && (error.details.unsent === true || error.details.resendable === true)

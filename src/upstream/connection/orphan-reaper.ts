@@ -26,17 +26,11 @@ export interface RegisteredProcess {
   ended(): void
 }
 
-/**
- * The environment variable that holds the mark. If a server's configuration sets it to another value, that server's
- * descendants are not ended.
- */
+/** The variable that holds the mark. If a server's configuration overrides it, that server's orphans are not found. */
 const variable = 'TOOLWAY_OWNER'
 const gentlyMs = 2_000
 const lookMs = 50
-/**
- * How long to wait before scanning all processes. A scan takes milliseconds, so one scan handles several servers that
- * end at about the same time.
- */
+/** How long to wait before scanning all processes, so that one scan (a few milliseconds) covers several servers. */
 const sweepAfterMs = 1_000
 
 /** Creates the reaper. It needs /proc; on other systems, it does nothing, and only process groups are ended. */
@@ -54,7 +48,7 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
 
   return {
     reaped: reap(folder, space, clock, log).catch((error) => {
-      log.warn({ err: error }, 'could not search for orphaned processes of an earlier run')
+      log.warn({ err: error }, 'could not search for orphaned processes from an earlier run')
     }),
     register() {
       const mark = `${owner}.${++count}`
@@ -84,16 +78,13 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
     },
   }
 
-  /**
-   * Writes the process ids to a file. Most orphans are found by their mark, but one that cleared its environment is
-   * found by its id.
-   */
+  /** Writes the process ids to a file, in order to find orphans that have cleared the mark from their environment. */
   function record(): void {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       writeFileSync(file, JSON.stringify({ space, children: [...children.values()] }), { mode: 0o600 })
     } catch (error) {
-      log.debug({ err: error }, 'could not record the process ids of servers')
+      log.debug({ err: error }, 'could not record server process ids')
     }
   }
 
@@ -102,7 +93,7 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
     strays.clear()
     const found = await processesWith(variable, (value) => marks.has(value))
     if (found.length === 0) return
-    log.debug({ processes: found.length }, 'ending orphaned processes of a stopped server')
+    log.debug({ processes: found.length }, 'ending processes that a stopped server left behind')
     await end(found, clock)
   }
 }
@@ -143,7 +134,7 @@ async function endThoseOf(owner: string, children: readonly ProcessId[], clock: 
   const processes = new Set([...leaders, ...marked].map(({ pid }) => pid)).size
   if (processes === 0) return
   await end(marked, clock, leaders)
-  log.warn({ processes }, 'ended orphaned server processes of a Toolway process that was killed')
+  log.warn({ processes }, 'ended server processes that were orphaned when Toolway was killed')
 }
 
 /** Ends processes with SIGTERM, then with SIGKILL. If a process leads a group, the signal goes to the whole group. */

@@ -2,19 +2,13 @@ import type { Clock } from '../../core/clock.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { jitteredBackoffMs } from '../../lib/backoff.ts'
 
-/**
- * Decides when to try to reach a server again that is down or keeps crashing. All connections to the server share one
- * instance.
- */
+/** Decides when to try again to reach a server that is down or keeps crashing; shared by all its connections. */
 export interface ReconnectBackoff {
   /** Why the server could not be reached; undefined as soon as it is reached again. */
   readonly failure: ToolwayError | undefined
   /** Milliseconds until the next attempt is allowed; 0 if it is allowed now. */
   readonly pauseMs: number
-  /**
-   * Whether the restart limit was reached. If so, the server is started only once per window, until a process survives
-   * a whole window.
-   */
+  /** Whether the restart limit was reached. If so, there is one start per window until a process survives a window. */
   readonly exhausted: boolean
   /** Whether an attempt is under way while the server is known to be down. */
   readonly probing: boolean
@@ -120,7 +114,7 @@ export function createReconnectBackoff(
 interface ReconnectorOptions {
   down(): boolean
   pauseMs(): number
-  /** Whether to reconnect at all. A process that nobody is using is not restarted again and again. */
+  /** Whether to reconnect at all: an unused process is not restarted again and again. */
   wanted(): boolean
   /** Tries once to connect; `failed` reports a failure. */
   attempt(): Promise<unknown>
@@ -137,7 +131,7 @@ export function createReconnector({ down, pauseMs, wanted, attempt, clock }: Rec
 
   const probe = (): void => {
     timer = undefined
-    // Stop if the server has been reached in the meantime, or if nobody is using it; the next call tries again.
+    // Stop if the server has been reached in the meantime or is not in use; the next call tries again.
     if (over || !down() || !wanted()) return
     if (pauseMs() > 0) schedule()
     // If another attempt is under way, `attempt` waits for its outcome.

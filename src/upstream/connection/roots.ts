@@ -8,9 +8,9 @@ import type { RpcConnection } from './rpc-connection.ts'
 
 /**
  * Returns a function that requests the roots for a call once. It resolves with undefined if the client does not provide
- * them. It is for callers without a session: each of their calls may come from another program with other roots, while
- * a server asks for roots once and keeps them. So the client is asked for its roots in every call, and the call uses a
- * connection whose server was given the same roots.
+ * them. It is for callers without a session: each of their calls may come from a different program with different
+ * roots, while a server asks for roots once and keeps them. So the client is asked for its roots in every call, and the
+ * call uses a connection whose server was given the same roots.
  */
 export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Json | undefined> {
   const requested = new WeakMap<Peer, Promise<Json | undefined>>()
@@ -33,10 +33,7 @@ export const rootsKey = (roots: Json): string =>
 const pingWithinMs = 1_000
 /** How long calls wait for a client that declared roots but does not provide them. */
 const tellWithinMs = 5_000
-/**
- * How many times to ping a server after it was given roots. The server checks the folders before it uses them, and does
- * not report when it is done.
- */
+/** How many pings give a server time to apply its roots; it does not report when it has checked the folders. */
 const applyPings = 5
 const applyPauseMs = 50
 
@@ -49,10 +46,7 @@ export async function pingOnce({ request }: RpcConnection, clock: Clock): Promis
   await request({ method: 'ping', params: () => undefined, signal: limit.signal }).catch(() => {})
 }
 
-/**
- * Resolves when a server has had time to apply its roots. A busy server responds to pings more slowly, so it gets more
- * time.
- */
+/** Gives a server time to apply its roots. A busy server responds to pings more slowly, so it gets more time. */
 export async function rootsApplied(connection: RpcConnection | undefined, clock: Clock): Promise<void> {
   for (let ping = 0; connection && ping < applyPings; ping++) {
     await pause(clock, applyPauseMs)

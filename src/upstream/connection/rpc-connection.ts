@@ -12,10 +12,7 @@ import { createTaskUpdates, type TaskUpdates } from '../requests/tasks.ts'
 import type { Transport, TransportReceiver } from '../transports/transport.ts'
 import { mayHaveRun, unsentError } from '../transports/transport-errors.ts'
 
-/**
- * JSON-RPC over one transport: matches responses to requests, and routes every other message to the request that it
- * belongs to.
- */
+/** JSON-RPC over one transport: matches responses to requests, and routes other messages to the right request. */
 export interface RpcConnection extends AsyncDisposable {
   readonly transport: Transport
   /** Sends a request. Rejects with the server's error or a ToolwayError. */
@@ -28,9 +25,7 @@ export interface RpcConnection extends AsyncDisposable {
   readonly taskUpdates: TaskUpdates
   /** Whether only one caller uses this connection, so that every message from the server is for that caller. */
   owned: boolean
-  /**
-   * Attributes messages to calls; set if the transport does not show which of the owner's calls a message belongs to.
-   */
+  /** Attributes messages to the owner's calls; set if the transport does not show which call a message belongs to. */
   turns: CallTurns | undefined
   /** Whether the server sent a request when there was no caller to answer it. */
   hadUnroutableRequest: boolean
@@ -42,10 +37,7 @@ export interface RpcConnection extends AsyncDisposable {
   cancelsByMessage: boolean
   /** Called for notifications that do not belong to a request, such as list_changed. */
   onNotification: (method: string, params: Buffer | undefined) => void
-  /**
-   * Called when the server sent a message for a caller outside the streams of that caller's calls, although the
-   * transport has such streams.
-   */
+  /** Called when a message for a caller arrived outside the streams of its calls, on a transport that has streams. */
   onOutOfStream: () => void
   onClosed: (error: ToolwayError) => void
 }
@@ -77,10 +69,7 @@ interface Pending {
 export interface RpcConnectionOptions {
   readonly server: string
   readonly owned: boolean
-  /**
-   * The owner's calls that are using the connection or waiting for it, and the route to the owner's session, if it has
-   * one.
-   */
+  /** The owner's calls that are using or awaiting the connection, and the route to the owner's session, if any. */
   readonly host?: (() => { readonly calls: readonly Peer[]; readonly session: readonly Peer[] }) | undefined
   /** Provides the roots of an owner without a session; undefined for other owners. */
   readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
@@ -265,7 +254,7 @@ export async function openRpcConnection(
     const speaker = exchange === undefined ? turns?.speaker() : undefined
     void questions.answer(question, () => {
       if (!speaker) return addressees(method, exchange)
-      // It is known which call sent the server's request, so that request ends when the call does.
+      // Since we know which call caused this request, the request ends when that call does.
       return turns?.runs(speaker) ? [speaker, ...host().session] : []
     })
   }
@@ -286,20 +275,16 @@ export async function openRpcConnection(
     if (connection.owned) {
       const { turns } = connection
       const callers = turns && (turns.strict || !logs) ? turns.speakers() : peers.reverse()
-      // Stateless callers (`rounds`) ask for log messages with each call; a session that set no level receives all of
-      // them.
+      // Stateless callers (`rounds`) ask for logs with each call; a session that set no level receives all of them.
       const { calls, session } = host()
       if (logs) return [...callers, ...session].filter(({ rounds, logLevel }) => !rounds || logLevel !== undefined)
       if (callers.length === 0) return [...calls, ...session]
-      // Prefer the session if there are several calls: a request sent through it does not end with whichever call ends
-      // first.
+      // Prefer the session if there are several calls: a request sent through it outlives any single call.
       return callers.length === 1 ? [...callers, ...session] : [...session, ...callers]
     }
-    // If the server gets the level with each request, it logs only for calls that asked for it. Other servers may log
-    // for any call.
+    // Servers that get the level with each request log only for calls that asked; others may log for any call.
     const wanting = logs && connection.logsByRequest ? peers.filter(({ logLevel }) => logLevel !== undefined) : peers
-    // Deliver nothing if another caller's cancelled call may still be running on the server, because that call may send
-    // messages too.
+    // Deliver nothing if a cancelled call may still be running on the server, because it may send messages too.
     return wanting.length === 1 && !someGoOn() ? wanting : []
   }
 
@@ -313,10 +298,7 @@ export async function openRpcConnection(
     return cancelledCalls.size > 0
   }
 
-  /**
-   * The error for requests that were pending when the connection closed. Its code is OUTCOME_UNKNOWN, because the
-   * server may have executed them.
-   */
+  /** The error for requests that were pending when the connection closed: the server may have executed them. */
   function interrupted(error?: ToolwayError): ToolwayError {
     if (error?.code === 'OUTCOME_UNKNOWN') return error
     const why = error?.message ?? `The connection to ${server} was closed.`
@@ -329,10 +311,7 @@ export async function openRpcConnection(
   }
 }
 
-/**
- * The params of a notification, reduced to the members that the protocol defines; undefined if the notification must be
- * ignored (V1).
- */
+/** A notification's params, reduced to the defined members; undefined if the notification must be ignored (V1). */
 function definedNotification(method: string, params: Buffer = empty): Buffer | undefined {
   const level = Object.hasOwn(toldByServers, method) ? toldByServers[method] : undefined
   if (level === undefined) return undefined
@@ -353,10 +332,7 @@ const goesOnMs = 300_000
 const isForEverybody = (method: string): boolean =>
   method.endsWith('/list_changed') || method === 'notifications/resources/updated'
 
-/**
- * The `subscriptions/listen` request that a notification belongs to. Notifications name it, because requests may not
- * have separate streams.
- */
+/** The `subscriptions/listen` request that a notification belongs to, for transports without separate streams. */
 function subscriptionOf(params: Buffer | undefined): number | undefined {
   if (!params?.includes(metaKeys.subscriptionId)) return undefined
   const id = Json.raw<{ _meta?: Record<string, unknown> }>(params).value._meta?.[metaKeys.subscriptionId]

@@ -7,10 +7,7 @@ import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from '../requests/encode-request.ts'
 import { statusOf } from '../transports/transport-errors.ts'
 
-/**
- * Periodic health check for a server's open connections. If a server has no open connection, none is opened for the
- * check.
- */
+/** Periodic health check for a server's open connections. It never opens a connection. */
 export interface HealthCheck extends Disposable {
   /** A problem that the last round found although the server is responding. */
   readonly degradation: string | undefined
@@ -82,10 +79,9 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     watch.running = true
     try {
       const ms = await ask(open).catch((error) => askDifferently(open, error))
-      // If more time than the timeout has passed, the response was already waiting to be read while this process was
-      // suspended.
+      // If the timeout was exceeded, this process was suspended while the response was waiting to be read.
       const isSlow = ms > timeoutMs / 2 && ms <= timeoutMs
-      record(open, isSlow ? `Slow: ${ms} ms for a health check.` : undefined)
+      record(open, isSlow ? `Slow: a health check took ${ms} ms.` : undefined)
     } catch (error) {
       if (managed.current !== open) return
       if (connection.received !== watch.received) record(open, undefined)
@@ -118,10 +114,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     return knowsPing === false ? (listOf(open) ?? 'ping') : 'ping'
   }
 
-  /**
-   * Requests a list that the server has returned before. A server that never answered a ping may not support ping, so
-   * it is not treated as hung yet.
-   */
+  /** Requests a list instead of a ping, because a server that has never answered a ping may not support it. */
   async function askDifferently(open: InitializedConnection, error: unknown): Promise<number> {
     const list = listOf(open)
     const unsure = open.handshake.era === 'legacy' && knowsPing === undefined && list !== undefined

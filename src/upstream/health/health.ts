@@ -55,13 +55,10 @@ function withUnknownProtocol(assessment: Assessment, { handshake }: ServerCondit
 
 const degraded = (reason: string): Assessment => ({ health: 'degraded', reason })
 
-/** States that have their own reason for sending no calls, whatever the breaker does. */
+/** States in which no calls are sent, regardless of the breaker. */
 const refuses: ReadonlySet<Health> = new Set(['disabled', 'needs-auth', 'unhealthy'])
 
-/**
- * A server's health, leaving its breaker aside. A listing that is empty or from an earlier run does not make a server
- * "healthy".
- */
+/** A server's health, apart from its breaker. A listing from an earlier run does not make a server "healthy". */
 function assessServer(server: ServerCondition): Assessment {
   const { connected, failure, pauseMs, lost } = server.pool
   const { fetched, descriptors } = server.listing

@@ -76,9 +76,8 @@ export function repairedDefinition(kind: ListedKind, definition: Definition): De
   const changes: Record<string, unknown> = Object.fromEntries(wrong.map(([name]) => [name, undefined]))
   if (kind === 'tool' && !isObjectSchema(definition.inputSchema))
     changes.inputSchema = soundInput(definition.inputSchema)
-  if (kind === 'resource' || kind === 'template') {
-    if (!isText(definition.name)) changes.name = definition.uri ?? definition.uriTemplate
-  }
+  const isResource = kind === 'resource' || kind === 'template'
+  if (isResource && !isText(definition.name)) changes.name = definition.uri ?? definition.uriTemplate
   if (Object.keys(changes).length === 0) return definition
   const kept = Object.entries({ ...definition, ...changes }).filter(([, value]) => value !== undefined)
   return Object.fromEntries(kept)
@@ -95,19 +94,11 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
   }
 }
 
-/**
- * Converts a schema to an object. A schema may also be `true` or `false`, which not every client supports; anything
- * else that is not an object becomes an empty schema.
- */
+/** Converts a schema to an object, because not every client supports the schemas `true` and `false`. */
 const schemaObject = (schema: unknown): unknown => (isObject(schema) ? schema : schema === false ? { not: {} } : {})
 
-/** The members that identify an entry. Calls must repeat them exactly as the server spells them. */
-const identities: Readonly<Record<ListedKind, readonly string[]>> = {
-  tool: ['name'],
-  resource: ['uri'],
-  template: ['uriTemplate'],
-  prompt: ['name'],
-}
+/** The member that identifies an entry. Calls must repeat its value exactly. */
+const identities = { tool: 'name', resource: 'uri', template: 'uriTemplate', prompt: 'name' } as const
 
 /** Schema keywords whose values must not be changed. */
 const verbatim = ['enum', 'const', 'pattern', 'required', '$ref', '$dynamicRef', '$anchor']
@@ -140,12 +131,12 @@ export function visibleDefinition(kind: ListedKind, definition: Definition) {
 
   const shown = mapMembers(definition, (key, member) =>
     // `_meta` is for programs, not for models, so it stays unchanged.
-    key === '_meta' ? member : cleaned(member, key, identities[kind].includes(key)),
+    key === '_meta' ? member : cleaned(member, key, key === identities[kind]),
   )
   return { definition: shown, problem }
 }
 
-/** Maps the members of an object. Returns the same object if no member changes. */
+/** Maps an object's members. Returns the same object if no member changes. */
 function mapMembers<T extends object>(value: T, map: (key: string, member: unknown) => unknown): T {
   const members = Object.entries(value)
   const mapped = members.map(([key, member]) => [key, map(key, member)])
@@ -167,9 +158,7 @@ interface TraitOptions {
   readonly maxTimeoutMs: number
 }
 
-/**
- * An entry's traits. The operator's settings decide; the server's annotations are used only with `trustAnnotations`.
- */
+/** An entry's traits, from the operator's settings and, with `trustAnnotations`, the server's annotations. */
 export function traitsOf(kind: Kind, name: string, definition: Definition, options: TraitOptions): Traits {
   const { config } = options
   const annotations = config.trustAnnotations && kind === 'tool' ? asRecord(definition.annotations) : {}
@@ -193,8 +182,7 @@ function timeLimitsOf(
     timeoutMs: ms,
     timeoutKey: own === undefined ? ofServer : `mcpServers.${server}.toolTimeouts.${name}`,
     maxTimeout: {
-      // The timeout for a call without progress may be longer than the configured maximum; in that case, it is used as
-      // the maximum too.
+      // If the call's timeout exceeds the configured maximum, it is used as the maximum too.
       ms: Math.max(ms, config.maxTimeout ?? maxTimeoutMs),
       key: config.maxTimeout === undefined ? 'defaults.maxTimeout' : `mcpServers.${server}.maxTimeout`,
     },

@@ -62,7 +62,7 @@ export async function fetchLists(
           log.warn({ server, method, reason, item: label(item) }, 'dropped a malformed definition')
       }
       if (dropped > maxNamed)
-        log.warn({ server, method, dropped }, 'dropped more malformed definitions than are logged')
+        log.warn({ server, method, dropped }, 'dropped malformed definitions; only the first ones are logged')
       return [...kept.values()]
     } catch (error) {
       if (error instanceof ServerError && error.error.value.code === methodNotFound) return []

@@ -8,10 +8,7 @@ export interface ServerOffers {
   readonly capabilities: Capabilities
 }
 
-/**
- * Maximum length of one server's instructions and of all servers' instructions together, because they take up the
- * model's context.
- */
+/** Maximum length of instructions, for one server and for all together, because they use the model's context. */
 const maxAdvice = 2_000
 const maxAdviceOfAll = 8_000
 
@@ -24,10 +21,7 @@ export function joinOffers(servers: readonly ServerOffers[]): Offers {
   return { capabilities, instructions: joined(servers) }
 }
 
-/**
- * The task capabilities for session-based clients. Listing tasks is not offered, because a server lists the tasks of
- * all its callers.
- */
+/** Task capabilities for session-based clients. Listing is omitted: a server would list all its callers' tasks. */
 const servedTasks = { cancel: {}, requests: { tools: { call: {} } } }
 
 const runTasks = ({ capabilities }: ServerOffers): boolean =>

@@ -11,9 +11,7 @@ import type { InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { fetchLists, type ServerLists } from './fetch-lists.ts'
 
-/**
- * What a server lists for clients with one set of capabilities. Servers may offer more to clients that support more.
- */
+/** What a server lists for clients with one set of capabilities; it may list more for clients that support more. */
 export interface ServerListing extends Disposable {
   readonly descriptors: Descriptors | undefined
   readonly entries: readonly Entry[]
@@ -28,10 +26,7 @@ export interface ServerListing extends Disposable {
   known(): boolean
   /** Fetches the lists; never rejects. */
   refresh(): Promise<void>
-  /**
-   * Called when a new connection is open. Fetches all lists again, because another program or version may be answering
-   * on it. Resolves when that is done; rejects if it fails.
-   */
+  /** Fetches all lists again over a new connection, because another program or version may be answering. May reject. */
   opened(open: InitializedConnection): Promise<void>
   changed(open: InitializedConnection): void
 }
@@ -89,8 +84,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     refresh,
     opened(open) {
       if (!running) return list(open)
-      // The current fetch began before this connection was open, so another fetch follows. All callers that arrive
-      // until then share that fetch.
+      // The current fetch began before this connection was open, so another one follows, shared by all later callers.
       following ??= running
         .catch(() => {})
         .then(() => {
@@ -239,10 +233,7 @@ function createRefreshThrottle(clock: Clock) {
     inARow <= atOnce ? 0 : backoffMs(inARow - atOnce - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs })
 
   return {
-    /**
-     * Milliseconds to wait before the next refresh. The wait grows while notifications follow each other, until there
-     * is a quiet period.
-     */
+    /** Milliseconds to wait before the next refresh. Grows with each notification until there is a quiet period. */
     next(): number {
       const sinceMs = clock.monotonic() - doneAt
       const isQuiet = sinceMs > quietPauses * Math.max(pauseMs(), firstPauseMs)

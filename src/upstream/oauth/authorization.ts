@@ -59,10 +59,7 @@ function bearerParameters(header: string): ReadonlyMap<string, string> | undefin
 }
 
 interface ScopesKnown {
-  /**
-   * Scopes that the operator configured, used instead of those that the server names. Only the scopes in `more` are
-   * added to them.
-   */
+  /** Scopes that the operator configured, used instead of those that the server names; `more` is still added. */
   readonly configured?: readonly string[] | undefined
   /** Scopes that the server's challenge named. */
   readonly challenged?: readonly string[] | undefined
@@ -91,7 +88,7 @@ export function scopesToAsk({ configured, challenged, supported, more, offered }
 export const scopesForClientCredentials = (known: ScopesKnown): readonly string[] =>
   scopesToAsk(known).filter((scope) => scope !== offline)
 
-/** The credential for a connection, as its transport uses it. There is none for servers without OAuth. */
+/** Provides and renews a connection's credential, for servers that use OAuth. */
 export interface RequestAuthorizer {
   /**
    * The Authorization header. Returned without a promise if Toolway already has a token; undefined if the server has
@@ -106,10 +103,7 @@ export interface RequestAuthorizer {
   refused(challenge: Challenge, sent: string | undefined): Promise<boolean>
 }
 
-/**
- * A channel whose requests carry the current credential. After a 401 or 403, the credential is renewed if possible and
- * the request is sent once more, because the server did not execute it.
- */
+/** Adds the credential to requests. After a 401 or 403, renews the credential and sends the request once more. */
 export function authorizedChannel(channel: HttpChannel, authorize: RequestAuthorizer): HttpChannel {
   return {
     get connected() {

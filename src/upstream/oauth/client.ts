@@ -31,10 +31,7 @@ export interface SigningKey {
 /** Client authentication methods in order of preference. */
 const preferred = ['client_secret_basic', 'client_secret_post', 'none']
 
-/**
- * Registers a client (RFC 7591): as a web application if the redirect is https, as a native application if it leads to
- * this machine.
- */
+/** Registers a client (RFC 7591): as a web application if the redirect is https, otherwise as a native application. */
 export async function registerClient(
   { register, authMethods, origin }: { register: URL | undefined; authMethods: readonly string[]; origin: string },
   redirect: URL,
@@ -70,10 +67,7 @@ export async function registerClient(
   }
 }
 
-/**
- * The client's authentication method for the token endpoint: the registered one, or the best one that both sides
- * support.
- */
+/** The authentication method for the token endpoint: the registered one, or the best one that both sides support. */
 export function methodOf({ method, secret }: OAuthClient, { authMethods }: Pick<IssuerMetadata, 'authMethods'>) {
   if (method !== undefined && (method === 'none' || secret !== undefined)) return method
   if (secret === undefined) return 'none'

@@ -10,7 +10,7 @@ import { reachOf } from './web.ts'
 /** How long before its expiry a token is renewed: 30 seconds, but at most a quarter of its lifetime. */
 const earlyMs = 30_000
 const earlyPart = 0.25
-/** How long to rely on a rejection or on an issuer's metadata before requesting it again. */
+/** How long a rejection or an issuer's metadata is relied on before Toolway asks again. */
 const believedMs = 60_000
 
 /**
@@ -26,7 +26,7 @@ export function createCredential(
   let held: Grant | undefined
   let finding: Promise<Grant | undefined> | undefined
   let replacing: Promise<boolean> | undefined
-  /** Why there is no token, and when this was found out. */
+  /** Why there is no token, and when that became known. */
   let wanted: { readonly error: ToolwayError; readonly at: number } | undefined
   /** When a new token was last requested although the old one had not expired. */
   let forcedAt = Number.NEGATIVE_INFINITY
@@ -70,10 +70,7 @@ export function createCredential(
     throw want('needs a new sign-in: its token has expired')
   }
 
-  /**
-   * Keeps using the current token if it has not expired: if the authorization server cannot be reached, a token that is
-   * valid for a few more seconds is better than none.
-   */
+  /** Falls back to the current token, if it has not expired, when the authorization server cannot be reached. */
   function goOn(error: unknown): Grant {
     if (error instanceof ToolwayError && error.kind.retryable && held && !isOver(held)) return held
     throw error
@@ -122,10 +119,7 @@ export function createCredential(
     return demand
   }
 
-  /**
-   * Renews a grant under a lock that all processes share, because using a refresh token twice may revoke the whole
-   * grant.
-   */
+  /** Renews a grant under a cross-process lock, because using a refresh token twice may revoke the whole grant. */
   async function renewed(old: Grant): Promise<Grant> {
     await using _ = await locks.hold(`grant ${JSON.stringify([old.issuer, holder])}`)
     const written = await grants.grantOf(holder, old.issuer)
@@ -224,10 +218,7 @@ function problemOf(error: unknown): OAuthError {
   throw error
 }
 
-/**
- * The error if somebody has to sign in. The caller may be a model, so the message says which person to ask and what to
- * ask for.
- */
+/** The error if a sign-in is needed. The caller may be a model, so the message says what to ask the operator for. */
 function authRequired({ server, principal }: GrantHolder, why: string, cause?: unknown): ToolwayError {
   const whose = principal === '' ? '' : ` --principal ${principal}`
   const sentence = `${server} ${why}. Ask the operator to run: toolway auth ${server}${whose}`

@@ -18,9 +18,7 @@ export interface DiscoveredIssuer {
 export interface DiscoverOptions {
   readonly server: URL
   readonly challenge?: Challenge | undefined
-  /**
-   * The only acceptable issuer: the client is registered with it, and no other issuer may receive the client's secret.
-   */
+  /** The only acceptable issuer: the client is registered with it, and no other may receive the client's secret. */
   readonly only?: string | undefined
   /** The issuer of the current grant, which is preferred as long as the server still names it. */
   readonly before?: string | undefined
@@ -38,8 +36,8 @@ export async function discoverIssuer(options: DiscoverOptions): Promise<Discover
 
 function chosen(issuers: readonly string[], { only, before }: DiscoverOptions): string {
   if (only !== undefined && !issuers.includes(only)) {
-    const registered = `the client is registered with ${quoted(only)}, so no request was sent to it`
-    throw new OAuthError(`its authorization server is ${quoted(issuers[0])}, but ${registered}`)
+    const registered = `the client is registered with ${quoted(only)} instead`
+    throw new OAuthError(`no request was sent to its authorization server, ${quoted(issuers[0])}: ${registered}`)
   }
   return only ?? issuers.find((issuer) => issuer === before) ?? (issuers[0] as string)
 }
@@ -86,10 +84,7 @@ export async function issuerMetadata(issuer: string, web: OAuthHttp, reach: Reac
   throw new OAuthError(`${quoted(issuer)} publishes no authorization server metadata`)
 }
 
-/**
- * The URLs at which an issuer may publish its metadata. If the issuer has a path, the well-known part comes before it;
- * OpenID Connect also puts it after the path.
- */
+/** The possible URLs of an issuer's metadata. The well-known part precedes the path; OpenID Connect also appends it. */
 function issuerPlaces({ origin, pathname }: URL): URL[] {
   const path = pathname.replace(/\/$/, '')
   const oauth = '/.well-known/oauth-authorization-server'
@@ -103,10 +98,10 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
   if (!parsed.success) throw new OAuthError(`${origin} publishes invalid authorization server metadata`)
   const found = parsed.data
   if (found.issuer !== issuer)
-    throw new OAuthError(`the metadata of ${quoted(issuer)} is for another issuer, ${quoted(found.issuer)}`)
+    throw new OAuthError(`the metadata for ${quoted(issuer)} names another issuer, ${quoted(found.issuer)}`)
   const endpoint = (address: string, what: string): URL => {
     const url = safeAddress(address, `its ${what}`)
-    // An https issuer must not name http endpoints, which would be on this machine.
+    // An https issuer must not name http endpoints, which can only be on this machine.
     if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthError(`its ${what} does not use https`)
     return url
   }
@@ -197,9 +192,7 @@ const greeting = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolway', version: '0' } },
 }
 
-/**
- * Sends a request without a credential to get the server's challenge; undefined if the server requires no credential.
- */
+/** Gets a server's challenge by sending a request without a credential; undefined if the server requires none. */
 export async function challengeOf(
   server: URL,
   given: Readonly<Record<string, string>>,

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Vault } from '../../core/stores.ts'
 import { client, type OAuthClient } from './client.ts'
 
-/** Whom a grant is for: one server at one URL, and one principal if each principal has its own grant. */
+/** The holder of a grant: one server at one URL, and one principal if each principal has its own grant. */
 export interface GrantHolder {
   readonly server: string
   readonly url: string

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { waitFor } from '../../core/deadline.ts'
 import { plainPage } from '../../lib/html-page.ts'
 
 /** A local HTTP server that receives the redirect at the end of a sign-in. */
@@ -15,9 +16,7 @@ export interface LoopbackRedirect extends AsyncDisposable {
 
 const path = '/callback'
 
-/**
- * Opens a local redirect. Prefers the port of an earlier sign-in, because the client may be registered with that port.
- */
+/** Opens a local redirect, preferably on the port of an earlier sign-in, which the client may be registered with. */
 export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
   const server = await listening(port).catch((error) => {
     if (port === 0) throw error
@@ -28,9 +27,6 @@ export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
     redirect,
     async wait(take, signal) {
       const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<typeof take>>>()
-      const stop = () => reject(signal.reason)
-      signal.addEventListener('abort', stop, { once: true })
-      if (signal.aborted) stop()
       server.on('request', (request, response) => {
         const url = URL.parse(request.url ?? '', redirect.href)
         const taken = request.method === 'GET' && url?.pathname === path ? take(url.searchParams) : undefined
@@ -46,11 +42,7 @@ export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
           },
         )
       })
-      try {
-        return (await promise) as never
-      } finally {
-        signal.removeEventListener('abort', stop)
-      }
+      return (await waitFor(promise, signal)) as never
     },
     async [Symbol.asyncDispose]() {
       server.close()

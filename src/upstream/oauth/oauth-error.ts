@@ -1,4 +1,4 @@
-/** Says why no token could be obtained: a message without secrets, and the authorization server's error code. */
+/** Thrown if no token could be obtained. Has a message without secrets, and the authorization server's error code. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError'
   /** The `error` from the authorization server, if any. */
@@ -13,14 +13,11 @@ export class OAuthError extends Error {
   }
 }
 
-/**
- * Returns the text if it is an error code such as `invalid_grant`, and undefined otherwise. A server may send a secret
- * in place of a code, and codes reach logs and models.
- */
+/** Returns text only if it looks like an error code: anything else may be a secret, and codes reach logs and models. */
 export const codeIn = (text: unknown): string | undefined =>
   typeof text === 'string' && /^[A-Za-z][A-Za-z_]{0,40}$/.test(text) ? text : undefined
 
-/** Quotes text from outside for a message: short, on one line, plain characters only. */
+/** Quotes untrusted text for a message: short, on one line, plain characters only. */
 export const quoted = (text: unknown): string =>
   JSON.stringify(
     String(text)
@@ -28,7 +25,7 @@ export const quoted = (text: unknown): string =>
       .slice(0, 200),
   )
 
-/** Whether the host of a URL is this machine. */
+/** Whether a URL's host is this machine. */
 export const isLoopback = ({ hostname }: URL): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 
@@ -40,14 +37,11 @@ export function safeAddress(text: string, what: string): URL {
   const url = new URL(text)
   const safe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))
   if (!safe) throw new OAuthError(`${what} is not https: ${quoted(url.origin)}`)
-  if (url.username !== '' || url.password !== '') throw new OAuthError(`${what} contains a password`)
+  if (url.username !== '' || url.password !== '') throw new OAuthError(`${what} contains credentials`)
   return url
 }
 
-/**
- * Whether two URLs have the same origin, or one is on a subdomain of the other. Hosts that only share a parent domain
- * may be unrelated.
- */
+/** Whether two URLs have the same origin, or one's host is a subdomain of the other's. Siblings do not count. */
 export function isSameSite(one: URL, other: URL): boolean {
   if (one.origin === other.origin) return true
   const isWithin = (part: URL, whole: URL) => part.hostname.endsWith(`.${whole.hostname}`)

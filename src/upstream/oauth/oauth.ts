@@ -104,7 +104,7 @@ const maxCredentials = 4_096
 const settingsOf = (config: ServerConfig): OAuthSettings | undefined =>
   config.transport !== 'stdio' && config.auth?.type === 'oauth' ? config.auth : undefined
 
-/** The holder of a grant for a server. A grant that all principals share has no principal. */
+/** The holder of a server's grant. A grant that all principals share has no principal. */
 const holderOf = (server: string, config: ServerConfig, settings: OAuthSettings, principal = ''): GrantHolder => ({
   server,
   url: config.transport === 'stdio' ? '' : new URL(config.url).href,

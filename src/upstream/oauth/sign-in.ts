@@ -22,7 +22,7 @@ export interface SignIn {
   readonly state: string
   readonly issuer: string
   readonly scopes: readonly string[]
-  /** Handles the authorization response and stores the grant. Can be called once only. */
+  /** Handles the authorization response and stores the grant. Can be called only once. */
   finish(answer: URLSearchParams): Promise<Grant>
 }
 
@@ -124,10 +124,7 @@ export const sameState = (answer: URLSearchParams, state: string): boolean => {
   return given.length === state.length && timingSafeEqual(given, Buffer.from(state))
 }
 
-/**
- * The code in an authorization response, which must come from the expected issuer (RFC 9207). `iss` is verified
- * whenever it is present, before anything else.
- */
+/** The code in an authorization response. `iss` is verified first, whenever it is present (RFC 9207). */
 function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
   if (new Set(answer.keys()).size < answer.size) throw new OAuthError('the response has a duplicate parameter')
   const from = answer.get('iss')
@@ -144,10 +141,7 @@ function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
   return code
 }
 
-/**
- * The client to use: the configured one, else our client ID metadata document if the issuer supports it, else one that
- * is registered with this issuer only.
- */
+/** The configured client, else our metadata document if the issuer supports it, else a client registered there. */
 async function clientFor(
   { issuer }: DiscoveredIssuer,
   scopes: readonly string[],
@@ -167,7 +161,7 @@ async function clientFor(
   return fresh
 }
 
-/** The local port that an earlier registration used, to be used again. */
+/** The local port of an earlier registration, to be reused. */
 export function knownPort(client: OAuthClient | undefined): number | undefined {
   const loopback = client?.redirects?.map((text) => new URL(text)).find(isLoopback)
   return loopback && Number(loopback.port)

@@ -21,10 +21,7 @@ const answered = z.object({
 
 const maxSeconds = 10 * 365 * 24 * 3_600
 
-/**
- * The tokens in a response. The expiry is in milliseconds since the epoch; scopes are set only if they differ from
- * those requested.
- */
+/** The tokens in a response; the expiry is in milliseconds since the epoch. No `scopes` means all requested ones. */
 export interface TokenSet extends Pick<Grant, 'accessToken' | 'expiresAt' | 'refreshToken'> {
   readonly scopes?: readonly string[]
 }
@@ -107,14 +104,11 @@ async function assertion({ client, issuer, clock }: TokenRequest, signing: Signi
   }
 }
 
-/**
- * The error for a response without a token. It contains only the error code, because the rest of the response may
- * repeat what we sent.
- */
+/** The error for a response without a token. Only the error code is quoted: the rest may repeat what we sent. */
 function refusal({ token }: IssuerMetadata, status: number, body: unknown): OAuthError {
   const code = codeIn((body as { error?: unknown } | null | undefined)?.error)
   const unreachable = status >= 500 || status === 429
-  return new OAuthError(`${token.origin} issued no token (${code ?? `HTTP ${status}`})`, { code, unreachable })
+  return new OAuthError(`${token.origin} did not issue a token (${code ?? `HTTP ${status}`})`, { code, unreachable })
 }
 
 export function grantFrom(

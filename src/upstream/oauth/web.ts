@@ -1,3 +1,4 @@
+import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
@@ -50,10 +51,10 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
         const answer = await ask(at, reach, { method: 'GET', headers: { accept: 'application/json' } })
         if (answer.location === undefined) return answer
         const next = URL.canParse(answer.location, at.href) ? new URL(answer.location, at.href) : undefined
-        // Refuse a redirect to another origin, because that origin could then speak for this one.
+        // Refuse a redirect to another origin, because that origin could then impersonate this one.
         if (next?.origin !== url.origin)
-          throw new OAuthError(`${url.origin} redirects to another origin, which is not followed`)
-        if (redirects === maxRedirects) throw new OAuthError(`${url.origin} redirects too often`)
+          throw new OAuthError(`${url.origin} redirects to another origin, and such redirects are not followed`)
+        if (redirects === maxRedirects) throw new OAuthError(`${url.origin} redirects too many times`)
         at = next
       }
     },
@@ -61,7 +62,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
       const sent = { accept: 'application/json', ...headers }
       const answer = await ask(url, reach, { method: 'POST', headers: sent, body })
       if (answer.location === undefined) return answer
-      throw new OAuthError(`${url.origin} responded with a redirect, which is not followed`)
+      throw new OAuthError(`${url.origin} responded with a redirect, and redirects are not followed`)
     },
   }
 
@@ -70,7 +71,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
     reach: Reach,
     request: OAuthRequest,
   ): Promise<OAuthHttpResponse & { location?: string }> {
-    safeAddress(url.href, 'a URL of the authorization server')
+    safeAddress(url.href, 'an authorization server URL')
     const slow = `${url.origin} did not answer within ${withinMs / 1000} s (a fixed limit)`
     using limit = deadline(clock, withinMs, () => new OAuthError(slow, { unreachable: true }))
     const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)
@@ -97,7 +98,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
    * Resolves a host and checks its addresses. A proxy may be able to resolve hosts that Toolway cannot; but if Toolway
    * can resolve a host, its addresses must always be allowed.
    */
-  async function vet({ hostname }: URL, reach: Reach, byProxy: boolean): Promise<readonly Address[]> {
+  async function vet({ hostname }: URL, reach: Reach, byProxy: boolean): Promise<readonly LookupAddress[]> {
     const found = await addresses(hostname, byProxy)
     const bad = found.find(({ address }) => {
       const place = placeOf(address)
@@ -109,18 +110,13 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
   }
 }
 
-interface Address {
-  readonly address: string
-  readonly family: number
-}
-
 interface OAuthRequest {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
 }
 
-async function addresses(hostname: string, mayBeUnknown: boolean): Promise<Address[]> {
+async function addresses(hostname: string, mayBeUnknown: boolean): Promise<LookupAddress[]> {
   const host = hostname.replace(/^\[|\]$/g, '')
   if (isIP(host)) return [{ address: host, family: isIP(host) }]
   try {

@@ -12,10 +12,7 @@ export type ToolHabit = 'speaks' | 'quiet'
  * the other calls.
  */
 export interface CallTurns {
-  /**
-   * Waits for a call's turn, sends the call, and tracks it until it ends. `name` is the name of the tool or other
-   * entry.
-   */
+  /** Waits for a call's turn, sends the call, and tracks it until it ends. `name` identifies the entry. */
   run<T>(name: string, peer: Peer, signal: AbortSignal, work: () => Promise<T>): Promise<T>
   /** The call that sent the current message, if that is certain. */
   speaker(): Peer | undefined
@@ -86,8 +83,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
         async ask(method, params, signal) {
           spoke(turn)
           turn.open++
-          // Requests that the server sent together arrive together, so the next call waits until all of them have been
-          // read.
+          // Requests that were sent together arrive together, so read all of them before the next call's turn.
           setImmediate(() => speaker === turn && turn.open > 0 && pass())
           try {
             return await peer.ask(method, params, signal)
@@ -130,7 +126,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
   function pass(): void {
     silence?.[Symbol.dispose]()
     speaker = undefined
-    // Calls that are already running come before those that were not sent yet.
+    // Calls that are already running come before those that have not been sent yet.
     const turns = [...waiting.keys()]
     const next = turns.find((turn) => running.has(turn)) ?? turns[0]
     if (!next) return
@@ -155,10 +151,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
     for (const turn of [...waiting.keys()]) if (turn.name === name && !running.has(turn)) go(turn)
   }
 
-  /**
-   * The calls that may send messages: those that are not waiting for a response, and the speaker, which may have sent
-   * several requests at once.
-   */
+  /** Calls that may send messages: those without open requests, and the speaker, which may have sent several. */
   function free(): Turn[] {
     return [...running].filter((turn) => turn === speaker || turn.open === 0)
   }

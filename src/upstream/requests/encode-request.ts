@@ -23,10 +23,7 @@ export interface RequestSpec {
   /** Whether the request is safe to run twice: it is read-only, or the operator declared it idempotent (F12). */
   readonly repeatable?: boolean
   readonly peer?: Peer
-  /**
-   * Set if progress extends the timeout. Then the server is asked for progress even if the caller did not ask for it
-   * (V4).
-   */
+  /** Set if progress extends the timeout. Then Toolway asks for progress even if the caller did not (V4). */
   readonly progressed?: (() => void) | undefined
   heard?(method: string, params: Buffer | undefined): void
 }

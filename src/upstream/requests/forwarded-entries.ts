@@ -121,10 +121,7 @@ const forward = (about: About, options: ForwardedEntryOptions): Handler => {
   }
 }
 
-/**
- * Asks the caller for the input that the server needs, round by round, until the result is complete. Used if the caller
- * cannot send a follow-up request itself.
- */
+/** Completes a result that needs input: asks the caller round by round, unless the caller sends follow-ups itself. */
 async function untilComplete(
   first: ResultMessage,
   brought: Call['input']['rest'],
@@ -234,9 +231,8 @@ function foreign(meta: Readonly<Record<string, unknown>>): Readonly<Record<strin
 }
 
 /**
- * Rewrites URIs in resource links, embedded resources and resource contents, so that callers can read them through the
- * gateway. `served` maps a server's URI to the URI that callers use. Only the bytes of those URIs change; a result
- * without `"uri"` is returned unparsed.
+ * Rewrites the URIs in resource links, embedded resources and resource contents to those that callers use (`served`).
+ * Only the bytes of those URIs change; a result without `"uri"` is returned unparsed.
  */
 export const servedResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
   withServedUris(body, served, urisOfResult)

@@ -43,10 +43,7 @@ export function checkedInputRequests(result: Buffer, { caller, entry }: Call): B
   return defined
 }
 
-/**
- * Seals the server's `requestState` for the caller, so that nobody else can send it back. The rest of the result is
- * unchanged.
- */
+/** Seals the server's `requestState` in a result, so that only this caller can send it back. */
 export function sealedResult(result: Buffer, seal: Seal, binding: string): Json<ResultBody> {
   const state = members(result)?.get('requestState')
   const text = textOf(state)

@@ -17,10 +17,7 @@ export interface ServerRequest {
 
 /** Forwards each request from a server to the caller that it is for, and the caller's response to the server. */
 export interface ServerRequests {
-  /**
-   * Answers a request. `addressees` returns the routes to the caller, best first. Resolves when the response has been
-   * sent to the server.
-   */
+  /** Answers a request through the first of `addressees` that responds. Resolves when the response has been sent. */
   answer(question: ServerRequest, addressees: () => readonly Peer[]): Promise<void>
   cancelled(params: Buffer | undefined): void
   cancelAll(): void
@@ -28,7 +25,7 @@ export interface ServerRequests {
 
 /** Maximum number of open requests. A request is open until the server has read the response. */
 const maxOpen = 256
-/** Maximum number of replies without a caller, such as errors, that the server has not read yet. */
+/** Maximum number of Toolway's own replies, such as errors, that the server has not read yet. */
 const maxRemarks = 64
 
 export function createServerRequests(transport: Transport, log: Log): ServerRequests {
@@ -44,10 +41,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
     await reply(body).finally(() => remarks--)
   }
 
-  /**
-   * Asks the caller. If the call through which the caller was asked ends first, asks again through the caller's next
-   * call.
-   */
+  /** Asks the caller. If the call used for that ends first, asks again through the caller's next call. */
   const answered = async (question: ServerRequest, addressees: () => readonly Peer[], signal: AbortSignal) => {
     const { method, params = Buffer.from('{}') } = question
     const tried = new Set<Peer>()

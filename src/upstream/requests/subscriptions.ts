@@ -9,9 +9,7 @@ import type { InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from './encode-request.ts'
 
-/**
- * Resource subscriptions at one server. All callers that follow one resource on one connection share a subscription.
- */
+/** Resource subscriptions at one server. Callers that follow one resource on one connection share a subscription. */
 export interface UpstreamSubscriptions extends Disposable {
   subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
   uris(): string[]
@@ -26,17 +24,13 @@ export interface UpstreamSubscriptions extends Disposable {
 export interface UpstreamSubscriptionsOptions {
   readonly server: string
   connectionOf(caller: Caller): ManagedConnection
-  /**
-   * Called when the set of subscriptions changed, to update the change stream of a stateless server, which takes all of
-   * them at once.
-   */
+  /** Called when the subscriptions changed, to update a stateless server's change stream with all of them. */
   changed(): void
   readonly clock: Clock
   readonly log: Log
 }
 
 interface Followed {
-  readonly managed: ManagedConnection
   readonly hold: Disposable
   readonly listeners: Set<() => void>
   asked: Promise<void>
@@ -93,7 +87,6 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
       const managed = options.connectionOf(caller)
       const onConnection = on(managed)
       const entry: Followed = onConnection.get(uri) ?? {
-        managed,
         hold: managed.hold(),
         listeners: new Set(),
         told: false,

@@ -9,10 +9,7 @@ import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/**
- * Converts the result of a call that started a task: seals the task id for this caller, and forwards status updates to
- * the caller under the sealed id.
- */
+/** Converts the result of a call that started a task: seals the task id, and forwards status updates under that id. */
 export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: TaskUpdates): Buffer {
   const { peer } = call.caller
   return withTaskIds(result, (id) => {
@@ -80,18 +77,12 @@ export interface TaskUpdates {
   publish(news: Buffer | undefined): void
 }
 
-/**
- * The maximum number of subscribers. A server may never report the end of a task, so beyond this number the oldest
- * subscriber is dropped.
- */
+/** Maximum number of subscribers; beyond it, the oldest is dropped, because a server may never report a task's end. */
 const maxFollowed = 1_000
 
 const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']
 
-/**
- * Creates the subscribers for one connection. They are separate for each connection, because two processes of a server
- * may use the same task id.
- */
+/** Subscribers are separate for each connection, because two processes of a server may use the same task id. */
 export function createTaskUpdates(): TaskUpdates {
   const followers = new Map<unknown, (news: Buffer) => void>()
   return {

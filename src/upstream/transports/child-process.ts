@@ -23,15 +23,9 @@ export interface ServerProcessOptions {
 export interface ServerProcessHandle {
   readonly pid: number
   readonly streams: Pick<ChildProcessWithoutNullStreams, 'stdin' | 'stdout' | 'stderr'>
-  /**
-   * Resolves when the process has ended, with a description of how it ended: "exit code 3", "SIGKILL". By then, the
-   * rest of its group has been killed too.
-   */
+  /** Resolves when the process has ended and its group was killed. The value is "exit code 3", "SIGKILL" or similar. */
   readonly ended: Promise<string>
-  /**
-   * Resolves when all of the process's output has been read. That may be much later, because other processes can keep
-   * the output open.
-   */
+  /** Resolves when all output has been read. Other processes can keep it open long after this one has ended. */
   readonly drained: Promise<void>
   /** Kills the process and all its descendants at once. */
   kill(): void
@@ -127,7 +121,7 @@ const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: fal
 /** Variables that name trusted certificates, which are needed behind a proxy that inspects TLS. */
 const trust = 'NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE'
 
-/** The inherited variables: variables that programs need and that do not contain secrets. */
+/** Inherited variables, which programs need and which do not contain secrets. */
 const passedOn: Readonly<Record<'posix' | 'windows', RegExp>> = {
   posix: new RegExp(`^(HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SHELL|TERM|TMPDIR|TZ|USER|XDG_[A-Z_]+|${trust})$`),
   windows: new RegExp(

@@ -6,14 +6,11 @@ import { type ByteCollector, createByteCollector } from '../../wire/bytes.ts'
 export interface HttpChannel extends AsyncDisposable {
   /** Whether a connection on which the server has responded is still open. */
   readonly connected: boolean
-  /**
-   * How many times the last open connection to the server was closed. After that, another server may be listening at
-   * the same address.
-   */
+  /** How many times the last remaining connection was closed. After that, another server may listen at this origin. */
   readonly gaps: number
   /**
-   * Sends a request. Resolves with the head of the response; at that moment, `receive` chooses the reader of the body.
-   * Rejects with `NoResponse`, or with the signal's reason.
+   * Sends a request. Resolves with the response head, after `receive` has chosen a reader for the body. Rejects with
+   * `NoResponse`, or with the signal's reason.
    */
   request(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead>
 }
@@ -30,16 +27,16 @@ export interface ChannelRequest {
 
 export interface ResponseHead {
   readonly status: number
-  /** The proxy that relayed the response, or may have created it. */
+  /** The forwarding proxy, if any, which may have created the response itself. */
   readonly relay?: string | undefined
   readonly type: string
   header(name: string): string | undefined
-  /** Every value of a repeatable header. */
+  /** All values of a header that may be repeated. */
   all(name: string): readonly string[]
   abort(): void
 }
 
-/** Reads the body of a response: `data` is called any number of times, then `end` or `lost`. */
+/** Reads a response body: `data` is called any number of times, then `end` or `lost`. */
 export interface ResponseBodyReader {
   /** A body up to this length should be delivered in one piece. */
   readonly whole?: number
@@ -58,10 +55,7 @@ export class ConnectTimeout extends Error {
   }
 }
 
-/**
- * Thrown if the connection failed before a response began. `written` says whether the request may have reached the
- * server.
- */
+/** Thrown if the connection failed before a response began. If `written`, the request may have reached the server. */
 export class NoResponse extends Error {
   override readonly name = 'NoResponse'
   readonly written: boolean

@@ -16,7 +16,7 @@ export interface ResponseStreamOptions {
   done(failure?: string): void
 }
 
-/** The maximum number of consecutive attempts to resume that bring no new event. */
+/** The maximum number of consecutive resume attempts without a new event. */
 const maxFruitless = 5
 const firstPauseMs = 1_000
 const shortestPauseMs = 100
@@ -24,10 +24,7 @@ const maxPauseMs = 30_000
 /** How long a server may keep the stream open after its response. */
 const lingerMs = 1_000
 
-/**
- * Reads the stream that carries the response to a request. After a disconnect, resumes the stream if its events have
- * ids.
- */
+/** Reads the stream with the response to a request; resumes it after a disconnect if its events have ids. */
 export function readResponseStream(first: ResponseHead, exchange: ResponseStreamOptions): ResponseBodyReader {
   const { clock } = exchange
   let answered = false
@@ -94,7 +91,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
 
 export const isStream = (head: ResponseHead): boolean => head.status === 200 && head.type === 'text/event-stream'
 
-/** Whether a message on a request's own stream is the response to it. Most messages need not be parsed to know that. */
+/** Whether a message on a request's own stream is the response to it. Most messages need not be parsed for this. */
 export function isResponse(data: Buffer): boolean {
   if (!data.includes('"method"')) return data.includes('"result"') || data.includes('"error"')
   const { kind } = readMessage(data)

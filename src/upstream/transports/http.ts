@@ -39,7 +39,7 @@ export interface HttpTransportOptions {
 
 type Headers = Readonly<Record<string, string>>
 
-/** Maximum length of a rejection's body. Only an error object in it is used. */
+/** Maximum length of a rejection's body, in bytes. */
 const maxRefusal = 64 * 1024
 /** How long to wait for a rejection's body, or for the response to a notification. Both arrive quickly. */
 const promptlyMs = 10_000
@@ -66,7 +66,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   let version: string | undefined
   let headers: Readonly<Record<'post' | 'get', Headers>> = { post: {}, get: {} }
   let disposing: Promise<void> | undefined
-  /** Whether the server has answered nothing but the handshake in this session. */
+  /** Whether the server has so far answered only the handshake in this session. */
   let fresh = true
   let checking: Promise<void> | undefined
   /** Why nothing can be sent any more; undefined while messages can be sent. */
@@ -143,10 +143,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     throw error
   }
 
-  /**
-   * Sends a message with POST. Reads the body of a rejection; the bodies of other responses go to the reader that
-   * `receive` returns.
-   */
+  /** Sends a message with POST, and reads the body of a rejection; other bodies go to the reader from `receive`. */
   async function asked(body: Buffer, headers: Headers, signal: AbortSignal | undefined, receive: ReceiveBody) {
     let refusal: Promise<Buffer | undefined> | undefined
     const head = await channel.request({ method: 'POST', path, headers, body, signal }, (head) => {
@@ -243,10 +240,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     endConnection(sessionEnded(place()))
   }
 
-  /**
-   * Ends the connection, because the server is gone or has forgotten the session. Pending requests may still be
-   * answered; then the connection is replaced.
-   */
+  /** Ends a connection whose server is gone or has forgotten the session. Pending requests may still be answered. */
   function endConnection(error: ToolwayError): void {
     if (over) return
     over = error

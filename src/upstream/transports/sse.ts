@@ -10,17 +10,11 @@ import { createHttpChannel } from './http1/channel.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import { closedByUs, connectionLost, noResponse, rejectedRequest, unsentError } from './transport-errors.ts'
 
-/**
- * How long a POST may take. The server answers a POST as soon as it has accepted the message, and sends the actual
- * response on the stream, so POSTs return quickly.
- */
+/** How long a POST may take. POSTs return quickly, because the actual response arrives on the stream. */
 const promptlyMs = 10_000
 const goodbyeMs = 1_000
 
-/**
- * The older HTTP+SSE transport: one event stream for all messages from the server, and an endpoint for POST that the
- * server announces.
- */
+/** The older HTTP+SSE transport: one stream for all messages from the server, which announces an endpoint for POST. */
 export function sseTransport(options: HttpTransportOptions): Transport {
   const { name, clock } = options
   const url = new URL(options.url)
@@ -103,10 +97,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     }
   }
 
-  /**
-   * Handles the announced endpoint. It must have the configured origin, because messages and the credential are sent to
-   * it.
-   */
+  /** Handles the announced endpoint, which must have the configured origin, because the credential is sent to it. */
   function named(address: string): void {
     const target = URL.canParse(address, url.href) ? new URL(address, url.href) : undefined
     const where = target ? `at another origin, ${target.origin}` : 'that is not a URL'

@@ -1,10 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 
-/**
- * Process output that is not part of the protocol. It is logged at debug level, after rate limiting, truncation and
- * redaction.
- */
+/** Process output outside the protocol, logged at debug level after rate limiting, truncation and redaction. */
 export interface ProcessOutput {
   /** The last meaningful line of stderr, for error messages. */
   readonly last: string
@@ -20,10 +17,7 @@ const maxLinesPerSecond = 200
 const maxQuotedLength = 300
 /** How many recent lines are searched for the cause of a failure. The cause may be followed by other lines. */
 const maxRecent = 64
-/**
- * How many bytes beyond the logged part are searched for secrets, so that a secret is also found if truncation would
- * split it.
- */
+/** How many bytes beyond the logged part are searched for secrets, because truncation may split a secret. */
 const beyond = 2 * 1024
 /** Shorter values are not redacted, because values such as "true" or "8080" occur everywhere. */
 const minSecretLength = 8
@@ -72,7 +66,7 @@ export function createProcessOutput(options: {
       const now = Math.floor(clock.monotonic() / 1000)
       if (now !== second) {
         if (lines > maxLinesPerSecond)
-          log.debug({ server, lines: lines - maxLinesPerSecond }, 'dropped lines of output (rate limit)')
+          log.debug({ server, lines: lines - maxLinesPerSecond }, 'dropped output lines (rate limit)')
         second = now
         lines = 0
       }
@@ -99,17 +93,14 @@ function isBlank(bytes: Buffer): boolean {
 const epilogue =
   /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*| A complete log .*)?|hint: .*|at .*|\w+: (?:'.*'|-?\d+|\[.*\]),?|Node\.js v.*|\W+)$/
 
-/** Removes terminal colours and other control characters, which could falsify what an operator sees. */
+/** Removes terminal colours and other control characters, which could mislead an operator. */
 const plain = (text: string): string =>
   text
     .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '')
     .replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ')
     .trim()
 
-/**
- * Keeps the last lines of output, oldest first. They stay after the process has ended, because they may show why it
- * ended.
- */
+/** Keeps the last lines of output, oldest first, even after the process has ended: they may show why it ended. */
 export function createRecentLines(maxLines = 200) {
   let kept: string[] = []
   return {

@@ -21,7 +21,7 @@ export interface StdioTransport extends Transport {
   stderrTail(): string
 }
 
-/** The longest time expected between the exit of a process and the end of its output. */
+/** How long a process's output may take to end after the process has exited. */
 const graceMs = 250
 
 /** A transport to a child process, with newline-delimited messages on stdin and stdout. */
@@ -120,14 +120,11 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   function send({ body, signal }: OutgoingMessage): Promise<void> {
     if (over) return Promise.reject(over)
     const { waiting, send } = outbox as Outbox
-    if (waiting > maxMessage) return Promise.reject(unavailable('does not read its input'))
+    if (waiting > maxMessage) return Promise.reject(unavailable('is not reading its input'))
     return send(toOneLine(body), signal)
   }
 
-  /**
-   * Rejects a message that the process did not read. This is often the first sign that the process has died, so the
-   * next call must use another process.
-   */
+  /** Rejects a message that was not read. The process may have died, so the next call must use another one. */
   function refuse(reject: (reason: unknown) => void): void {
     over ??= unavailable('stopped reading')
     const refusal = over
@@ -169,9 +166,8 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     const child = await starting?.catch(() => undefined)
     if (!child) return
     await child.close()
-    child.streams.stdin.destroy()
-    child.streams.stdout.destroy()
-    child.streams.stderr.destroy()
+    const { stdin, stdout, stderr } = child.streams
+    for (const stream of [stdin, stdout, stderr]) stream.destroy()
   }
 
   function unavailable(what: string): ToolwayError {
@@ -211,7 +207,7 @@ const atomicBytes = 4096
  * when to call it and with which error.
  */
 export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) => void) => void) {
-  /** The queued messages, each with its cancel listener if it may have to wait long. */
+  /** The queued messages, each with its cancel listener if the wait may be long. */
   const queue = new Map<QueuedMessage, (() => void) | undefined>()
   let queued = 0
   let scheduled = false
@@ -222,10 +218,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     get waiting(): number {
       return queued + pipe.writableLength
     },
-    /**
-     * Sends a message. Resolves when the pipe has accepted the whole line. A message that is cancelled in the queue is
-     * never written.
-     */
+    /** Resolves when the pipe has accepted the whole line. A message that is cancelled in the queue is not written. */
     send(body: Buffer, signal?: AbortSignal): Promise<void> {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       if (closed) refuse(reject)

@@ -19,10 +19,7 @@ class HttpStatus extends Error {
   }
 }
 
-/**
- * The error code for pending requests when a connection breaks. During the handshake, no call was sent, so the server
- * is unavailable; afterwards, a call may have run.
- */
+/** The error code for requests that were pending when a connection broke: after the handshake, they may have run. */
 export const brokenConnectionCode = (established: boolean): ErrorCode =>
   established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE'
 
@@ -60,7 +57,7 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
   const { status } = head
   const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenConnectionCode(established)
   const waitMs = retryAfterMs(head.header('retry-after'), Date.now())
-  const relayed = head.relay === undefined ? '' : ` The response may come from the proxy ${head.relay}.`
+  const relayed = head.relay === undefined ? '' : ` The response may have come from the proxy ${head.relay}.`
   const details = { server: name, retryAfterMs: waitMs, cause: new HttpStatus(status) }
   return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, details)
 }
@@ -69,10 +66,7 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
 export const sessionEnded = ({ name }: TransportState): ToolwayError =>
   unsentError(name, `${name} has ended the session; call again.`)
 
-/**
- * The error for a request that was rejected because the server does not know its session. Some servers run such a
- * request before they reject it.
- */
+/** The error for a request rejected because of its session. Some servers run such a request before rejecting it. */
 export function rejectedSession(server: string, status: number, fresh: boolean, repeatable = false): ToolwayError {
   const what = fresh ? 'rejected the session that it had just opened' : 'ended the session'
   return new ToolwayError('OUTCOME_UNKNOWN', `${server} ${what} (HTTP ${status}). ${mayHaveRun}`, {
@@ -121,10 +115,7 @@ function originOf(location: string | undefined): string {
   return location !== undefined && URL.canParse(location) ? new URL(location).origin : 'another URL'
 }
 
-/**
- * The reason for a failure, such as ECONNREFUSED. If a host has several addresses, there is one error for each; the
- * first is used.
- */
+/** The reason for a failure, such as ECONNREFUSED; the first one if a host has several addresses. */
 function reason(cause: unknown): string {
   const error = cause instanceof AggregateError ? cause.errors[0] : cause
   if (!(error instanceof Error)) return 'unknown reason'

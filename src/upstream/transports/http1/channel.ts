@@ -19,10 +19,7 @@ export interface ChannelOptions {
   readonly proxy?: WebProxy | undefined
 }
 
-/**
- * Creates a channel with one connection per concurrent request; idle connections are reused. Throws if the environment
- * names an unusable proxy.
- */
+/** Creates a channel with one connection per concurrent request. Throws if the environment names an unusable proxy. */
 export function createHttpChannel(address: string, clock: Clock, options: ChannelOptions = {}): HttpChannel {
   const origin = new URL(address)
   const { maxConnections = 1_024, proxy = environmentProxy(origin) } = options

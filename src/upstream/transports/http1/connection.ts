@@ -49,16 +49,10 @@ interface Work {
 
 const room = 64 * 1024
 
-/**
- * Opens a connection. It reads the socket without a Node stream: bytes go into our buffer, or directly into a long
- * body.
- */
+/** Opens a connection. Reads the socket without a Node stream, into our buffer or directly into a long body. */
 export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnectionOptions): HttpConnection {
   const tunnelled = proxy !== undefined && tls !== undefined && origin.protocol === 'https:'
-  /**
-   * The proxy, if it forwards requests instead of opening a tunnel. Used for unencrypted servers, because many proxies
-   * open tunnels to encrypted servers only.
-   */
+  /** The proxy, if requests are forwarded instead of tunnelled: many proxies tunnel only to encrypted servers. */
   const relay = tunnelled ? undefined : proxy
   /** The proxy, until the connection through it is established; then undefined. */
   let ahead = proxy
@@ -253,7 +247,7 @@ function requestPieces(host: string, { method, path, headers, body }: ChannelReq
   return [whole]
 }
 
-/** Converts a request for a forwarding proxy: an absolute URL, and the credential for the proxy. */
+/** Adapts a request for a forwarding proxy: uses an absolute URL, and adds the proxy credential. */
 function proxied(request: ChannelRequest, { origin }: URL, { authorization }: WebProxy): ChannelRequest {
   const headers = authorization ? { ...request.headers, 'proxy-authorization': authorization } : request.headers
   return { ...request, path: origin + request.path, headers }

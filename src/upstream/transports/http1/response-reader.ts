@@ -1,19 +1,13 @@
 /** Receives the parts of responses, one response after another. */
 export interface ResponseListener {
-  /**
-   * Called with the head of a response. Returns the length up to which the body should be delivered in one piece; 0 if
-   * chunks are fine.
-   */
+  /** Returns the length up to which the body should be delivered in one piece; 0 if chunks are fine. */
   head(head: ParsedHead): number
   data(chunk: Buffer): void
   end(): void
 }
 
 export interface ResponseReader {
-  /**
-   * Reads a chunk. Throws `MalformedResponse` if the response is malformed. The caller may reuse the chunk's memory
-   * afterwards.
-   */
+  /** Reads a chunk, whose memory may be reused afterwards. Throws `MalformedResponse` if the response is malformed. */
   push(chunk: Buffer): void
   /** Where the next bytes should be read into, if they belong to a long body that is delivered in one piece. */
   readonly place: Buffer | undefined
@@ -27,10 +21,7 @@ type Part = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer'
 /** Maximum length of a chunk's size line and of a trailer. */
 const maxLine = 4 * 1024
 
-/**
- * A body that is longer than this and delivered in one piece is read directly into its buffer, instead of being
- * collected from chunks.
- */
+/** A longer body that is delivered in one piece is read directly into its buffer, not collected from chunks. */
 const long = 32 * 1024
 
 const nothing = Buffer.alloc(0)
@@ -39,7 +30,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
   let part: Part = 'head'
   /** The beginning of a head or line that is not complete yet. */
   let begun: Buffer = nothing
-  /** The number of remaining bytes of the body, or of the current chunk. */
+  /** The number of remaining bytes in the body, or in the current chunk. */
   let left = 0
   /** A body that is read directly into its buffer. */
   let whole: Buffer | undefined
@@ -146,10 +137,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
   }
 }
 
-/**
- * Whether the bytes begin like an HTTP/1 response. Other protocols are detected by their first bytes, because a server
- * that speaks one may send nothing more and wait for us.
- */
+/** Whether the bytes begin like HTTP/1. Checked early, because a server with another protocol may send nothing more. */
 const beginsWell = (bytes: Buffer, at: number): boolean =>
   'HTTP/1.'.startsWith(bytes.toString('latin1', at, Math.min(at + 7, bytes.length)))
 
@@ -158,7 +146,7 @@ const quoted = '"(?:[\\t\\x20\\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x
 /** Matches the size line of a chunk. A number of thirteen hex digits is a safe integer. */
 const chunkLine = new RegExp(`^0*([0-9a-fA-F]{1,13})(?:;${token}(?:=(?:${token}|${quoted}))?)*$`)
 
-/** Reads the size of a chunk. Extensions are ignored, but must be well-formed. */
+/** Reads a chunk's size. Extensions are ignored, but must be well-formed. */
 function chunkSize(line: string): number {
   const digits = chunkLine.exec(line)?.[1]
   if (digits === undefined) throw new MalformedResponse('invalid chunk size')
