@@ -110,10 +110,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     throw onlyForAdmins(path)
   }
 
-  /**
-   * Audits rejected requests in the same way as the MCP endpoint (F11). GET session without a credential is not
-   * audited.
-   */
+  /** Audits rejected requests as the MCP endpoint does (F11), except for GET session without a credential. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError, path: string) => {
     const { method, headers } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
@@ -165,10 +162,7 @@ const onlyForAdmins = (path: string): HttpError =>
     { rule: forAdmins },
   )
 
-/**
- * Whether the rejection is already in the audit log: denied agents and denied admin routes are recorded where they are
- * denied.
- */
+/** Whether the rejection is already in the audit log: denied agents and admin routes are recorded when denied. */
 const isRecorded = ({ details: { data } }: HttpError): boolean => {
   const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
@@ -197,8 +191,5 @@ async function answerMetrics(
   response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body)
 }
 
-/**
- * Whether a caller may see metrics. True for callers that may act as any agent, and for everyone if no credential is
- * required.
- */
+/** Whether a caller may see metrics: admins, callers that may act as any agent, and anonymous callers may. */
 const maySee = ({ authenticated, admin, agents }: AuthIdentity): boolean => !authenticated || admin || agents === '*'

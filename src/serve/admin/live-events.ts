@@ -26,10 +26,7 @@ interface Reader {
 const tickMs = 250
 const ticksPerOverview = 4
 
-/**
- * Maximum unread bytes per reader. Above this, events are skipped, which is safe because later events contain the
- * current state.
- */
+/** Maximum unread bytes per reader. Above this, events are skipped: later events contain the current state. */
 const maxUnread = 256 * 1024
 
 const maxReaders = 64
@@ -82,8 +79,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
         send(reader, 'overview', overviewOf(reader))
         sendServers(reader, serversOf(reader))
       }
-      // Send a keep-alive comment only if nothing is unread; otherwise the comment would hide that the reader has
-      // stalled.
+      // Send a keep-alive comment only if nothing is unread: it would hide that the reader has stalled.
       if (clock.monotonic() - reader.sentAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
         reader.sentAt = clock.monotonic()

@@ -9,10 +9,7 @@ import type { AdminUser, Credentials } from './credentials.ts'
 import type { LiveEvents } from './live-events.ts'
 import type { AdminService } from './service.ts'
 
-/**
- * Returns a function that finds the route for a path below `/admin/api/`. Literal segments take precedence over
- * parameters.
- */
+/** Finds routes by their path below `/admin/api/`. Literal segments take precedence over parameters. */
 export function createRouter(routes: readonly Route[]) {
   const patterns = [...Map.groupBy(routes, ({ path }) => path)]
     .map(([path, sharing]) => ({ parts: path.split('/'), sharing }))
@@ -141,10 +138,7 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
 
 export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown => checked(schema, parsed(bytes), 'body')
 
-/**
- * Returns a member of the body with its original bytes. Throws if the body is ambiguous, for example because of
- * duplicate keys.
- */
+/** Returns a body member with its original bytes. Throws if the body is ambiguous, for example with duplicate keys. */
 export function memberOf(bytes: Buffer, name: string): Json | undefined {
   try {
     return Json.parse(bytes.toString('utf8')).member(name)

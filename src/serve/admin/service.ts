@@ -14,10 +14,7 @@ export interface AdminService {
   server(caller: Caller, name: string): view.ServerDetail
   /** Resolves when the action is done, or after a maximum waiting time. */
   control(caller: Caller, name: string, action: ServerAction): Promise<view.ServerView>
-  /**
-   * Starts an OAuth sign-in. At its end, the authorization server redirects the browser to `redirect`. The method is
-   * undefined if signing in is not supported.
-   */
+  /** Starts an OAuth sign-in that ends with a redirect to `redirect`. Undefined if signing in is not supported. */
   signIn?(caller: Caller, name: string, redirect: URL): Promise<view.SignInView>
   /** Completes a sign-in with the query parameters of the redirect, and returns the server's name. */
   signedIn?(answer: URLSearchParams): Promise<string>

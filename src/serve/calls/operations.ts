@@ -38,10 +38,7 @@ const listFields: Readonly<Record<Kind, string>> = {
 /** Encodes a result for a protocol. `reads` is passed if the result is the content of a resource. */
 type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
-/**
- * The operations that both protocols share. `form` encodes results for the protocol; `readable` converts a list of
- * tools for the protocol's clients.
- */
+/** The operations that both protocols share. `form` encodes results; `readable` converts tool lists for clients. */
 export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools) {
   const run = (
     handler: Handler,
@@ -67,10 +64,7 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
       return { members: [...page, ...end], missing: view.missing() }
     },
 
-    /**
-     * Calls a tool. `inspect` runs after the policy has allowed the tool and before the tool runs; it throws to reject
-     * the call.
-     */
+    /** Calls a tool. `inspect` runs once the policy has allowed the tool; it throws to reject the call. */
     async callTool(received: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void) {
       const served = await access
         .view(caller)
@@ -165,10 +159,7 @@ function completionOf(received: ReceivedParams): Input['arguments'] {
   return Json.read(value, Buffer.concat([...pieces, Buffer.from('}')]))
 }
 
-/**
- * The `_meta` of a request without the envelope's keys. If it has unusual keys, it is parsed again so that numbers stay
- * exact.
- */
+/** A request's `_meta` without the envelope's keys. If any key is unusual, it is parsed again to keep numbers exact. */
 function metaOf(received: ReceivedParams): Readonly<Record<string, unknown>> {
   const meta = withoutEnvelope(object(received.params, '_meta'))
   for (const key in meta) {
@@ -210,10 +201,7 @@ const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
 /** A random call id with 60 bits. randomUUID is fast because it takes random bytes from a pool. */
 const callId = () => randomUUID().slice(19)
 
-/**
- * In a server's error, replaces the URI with the caller's spelling of it. All other bytes, and all other errors, stay
- * unchanged.
- */
+/** Replaces the URI in a server's error with the caller's spelling. Other bytes and other errors stay unchanged. */
 function withRequestedUri(
   thrown: unknown,
   spelling: { readonly ofServer: string; readonly requested: string },
@@ -280,9 +268,7 @@ export class RequestPeer implements Peer {
     this.#outlet.abandon()
   }
 
-  /**
-   * Marks the request as answered: from now on, notifications are dropped and pending client requests are cancelled.
-   */
+  /** Marks the request as answered: notifications are then dropped and pending client requests cancelled. */
   answered(): void {
     if (this.#answered) return
     this.#answered = true
@@ -313,10 +299,7 @@ export class RequestPeer implements Peer {
 
 const maxTokenBytes = 256
 
-/**
- * Rejects progress tokens other than integers and short strings. Long ones would be costly, because each notification
- * repeats the token.
- */
+/** Rejects progress tokens other than integers and short strings, because each notification repeats the token. */
 export function checkProgressToken({ _meta }: Params): void {
   const token = isObject(_meta) ? _meta.progressToken : undefined
   if (token === undefined || Number.isSafeInteger(token)) return

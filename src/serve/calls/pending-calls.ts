@@ -30,10 +30,7 @@ const prefix = 'toolway-call.'
 /** Maximum suspended calls in total and per principal. Each suspended call keeps a request to a server open. */
 const defaults = { all: 2_000, each: 500 }
 
-/**
- * The replica that holds a suspended call. Undefined if there is only one replica, or if the gateway did not issue the
- * state.
- */
+/** The replica that holds a suspended call. Undefined with a single replica, and for states that a server issued. */
 export function replicaOfState(state: string): string | undefined {
   if (!state.startsWith(prefix)) return undefined
   const end = state.indexOf('.', prefix.length)
@@ -49,7 +46,6 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
   const counts = new Map<string, number>()
   let closed = false
 
-  /** Releases the slot of a call. */
   const forget = (call: ResumableCall) => {
     const place = placeOf.get(call)
     if (place === undefined) return

@@ -9,26 +9,21 @@ import type { ReceivedRequest } from './request.ts'
 
 /** Reads JSON request bodies, and limits the memory that they use until their requests are answered. */
 export interface RequestBodies {
-  /**
-   * Reads a body. Fails as early as possible with an HttpError. `identity` is undefined before authentication. `limit`
-   * overrides `server.maxBody`.
-   */
+  /** Reads a body. Fails as early as possible, with an HttpError. `limit` overrides `server.maxBody`. */
   read(asked: BodyRequest): Promise<Buffer> | Buffer
 }
 
 interface BodyRequest {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
+  /** Undefined before authentication. */
   readonly identity: AuthIdentity | undefined
   readonly limit?: number | undefined
 }
 
 type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'maxInFlightPerCaller'>
 
-/**
- * Size up to which buffered bodies are not counted. Most bodies are smaller, and the number of connections is limited
- * anyway.
- */
+/** Size up to which buffered bodies are not counted. Most are smaller, and connections are limited anyway. */
 const uncounted = 16 * 1024
 
 export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits): RequestBodies {

@@ -50,8 +50,7 @@ const body = z.object({
   max_tokens: z.int().min(1).nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
-  // Reject unknown keys here: only Toolway defines this member, so an unknown key is a mistake and not another
-  // program's extension.
+  // Reject unknown keys here: only Toolway defines this member, so an unknown key is a mistake.
   toolway: z
     .strictObject({
       mode: z.enum(['staged', 'agent']).nullish(),
@@ -124,9 +123,8 @@ interface Unsupported {
 const never = () => false
 
 /**
- * Parameters that would change the answer but are not supported. They are rejected, because ignoring them would
- * silently give a different answer. All other unknown parameters (seed, top_p, user, metadata …) are ignored, as other
- * compatible servers do.
+ * Unsupported parameters that would change the answer. They are rejected, because ignoring them would silently give a
+ * different answer. Other unknown parameters (seed, top_p, user, metadata …) are ignored, as other servers do.
  */
 const members: Readonly<Record<string, Unsupported>> = {
   n: { harmless: (value) => value === 1, instead: 'only one answer per request is supported: omit it' },

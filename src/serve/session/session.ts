@@ -83,10 +83,7 @@ export function parseSessionRecord(text: string) {
 
 type ClientState = Pick<Session, 'capabilities' | 'clientRequests' | 'logLevel'>
 
-/**
- * A peer for messages to a session's client that do not belong to a request. Pending requests are cancelled when the
- * session ends.
- */
+/** A peer for messages that belong to no request. Its pending requests are cancelled when the session ends. */
 export const createSessionPeer = (
   session: () => ClientState,
   tell: (message: Buffer) => boolean,
@@ -131,9 +128,6 @@ const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
   prompt: prompts,
 }
 
-/**
- * The notifications for changed lists. These are always the same buffers, so that a set of pending notifications
- * contains each only once.
- */
+/** The notifications for changed lists. They are always the same buffers, so that a set keeps each only once. */
 export const listChangedNotifications = (kinds: ReadonlySet<Kind>): ReadonlySet<Buffer> =>
   new Set([...kinds].map((kind) => listChangedByKind[kind]))
