@@ -95,38 +95,13 @@ function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdent
   }
 }
 
-type TokenHolder = (authorization: string | undefined) => AuthIdentity
-
-/** Authenticates by the gateway's token only. If no token is set, requests without a credential are anonymous. */
-export const authenticateToken = (token: string | undefined): TokenHolder =>
-  token === undefined
-    ? (authorization) => (authorization === undefined ? anonymous : unknown(authorization))
-    : bearerTokens([[token, operator]])
-
-export function bearerTokens(tokens: readonly (readonly [token: string, identity: AuthIdentity])[]): TokenHolder {
-  const known = tokens.map(([token, identity]) => ({ isIt: equals(token), identity }))
-  return (authorization) => {
-    if (authorization === undefined) throw missingCredential()
-    const actual = digest(bearer(authorization))
-    let found: AuthIdentity | undefined
-    // Compare with all tokens, so that timing does not reveal which one matched.
-    for (const { isIt, identity } of known) if (isIt(actual)) found = identity
-    return found ?? unknown(authorization)
-  }
-}
-
 /** Returns a function that compares digests in constant time. */
 function equals(token: string): (actual: Buffer) => boolean {
   const expected = digest(token)
   return (actual) => timingSafeEqual(actual, expected)
 }
 
-/** Rejects an unknown credential, even if none is required: its sender must not silently become anonymous. */
-function unknown(authorization: string): never {
-  bearer(authorization)
-  throw unknownToken()
-}
-
+/** The error for an unknown token, even if none is required: its sender must not silently become anonymous. */
 const unknownToken = () =>
   invalidCredential(
     'Unknown token: send "Authorization: Bearer <token>" with the token that this gateway printed at start, or with a credential from its operator.',
@@ -148,7 +123,7 @@ function bearer(authorization: string): string {
   return token
 }
 
-/** The kind of a credential. Only its format decides, so that an invalid credential is never tried as another kind. */
+/** The kind of credential. Only its format decides, so that an invalid credential is never tried as another kind. */
 function formOf(credential: string): 'key' | 'jwt' | 'token' {
   if (credential.startsWith('twk_')) return 'key'
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential) ? 'jwt' : 'token'
