@@ -167,7 +167,7 @@ function hasMoreToSend(request: IncomingMessage): boolean {
   return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > spared
 }
 
-/** Limits for the time and the bytes that a rejected client may still use before the connection is closed. */
+/** Limits for how long, and how many bytes, a rejected client may still send before the connection is closed. */
 const lingerMs = 1_000
 const lingerBytes = 8 * 1024 * 1024
 

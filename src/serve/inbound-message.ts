@@ -179,7 +179,7 @@ export function definedParams({ method, params }: Received, scope: Scope, log: L
   }
 }
 
-/** Like `definedParams`, but reports invalid params to `malformed` and returns undefined. Then ignore the message. */
+/** Like `definedParams`, but reports invalid params to `malformed` and returns undefined instead of throwing. */
 export function definedNotificationParams(
   received: Received,
   scope: Scope,

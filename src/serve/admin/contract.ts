@@ -24,7 +24,7 @@ export interface AdminEvents {
 
 /** Events on the POST chat stream: `start` first, `end` or `error` last. Closing the stream cancels the answer. */
 export type ChatStreamEvent =
-  /** `id` is the id of the answer. In the audit log, it is the parent of the calls that the answer makes. */
+  /** `id` identifies the answer. In the audit log, it is the parent of the calls made for the answer. */
   | { readonly kind: 'start'; readonly id: string; readonly model: string }
   | { readonly kind: 'stage'; readonly stage: ChatStageName; readonly round: number }
   | {

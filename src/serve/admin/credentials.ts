@@ -27,7 +27,7 @@ export function createCredentials(options: {
   const { access, authenticate, admit, port, clock } = options
   const logins = createLogins(clock)
 
-  /** Checks the credential of a login again: a login is valid only while its credential is. */
+  /** Checks a login's credential again: a login is valid only as long as its credential is. */
   const identityOf = async (login: Login): Promise<AuthIdentity> => {
     if (logins.find(login.id) !== login) throw over()
     try {

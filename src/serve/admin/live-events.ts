@@ -22,7 +22,7 @@ interface Reader {
   sentAt: number
 }
 
-/** Interval at which calls are sent. All other events are sent once a second. */
+/** Interval at which calls are sent. The overview and changed servers are sent once a second. */
 const tickMs = 250
 const ticksPerOverview = 4
 
@@ -79,7 +79,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
         send(reader, 'overview', overviewOf(reader))
         sendServers(reader, serversOf(reader))
       }
-      // Send a keep-alive comment only if nothing is unread: it would hide that the reader has stalled.
+      // Send a keep-alive comment only if nothing is unread; otherwise it would hide that the reader has stalled.
       if (clock.monotonic() - reader.sentAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
         reader.sentAt = clock.monotonic()
@@ -164,6 +164,6 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
 const tooManyReaders = (open: number) =>
-  HttpError.of('OVERLOADED', `${open} dashboards are open already: close one, or try again later.`, {
+  HttpError.of('OVERLOADED', `${open} dashboards are already open: close one, or try again later.`, {
     retryAfterMs: 5_000,
   })

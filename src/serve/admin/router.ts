@@ -121,7 +121,7 @@ export const adminRoute = routeFor<Authenticated>('admin')
 /** Returned by a route handler that has already sent the response. */
 export const answered = Symbol('answered')
 
-/** Parses and validates the query of a URL. Parameters with an empty value count as missing. */
+/** Parses and validates a URL's query. Parameters with an empty value count as missing. */
 export function readQuery(url: string, schema: z.ZodObject | undefined): unknown {
   const start = url.indexOf('?')
   const params = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
@@ -160,7 +160,7 @@ function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
 
 function parsed(bytes: Buffer): unknown {
   // Limit the depth, because the arguments are later serialized again by a recursive function.
-  if (extentOf(bytes).depth > maxDepth) throw bad(`The body nests deeper than ${maxDepth} levels.`)
+  if (extentOf(bytes).depth > maxDepth) throw bad(`The body is nested more than ${maxDepth} levels deep.`)
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch {

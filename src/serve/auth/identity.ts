@@ -65,7 +65,7 @@ export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'hea
 export function agentOfParams({ _meta }: Params): string | undefined {
   const named = isObject(_meta) ? _meta['dev.toolway/agent'] : undefined
   if (named === undefined || typeof named === 'string') return named
-  throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be the name of an agent.')
+  throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be an agent name.')
 }
 
 /** Resolves the agent that a caller acts as. Records and throws the denial if the caller may not act as that agent. */

@@ -53,7 +53,7 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
   }
 
   const identify = async (token: string, digest: string, keys: PublishedKeys): Promise<AuthIdentity> => {
-    // Use the current cache: if the keys change during verification, it is discarded, and this result with it.
+    // Use the current cache: if the keys change during verification, it is discarded together with this result.
     const kept = verified
     const claims = await claimsOf(token, keys)
     const identity = identityOf(claims, config, challengeOf)
@@ -118,7 +118,7 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
     const { claim, reason } = error
     if (reason === 'missing')
       return `The token has no ${claim} claim: ask your identity provider for a token that has it.`
-    if (claim === 'nbf') return 'The token is not valid yet: wait, or correct the clock of this machine.'
+    if (claim === 'nbf') return "The token is not valid yet: wait, or correct this machine's clock."
     if (claim === 'iss') return `The token was issued by a different issuer: get one from ${issuer}.`
     if (claim === 'aud') return `The token is for a different audience: get one for ${audience}.`
     return `The token's ${claim} claim is invalid: get a new token from your identity provider.`

@@ -21,7 +21,7 @@ const signatures = { burst: 50, intervalMs: 100 }
 
 export const throttleRule = 'auth.maxFailures'
 
-/** Limits invalid credentials per address, but never valid ones: users behind a proxy must not lock out each other. */
+/** Limits invalid credentials per address, but never valid ones: users behind a proxy must not lock each other out. */
 export function createAdmit(options: {
   readonly authenticate: Authenticate
   settings(): FailureSettings
@@ -127,7 +127,7 @@ export function createAddressLimit(clock: Clock, max = maxAddresses) {
   }
 }
 
-/** The network of an address. For IPv6, this is the /64 network, because one host usually owns all of it. */
+/** The network that an address belongs to. For IPv6, this is the /64 network: one host usually owns all of it. */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
   if (!isIPv6(plain)) return plain

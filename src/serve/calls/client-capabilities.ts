@@ -4,7 +4,7 @@ import { modernErrors } from '../../wire/revisions.ts'
 import { HttpError } from '../errors.ts'
 import { isObject } from '../inbound-message.ts'
 
-/** The capabilities that a request requires of a client; undefined for requests that are never sent to clients. */
+/** The client capabilities that a request requires; undefined for requests that are never sent to clients. */
 export function requiredCapabilities(method: string, params: unknown): Capabilities | undefined {
   const asked = isObject(params) ? params : {}
   switch (method) {
@@ -43,7 +43,7 @@ export const missingCapabilityError = (missing: Capabilities): HttpError => {
 const isImplied = (name: string, key: string, own: Readonly<Record<string, unknown>>): boolean =>
   name === 'elicitation' && key === 'form' && own.url === undefined
 
-/** The capabilities of the gateway itself, regardless of its servers. */
+/** The gateway's own capabilities, regardless of its servers. */
 export const gatewayCapabilities = {
   tools: { listChanged: true },
   resources: { listChanged: true, subscribe: true },

@@ -35,7 +35,7 @@ const listFields: Readonly<Record<Kind, string>> = {
   prompt: 'prompts',
 }
 
-/** Encodes a result for a protocol. `reads` is passed if the result is the content of a resource. */
+/** Encodes a result for a protocol. `reads` is passed if the result is a resource's content. */
 type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
 /** The operations that both protocols share. `form` encodes results; `readable` converts tool lists for clients. */
@@ -198,7 +198,7 @@ export function textParam(params: Params, field: string): string {
 
 const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
 
-/** A random call id with 60 bits. randomUUID is fast because it takes random bytes from a pool. */
+/** A call id with 62 random bits. randomUUID is fast because it takes random bytes from a pool. */
 const callId = () => randomUUID().slice(19)
 
 /** Replaces the URI in a server's error with the caller's spelling. Other bytes and other errors stay unchanged. */
@@ -212,7 +212,7 @@ function withRequestedUri(
   const data = members(bytes)?.get('data')
   const uri = data && members(data)?.get('uri')
   if (uri === undefined || uri[0] !== 0x22 || JSON.parse(uri.toString('utf8')) !== ofServer) return thrown
-  // `uri` is a slice of `bytes`, so the difference of their offsets is its position.
+  // `uri` is a slice of `bytes`, so the difference between their offsets is its position.
   const at = uri.byteOffset - bytes.byteOffset
   const replaced = [bytes.subarray(0, at), Buffer.from(JSON.stringify(requested)), bytes.subarray(at + uri.length)]
   return new ServerError(Json.raw<RpcErrorObject>(Buffer.concat(replaced)))
@@ -314,7 +314,7 @@ export function withProgressToken(token: unknown, params: Json): Json {
   return progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })
 }
 
-/** A peer that rejects every request for input. Calls that need confirmation therefore do not get it. */
+/** A peer that rejects every request for input, including requests for confirmation. */
 export const nonInteractivePeer: Peer = {
   rounds: false,
   logLevel: undefined,

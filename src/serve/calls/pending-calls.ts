@@ -5,7 +5,7 @@ import { createSeal } from '../../lib/seal.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { ResumableCall } from './resumable-call.ts'
 
-/** The properties of a call that a request must share in order to resume it. */
+/** The properties that a request must share with a suspended call in order to resume it. */
 interface CallOwner {
   readonly principal: string
   readonly method: string
@@ -83,7 +83,7 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
     /** Suspends the call for a limited time. Returns the state that the caller must send back; it is valid once. */
     suspend(call: ResumableCall): string {
       const place = placeOf.get(call)
-      if (place === undefined) throw new Error('a call must be admitted before it can wait')
+      if (place === undefined) throw new Error('a call must be admitted before it can be suspended')
       place.round++
       place.timer = clock.after(maxIdleMs, () => cancel(call))
       return ours + seal.close(`${place.id}.${place.round}`, bindingOf(place.owner))

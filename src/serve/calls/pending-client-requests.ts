@@ -23,7 +23,7 @@ export function createPendingClientRequests(scope: Scope, log: Log) {
   let count = 0
 
   return {
-    /** Rejects with a ServerError if the client responds with an error, and a ToolwayError if it cannot respond. */
+    /** Sends a request. Rejects with a ServerError if the client returns an error, otherwise with a ToolwayError. */
     ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json> {
       if (signal.aborted) return Promise.reject(nobodyWaits(method))
       if (waiting.size >= maxWaiting) {
@@ -56,7 +56,7 @@ export function createPendingClientRequests(scope: Scope, log: Log) {
         if (!send(requestBytes(id, method, params))) waiting.get(id)?.reject(unreachable(method))
       })
     },
-    /** Passes a client's response to the call that is waiting for it. Returns the reason if it is ambiguous. */
+    /** Passes a client's response to the waiting call. An ambiguous response is rejected; the reason is returned. */
     settle({ id, result, error }: InboundResponse): string | undefined {
       // All ids that the gateway sends are strings, so a numeric id is unknown.
       const found = typeof id === 'string' ? waiting.get(id) : undefined

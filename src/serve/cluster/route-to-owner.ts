@@ -50,7 +50,7 @@ export function createOwnerRouting(options: {
   }
   return {
     route: find,
-    /** Closes streams that come from other replicas. Their clients reconnect through another replica. */
+    /** Closes streams that are relayed from other replicas. Their clients reconnect through another replica. */
     drain() {
       for (const stream of streams) stream.destroy()
     },

@@ -76,7 +76,7 @@ function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): 
     }
     request.on('data', onData)
     request.on('end', () => resolve(gathered.take()))
-    // The client has disconnected, so nobody sees this error; it only ends the wait.
+    // The client has disconnected and does not see this error; it only ends the wait.
     request.on('close', () => {
       if (!request.complete) reject(incomplete())
     })
@@ -182,7 +182,7 @@ function checkMediaType(type: string | undefined): void {
     if (/^charset\*?/i.test(name)) charsets.push(plain ?? quoted.replace(/\\(.)/g, '$1'))
   }
   const [charset, second] = charsets
-  if (second !== undefined) throw unsupported('The Content-Type header has more than one charset: send one, UTF-8.')
+  if (second !== undefined) throw unsupported('The Content-Type header has more than one charset: send only UTF-8.')
   if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
     throw unsupported('The body must be in UTF-8: send "Content-Type: application/json".')
   }

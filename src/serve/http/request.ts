@@ -113,7 +113,7 @@ const single: ReadonlySet<string> = new Set([
   ...['toolway-agent', 'toolway-admin', 'access-control-request-method'],
 ])
 
-/** Prefix of headers that repeat one argument of a tool call. */
+/** Prefix of headers that each repeat one argument of a tool call. */
 const paramPrefix = 'mcp-param-'
 
 /** Rejects repeated headers. Requests with repeated headers never take the fast path, so checking here is enough. */

@@ -24,7 +24,7 @@ function claimsRightly(params: Params): boolean {
   return typeof version === 'string' && isModernVersion(version) && faultOf(_meta) === undefined
 }
 
-/** Reads the envelope of a request. Throws an error that names the first invalid key. */
+/** Reads a request's envelope. Throws an error that names the first invalid key. */
 export function readEnvelope(params: Params): RequestEnvelope {
   const meta = params._meta as Record<string, unknown>
   const fault = faultOf(meta)

@@ -39,7 +39,7 @@ export interface StatelessRequest extends InboundRequest {
 
 export type StatelessProtocol = ReturnType<typeof createStatelessProtocol>
 
-/** The caching hint for lists, which depend on the caller. Clients that listen learn of changes before the TTL ends. */
+/** The caching hint for lists, which depend on the caller. Clients that listen for changes learn of them sooner. */
 const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
 /** The caching hint for resources whose server does not give one: do not cache. */
 const readHint = { ttlMs: 0, cacheScope: 'private' } as const

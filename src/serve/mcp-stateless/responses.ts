@@ -51,7 +51,7 @@ function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Enco
   return { message: [errorBytes(id, error.bytes)], status: code === modernErrors.missingCapability ? 400 : 200 }
 }
 
-/** Replaces the code of an error and leaves all other bytes unchanged. */
+/** Replaces an error's code and leaves all other bytes unchanged. */
 function recoded(error: Buffer, number: number): Buffer {
   const code = members(error)?.get('code')
   if (code === undefined) return error

@@ -50,7 +50,7 @@ export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: St
 
 /** The error for an answer that ended without an end event. */
 export const incompleteAnswer = (): ToolwayError =>
-  new ToolwayError('INTERNAL', 'The answer is incomplete: try again. See the log of this gateway for the cause.')
+  new ToolwayError('INTERNAL', "The answer is incomplete: try again. See this gateway's log for the cause.")
 
 function drained(response: ServerResponse): Promise<void> | undefined {
   if (!response.writableNeedDrain || response.destroyed) return undefined

@@ -89,7 +89,7 @@ export function readRequest(bytes: Buffer): ChatCompletionRequest {
 function parsed(bytes: Buffer): unknown {
   try {
     // Limit the depth, because the tools are later serialized again for the model by a recursive function.
-    if (extentOf(bytes).depth > maxDepth) throw badRequest(`The body nests deeper than ${maxDepth} levels.`)
+    if (extentOf(bytes).depth > maxDepth) throw badRequest(`The body is nested more than ${maxDepth} levels deep.`)
     return JSON.parse(bytes.toString('utf8'))
   } catch (thrown) {
     throw thrown instanceof SyntaxError ? badRequest('The body is not valid JSON.') : thrown
@@ -116,7 +116,7 @@ function nearest(issue: z.core.$ZodIssue): { readonly path: PropertyKey[]; reado
 interface Unsupported {
   /** Whether the value only asks for the default behaviour. */
   harmless(value: unknown): boolean
-  /** What to do instead. It ends the error message. */
+  /** What to do instead; the last part of the error message. */
   readonly instead: string
 }
 

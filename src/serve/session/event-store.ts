@@ -64,7 +64,7 @@ export function createEventStore(bounds = usual) {
     }
 
     return {
-      /** The number of the newest event in any stream of the session. */
+      /** The number of the newest event in any of the session's streams. */
       get newest(): number {
         return newest
       },

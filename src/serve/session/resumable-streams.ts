@@ -84,7 +84,7 @@ export class SessionStreams implements Disposable {
     return 'resumed'
   }
 
-  /** Sends a message without a request, now or on the next GET stream. Returns false if neither is possible. */
+  /** Sends a message unrelated to any request, now or on the next GET stream. Returns false if neither is possible. */
   tell(message: Buffer): boolean {
     if (this.#over) return false
     for (const feed of [...this.#listening.values()].reverse()) if (feed.offer(message)) return true
