@@ -167,7 +167,7 @@ function hasMoreToSend(request: IncomingMessage): boolean {
   return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > spared
 }
 
-/** Limits for how long, and how many bytes, a rejected client may still send before the connection is closed. */
+/** How long, and how many bytes, a rejected client may still send before the connection is closed. */
 const lingerMs = 1_000
 const lingerBytes = 8 * 1024 * 1024
 

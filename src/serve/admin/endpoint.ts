@@ -158,7 +158,7 @@ const forAdmins = 'admin'
 const onlyForAdmins = (path: string): HttpError =>
   HttpError.of(
     'DENIED_BY_POLICY',
-    `${path} is for administrators: log in with the gateway's token, or with an API key with admin rights (toolway keys create --admin).`,
+    `${path} is for administrators: log in with the gateway's token, or with an API key that has admin rights (toolway keys create --admin).`,
     { rule: forAdmins },
   )
 

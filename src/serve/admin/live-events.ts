@@ -135,7 +135,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
     open(caller: Caller, response: ServerResponse): void {
       if (readers.size >= (caller.admin ? maxReaders : maxForGuests)) throw tooManyReaders(readers.size)
       const reader: Reader = { caller, response, pending: new Map(), servers: undefined, sentAt: clock.monotonic() }
-      // Compute everything that can fail before the stream starts.
+      // Before the stream starts, compute everything that can fail.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))
       const calls = bytesOf(admin.calls(caller, { limit: maxCalls }).toReversed())

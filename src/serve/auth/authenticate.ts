@@ -101,7 +101,7 @@ function equals(token: string): (actual: Buffer) => boolean {
   return (actual) => timingSafeEqual(actual, expected)
 }
 
-/** The error for an unknown token, even if none is required: its sender must not silently become anonymous. */
+/** The error for an unknown token, thrown even if none is required: senders must not silently become anonymous. */
 const unknownToken = () =>
   invalidCredential(
     'Unknown token: send "Authorization: Bearer <token>" with the token that this gateway printed at start, or with a credential from its operator.',

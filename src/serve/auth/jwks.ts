@@ -64,10 +64,10 @@ export function createKeySet(options: {
       if (age() < freshMs || (failed && sinceFetch() < retryMs)) return usable()
       return fetchOnce().then(usable)
     },
-    /** Fetches the keys again, but at most once per cool-down. Called when a token names an unknown key. */
+    /** Fetches the keys again, but at most once every `coolDownMs`. Called when a token names an unknown key. */
     async renewed(): Promise<PublishedKeys> {
       if (fetching !== undefined || sinceFetch() >= (failed ? retryMs : coolDownMs)) await fetchOnce()
-      // While the provider is unreachable, the key may be new, so do not report the token as invalid.
+      // The provider is unreachable and the key may be new, so do not report the token as invalid.
       if (failed) throw cannotVerify(retryMs - sinceFetch())
       return usable()
     },

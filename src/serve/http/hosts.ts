@@ -15,7 +15,7 @@ export function allowedHosts(config: HttpConfig, port: number) {
     hosts.add(host)
     origins.add(`http://${host}`)
   }
-  // Accept configured names with and without the port, because clients of a proxy do not send this port.
+  // Accept configured names with and without the port, because clients that connect through a proxy do not send it.
   for (const name of config.allowedHosts) hosts.add(bracketed(name).toLowerCase()).add(withPort(name, port))
   for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
 

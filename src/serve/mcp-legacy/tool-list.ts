@@ -2,7 +2,7 @@ import { applicators, assertions, isListOfItems, isListOfNames, isObject } from 
 import { elements, members } from '../../lib/json-text.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
-/** Converted pages, by the original page. */
+/** Converted pages, keyed by the original page. */
 const known = new WeakMap<Buffer, Buffer>()
 
 /** Removes output schemas that legacy clients cannot use: one such schema makes a client reject the whole list. */

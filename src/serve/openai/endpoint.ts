@@ -35,7 +35,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   const { access, authenticate, admit, hosts, clock, log } = options
   const completions = createCompletions(options)
   const lifetimes = createCredentialWatch(authenticate, clock)
-  // Use the endpoint's own creation time for all models: the API requires one that does not change.
+  // The API requires a creation time for each model. Use the endpoint's own, which does not change.
   const created = Math.floor(clock.now() / 1000)
   let draining = false
 

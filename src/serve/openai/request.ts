@@ -20,7 +20,7 @@ const offered = z
   .object({
     type: z.literal('function', { error: 'only tools of type "function" are supported' }),
     function: z.object({
-      name: z.string().regex(/^[\w-]{1,64}$/, 'a name has 1 to 64 letters, digits, _ or -'),
+      name: z.string().regex(/^[\w-]{1,64}$/, 'a name must have 1 to 64 letters, digits, _ or -'),
       description: z.string().nullish(),
       parameters: z.record(z.string(), z.unknown()).nullish(),
     }),

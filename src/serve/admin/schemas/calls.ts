@@ -44,7 +44,7 @@ export const callDetail = named('CallDetail', 'A call, its timeline and its audi
 })
 export type CallDetail = ViewOf<typeof callDetail>
 
-export const auditPage = named('AuditPage', 'A page of the operations in the audit log, newest first.', {
+export const auditPage = named('AuditPage', 'A page of operations in the audit log, newest first.', {
   rows: z.array(auditRow),
   nextCursor: z.string().nullable(),
   source: z
@@ -111,7 +111,7 @@ export const auditListQuery = z.strictObject({
   code: text('Operations with this error code, such as TOOL_BLOCKED.'),
   call: text('Operations that belong to the call with this id.'),
   parent: text('Operations caused by the chat or call with this id.'),
-  text: text('Operations with this text in the arguments; also as name=value.'),
+  text: text('Operations with this text in the arguments. It may have the form name=value.'),
   from: moment('Operations at or after this time.'),
   to: moment('Operations before this time.'),
   cursor,
