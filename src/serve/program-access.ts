@@ -37,7 +37,7 @@ export interface ListOptions extends ActingAs {
 export interface CallOptions extends ActingAs {
   /** Overrides the tool's timeout. */
   readonly timeoutMs?: number | undefined
-  /** Aborting it cancels the call, also at the server. */
+  /** Aborting this signal cancels the call, including on the server. */
   readonly signal?: AbortSignal | undefined
   /** Receives the tool's progress. For a batch, receives the number of finished calls. */
   readonly onProgress?: ((progress: Progress) => void) | undefined

@@ -162,7 +162,7 @@ const onlyForAdmins = (path: string): HttpError =>
     { rule: forAdmins },
   )
 
-/** Whether the rejection is already in the audit log: denied agents and admin routes are recorded when denied. */
+/** Whether the rejection is already audited: denied agents and admin routes are recorded at the point of denial. */
 const isRecorded = ({ details: { data } }: HttpError): boolean => {
   const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
   return code === 'INVALID_AGENT_ID' || rule === forAdmins

@@ -80,7 +80,7 @@ export function createOAuthMetadataEndpoint(options: {
   }
 }
 
-/** Whether the metadata is served at this path. Clients derive it from the root, endpoint or public URL. */
+/** Whether this is a metadata path that clients derive from the root, the endpoint or the public URL. */
 function isPlace(path: string, jwt: JwtConfig, endpoint: string): boolean {
   const stream = `${endpoint.replace(/\/$/, '')}/stream`
   return ['/', endpoint, stream, resourceOf(jwt)?.pathname ?? '/'].some((one) => metadataPath(one) === path)

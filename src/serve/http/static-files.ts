@@ -126,7 +126,7 @@ function openFolder(folder: string) {
   return {
     /** Looks up a file among those already read, so that no path can lead outside the folder. */
     find: (path: string) => files.get(path),
-    /** The page; undefined if the dashboard is not built. */
+    /** The index page; undefined if the dashboard is not built. */
     index(): StaticFile | undefined {
       look()
       return files.get('index.html')

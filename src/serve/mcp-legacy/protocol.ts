@@ -42,7 +42,7 @@ import {
 import type { Session, SessionClient } from '../session/session.ts'
 import { legacyToolList } from './tool-list.ts'
 
-/** The information about itself that the gateway reports to clients. */
+/** What the gateway tells clients about itself. */
 export interface GatewayInfo {
   readonly name: string
   readonly version: string

@@ -6,7 +6,7 @@ import { didYouMean } from '../../lib/near.ts'
 import { SseStream } from '../http/sse-stream.ts'
 import { notFound } from './errors.ts'
 
-/** Maximum delay before the stream starts. An earlier failure sets the HTTP status; a later one is streamed. */
+/** Maximum delay before the stream starts. An earlier failure sets the HTTP status; a later one ends the stream. */
 const aMomentMs = 1_000
 
 interface StreamOptions {

@@ -10,7 +10,7 @@ export type SessionEvents = ReturnType<ReturnType<typeof createEventStore>['open
 
 const MiB = 1024 * 1024
 
-/** Default limits: events and bytes per session, and total bytes. Small, because clients reconnect within seconds. */
+/** Default limits: events and bytes per session, and total bytes. They are small: clients reconnect within seconds. */
 const usual = { count: 1_000, bytes: MiB, total: 64 * MiB }
 
 /** Estimated memory per event in addition to its bytes. */

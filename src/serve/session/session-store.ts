@@ -157,7 +157,7 @@ export function createSessionStore(options: {
     get count(): number {
       return sessions.size
     },
-    /** Opens a session; `known` is the id of one that is taken over. Throws OVERLOADED if no other can be evicted. */
+    /** Opens a session. `known` is the id of a session to take over. Throws OVERLOADED if there is no room. */
     open(identity: ActingIdentity, client: SessionClient, address: string | undefined, known?: string): HttpSession {
       const id = known ?? newId()
       makeRoom(identity.principal)

@@ -22,7 +22,7 @@ export interface Session extends SessionClient, Disposable {
   readonly requests: Map<Id, { cancel(): void }>
   readonly clientRequests: PendingClientRequests
   readonly subscriptions: SessionSubscriptions
-  /** Sends the client messages that are unrelated to any request. */
+  /** For messages to the client that are unrelated to any request. */
   readonly peer: Peer
   /** The minimum level of log messages; undefined until the client sets it. */
   logLevel: LogLevel | undefined
