@@ -77,7 +77,6 @@ export function recordMalformed(access: Pick<Access, 'rejected'>, sender: Sender
 export const isUnreadableRequest = ({ status }: HttpError): boolean =>
   status === 400 || status === 413 || status === 415
 
-/** Audits an error if it means that the request violates the protocol. */
 export function recordIfMalformed(access: Pick<Access, 'rejected'>, sender: Sender, thrown: unknown): void {
   const cause = thrown instanceof ToolwayError ? thrown.cause : thrown
   if (cause instanceof ProtocolError || (cause instanceof HttpError && isMalformed(cause))) {
@@ -85,10 +84,7 @@ export function recordIfMalformed(access: Pick<Access, 'rejected'>, sender: Send
   }
 }
 
-/**
- * Whether an error means that the request violates the protocol. Errors with a Toolway code do not count, because they
- * are recorded where they are thrown.
- */
+/** Whether the request violates the protocol. Errors with a Toolway code are recorded where they are thrown. */
 const isMalformed = ({ status, code, details: { data } }: HttpError): boolean =>
   [400, 404, 406, 413, 415].includes(status) &&
   code !== rpcCodes.session &&
@@ -171,14 +167,11 @@ function hasMoreToSend(request: IncomingMessage): boolean {
   return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > spared
 }
 
-/** Limits for the time and the bytes that a rejected client may still use before the connection is closed. */
+/** How long, and how many bytes, a rejected client may still send before the connection is closed. */
 const lingerMs = 1_000
 const lingerBytes = 8 * 1024 * 1024
 
-/**
- * Discards more of the body before the connection is closed: if it were closed while the client is sending, the client
- * might lose the response.
- */
+/** Discards more of the body before closing: a client that is still sending might otherwise lose the response. */
 function linger(response: ServerResponse, clock: Clock): void {
   const request = response.req
   let left = lingerBytes

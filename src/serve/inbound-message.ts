@@ -20,9 +20,7 @@ export interface InboundRequest {
   readonly text?: ParamsText
 }
 
-/**
- * The original bytes of params. Servers receive what the caller wrote, except for members that had to be changed (V5).
- */
+/** The original bytes of params. Servers receive these bytes, except for members that had to be changed (V5). */
 export interface ParamsText {
   /** One JSON object without duplicate members; `value` is its parsed value. */
   readonly bytes: Buffer
@@ -140,10 +138,7 @@ function readCarefully(bytes: Buffer): InboundMessage | UnreadableMessage {
   }
 }
 
-/**
- * Returns a member of params with its original bytes. If the member has been changed since it was received, it is
- * serialized again.
- */
+/** Returns a member of params with its original bytes. A member that has since been changed is serialized again. */
 export function memberOf({ params, text }: ReceivedParams, name: string): Json {
   const value = params[name]
   if (text === undefined || value === undefined || text.value[name] !== value) return Json.of(value)
@@ -184,10 +179,7 @@ export function definedParams({ method, params }: Received, scope: Scope, log: L
   }
 }
 
-/**
- * Like `definedParams`, but for notifications. If the params are invalid, calls `malformed` with the reason and returns
- * undefined; the notification must then be ignored.
- */
+/** Like `definedParams`, but reports invalid params to `malformed` and returns undefined instead of throwing. */
 export function definedNotificationParams(
   received: Received,
   scope: Scope,

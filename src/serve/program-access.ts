@@ -17,10 +17,7 @@ export interface ProgramAccess {
    * server responds with an error.
    */
   call(tool: string, args?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<ToolResult>
-  /**
-   * Runs independent calls concurrently, like `execute_tools`. Results are in the order of the calls. Rejects only if
-   * cancelled.
-   */
+  /** Runs calls concurrently, like `execute_tools`. Results are in call order. Rejects only if cancelled. */
   batch(calls: readonly BatchCall[], options?: CallOptions): Promise<BatchResult>
 }
 
@@ -40,7 +37,7 @@ export interface ListOptions extends ActingAs {
 export interface CallOptions extends ActingAs {
   /** Overrides the tool's timeout. */
   readonly timeoutMs?: number | undefined
-  /** Cancels the call when aborted, including at the server. */
+  /** Aborting this signal cancels the call, including on the server. */
   readonly signal?: AbortSignal | undefined
   /** Receives the tool's progress. For a batch, receives the number of finished calls. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
@@ -154,20 +151,14 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
   }
 }
 
-/**
- * The error from one call in a batch. Server errors are passed on unchanged, with a numeric code; Toolway's errors have
- * a string code.
- */
+/** The error from one call in a batch. A server's own error has a numeric code; Toolway's errors have a string code. */
 function errorOf(thrown: unknown): { readonly code: string | number; readonly message: string } {
   if (thrown instanceof ServerError) return thrown.error.value
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
 }
 
-/**
- * Keeps the process running. The gateway's timers do not keep it running, so a program that is only waiting for a call
- * would exit before the timeout.
- */
+/** Keeps the process running while a program waits for a call: the gateway's timers do not keep it running. */
 function holdOpen(): Disposable {
   const timer = setInterval(() => {}, 2 ** 31 - 1)
   return { [Symbol.dispose]: () => clearInterval(timer) }

@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
+import { settles } from '../core/deadline.ts'
 import type { Log } from '../core/log.ts'
 import { hasMoreValues } from '../lib/json-text.ts'
 import { createLineReader, joined } from '../wire/bytes.ts'
@@ -144,13 +145,13 @@ export async function serveStdio(options: {
   input.off('data', lines.push).pause()
   lines.end()
 
-  await within(graceMs, clock, Promise.race([settled(answering), writer.closed]))
+  await settles(Promise.race([Promise.allSettled(answering), writer.closed]), graceMs, clock)
   changes[Symbol.dispose]()
   stateless.drain()
   statelessRequests.cancelAll()
   for (const statelessCaller of statelessRequests.callers()) access.sessionEnded(statelessCaller)
   session?.[Symbol.dispose]()
-  await within(graceMs, clock, writer.flushed())
+  await settles(writer.flushed(), graceMs, clock)
 }
 
 const ended = (input: Readable): Promise<void> =>
@@ -158,13 +159,5 @@ const ended = (input: Readable): Promise<void> =>
     const over = () => resolve()
     input.on('end', over).on('close', over).on('error', over)
   })
-
-const settled = async (work: Iterable<Promise<void>>): Promise<void> => void (await Promise.allSettled(work))
-
-async function within(ms: number, clock: Clock, work: Promise<void>): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  using _timer = clock.after(ms, resolve)
-  await Promise.race([work, promise])
-}
 
 const isBlank = (line: Buffer): boolean => line.every((byte) => byte === 0x20 || byte === 0x09)

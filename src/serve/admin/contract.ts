@@ -10,10 +10,7 @@ export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
 export type * from './schemas/figures.ts'
 
-/**
- * The events sent by GET events. `event:` is one of the keys below, `data:` its value. The stream starts with one event
- * of each kind.
- */
+/** Events on the GET events stream: `event:` is a key below, `data:` its value. The stream starts with one of each. */
 export interface AdminEvents {
   /** The gateway's current state. Sent once a second. */
   readonly overview: Overview
@@ -25,12 +22,9 @@ export interface AdminEvents {
   readonly reload: ReloadEvent
 }
 
-/**
- * The server-sent events of POST chat, one in each `data:`. The stream starts with `start` and ends with `end` or
- * `error`. Closing the stream cancels the answer.
- */
+/** Events on the POST chat stream: `start` first, `end` or `error` last. Closing the stream cancels the answer. */
 export type ChatStreamEvent =
-  /** `id` is the id of the answer. In the audit log, it is the parent of the calls that the answer makes. */
+  /** `id` identifies the answer. In the audit log, it is the parent of the calls made for the answer. */
   | { readonly kind: 'start'; readonly id: string; readonly model: string }
   | { readonly kind: 'stage'; readonly stage: ChatStageName; readonly round: number }
   | {

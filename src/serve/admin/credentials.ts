@@ -21,16 +21,13 @@ export function createCredentials(options: {
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly authenticate: Authenticate
   readonly admit: Admit
-  /**
-   * The gateway's port. It is part of the cookie's name, so that several gateways on one machine do not share a cookie.
-   */
   readonly port: number
   readonly clock: Clock
 }) {
   const { access, authenticate, admit, port, clock } = options
   const logins = createLogins(clock)
 
-  /** Checks the credential of a login again: a login is valid only while its credential is. */
+  /** Checks a login's credential again: a login is valid only as long as its credential is. */
   const identityOf = async (login: Login): Promise<AuthIdentity> => {
     if (logins.find(login.id) !== login) throw over()
     try {
@@ -146,10 +143,7 @@ interface Login {
 /** Lifetime of a login; longer than a working day. */
 export const loginMs = 12 * 3_600_000
 
-/**
- * Maximum number of logins per principal. A new login above this limit ends that principal's oldest login, not someone
- * else's.
- */
+/** Maximum number of logins per principal. A further login ends that principal's oldest one. */
 const maxOfOne = 16
 const maxOfAll = 1_000
 
@@ -174,7 +168,6 @@ export function createLogins(clock: Clock) {
       logins.set(digest(id), login)
       return login
     },
-    /** Finds a login; undefined if it has expired. */
     find(id: string): Login | undefined {
       const login = logins.get(digest(id))
       return login && login.until > clock.monotonic() ? login : undefined

@@ -110,10 +110,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     throw onlyForAdmins(path)
   }
 
-  /**
-   * Audits rejected requests in the same way as the MCP endpoint (F11). GET session without a credential is not
-   * audited.
-   */
+  /** Audits rejected requests as the MCP endpoint does (F11), except for GET session without a credential. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError, path: string) => {
     const { method, headers } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
@@ -161,14 +158,11 @@ const forAdmins = 'admin'
 const onlyForAdmins = (path: string): HttpError =>
   HttpError.of(
     'DENIED_BY_POLICY',
-    `${path} is for administrators: log in with the gateway's token, or with an API key that is an admin (toolway keys create --admin).`,
+    `${path} is for administrators: log in with the gateway's token, or with an API key that has admin rights (toolway keys create --admin).`,
     { rule: forAdmins },
   )
 
-/**
- * Whether the rejection is already in the audit log: denied agents and denied admin routes are recorded where they are
- * denied.
- */
+/** Whether the rejection is already audited: denied agents and admin routes are recorded at the point of denial. */
 const isRecorded = ({ details: { data } }: HttpError): boolean => {
   const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
@@ -197,8 +191,5 @@ async function answerMetrics(
   response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body)
 }
 
-/**
- * Whether a caller may see metrics. True for callers that may act as any agent, and for everyone if no credential is
- * required.
- */
+/** Whether a caller may see metrics: admins, callers that may act as any agent, and anonymous callers may. */
 const maySee = ({ authenticated, admin, agents }: AuthIdentity): boolean => !authenticated || admin || agents === '*'

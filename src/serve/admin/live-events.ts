@@ -22,14 +22,11 @@ interface Reader {
   sentAt: number
 }
 
-/** Interval at which calls are sent. All other events are sent once a second. */
+/** Interval at which calls are sent. The overview and changed servers are sent once a second. */
 const tickMs = 250
 const ticksPerOverview = 4
 
-/**
- * Maximum unread bytes per reader. Above this, events are skipped, which is safe because later events contain the
- * current state.
- */
+/** Maximum unread bytes per reader. Above this, events are skipped: later events contain the current state. */
 const maxUnread = 256 * 1024
 
 const maxReaders = 64
@@ -82,8 +79,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
         send(reader, 'overview', overviewOf(reader))
         sendServers(reader, serversOf(reader))
       }
-      // Send a keep-alive comment only if nothing is unread; otherwise the comment would hide that the reader has
-      // stalled.
+      // Send a keep-alive comment only if nothing is unread; otherwise it would hide that the reader has stalled.
       if (clock.monotonic() - reader.sentAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
         reader.sentAt = clock.monotonic()
@@ -139,7 +135,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
     open(caller: Caller, response: ServerResponse): void {
       if (readers.size >= (caller.admin ? maxReaders : maxForGuests)) throw tooManyReaders(readers.size)
       const reader: Reader = { caller, response, pending: new Map(), servers: undefined, sentAt: clock.monotonic() }
-      // Compute everything that can fail before the stream starts.
+      // Before the stream starts, compute everything that can fail.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))
       const calls = bytesOf(admin.calls(caller, { limit: maxCalls }).toReversed())
@@ -168,6 +164,6 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
 const tooManyReaders = (open: number) =>
-  HttpError.of('OVERLOADED', `${open} dashboards are open already: close one, or try again later.`, {
+  HttpError.of('OVERLOADED', `${open} dashboards are already open: close one, or try again later.`, {
     retryAfterMs: 5_000,
   })

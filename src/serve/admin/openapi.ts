@@ -23,7 +23,7 @@ export function openApi(routes: readonly Route[], version: string): object {
     info: {
       title: 'Toolway admin API',
       version,
-      description: 'The API of the dashboard. Times are milliseconds since the epoch, durations milliseconds.',
+      description: "The dashboard's API. Times are in milliseconds since the epoch, durations in milliseconds.",
     },
     paths,
     components: {

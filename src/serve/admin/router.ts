@@ -9,10 +9,7 @@ import type { AdminUser, Credentials } from './credentials.ts'
 import type { LiveEvents } from './live-events.ts'
 import type { AdminService } from './service.ts'
 
-/**
- * Returns a function that finds the route for a path below `/admin/api/`. Literal segments take precedence over
- * parameters.
- */
+/** Finds routes by their path below `/admin/api/`. Literal segments take precedence over parameters. */
 export function createRouter(routes: readonly Route[]) {
   const patterns = [...Map.groupBy(routes, ({ path }) => path)]
     .map(([path, sharing]) => ({ parts: path.split('/'), sharing }))
@@ -124,7 +121,7 @@ export const adminRoute = routeFor<Authenticated>('admin')
 /** Returned by a route handler that has already sent the response. */
 export const answered = Symbol('answered')
 
-/** Parses and validates the query of a URL. Parameters with an empty value count as missing. */
+/** Parses and validates a URL's query. Parameters with an empty value count as missing. */
 export function readQuery(url: string, schema: z.ZodObject | undefined): unknown {
   const start = url.indexOf('?')
   const params = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
@@ -141,10 +138,7 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
 
 export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown => checked(schema, parsed(bytes), 'body')
 
-/**
- * Returns a member of the body with its original bytes. Throws if the body is ambiguous, for example because of
- * duplicate keys.
- */
+/** Returns a body member with its original bytes. Throws if the body is ambiguous, for example with duplicate keys. */
 export function memberOf(bytes: Buffer, name: string): Json | undefined {
   try {
     return Json.parse(bytes.toString('utf8')).member(name)
@@ -166,7 +160,7 @@ function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
 
 function parsed(bytes: Buffer): unknown {
   // Limit the depth, because the arguments are later serialized again by a recursive function.
-  if (extentOf(bytes).depth > maxDepth) throw bad(`The body nests deeper than ${maxDepth} levels.`)
+  if (extentOf(bytes).depth > maxDepth) throw bad(`The body is nested more than ${maxDepth} levels deep.`)
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch {

@@ -12,10 +12,10 @@ import * as figures from './schemas/figures.ts'
 import type { ServerAction } from './service.ts'
 
 const actions: Readonly<Record<ServerAction, string>> = {
-  restart: 'Restarts the process or connection of a server',
+  restart: "Restarts a server's process or connection",
   enable: 'Enables a server',
   disable: 'Disables a server: it lists nothing and rejects calls until it is enabled or restarted',
-  refresh: 'Refreshes the tools, resources and prompts of a server',
+  refresh: "Refreshes a server's tools, resources and prompts",
 }
 
 const message = z.strictObject({ role: z.enum(['system', 'user', 'assistant']), content: z.string() })
@@ -103,7 +103,7 @@ export const routes: readonly Route[] = [
   userRoute('POST', 'tools/{name}/call', 'Calls a tool as one of the agents that the credential may act as', {
     body: z.strictObject({
       arguments: z.record(z.string(), z.unknown()).default({}).describe('Its arguments.'),
-      agent: z.string().optional().describe('The agent to act as. Default: the agent of the credential.'),
+      agent: z.string().optional().describe("The agent to act as. Default: the credential's agent."),
     }),
     answer: catalog.tryResult,
     run({ caller, target, body: { agent }, bytes, signal }, { admin }) {
@@ -157,7 +157,7 @@ export const routes: readonly Route[] = [
     answer: catalog.whyView,
     run: ({ caller, query }, { admin }) => admin.why(caller, query),
   }),
-  adminRoute('GET', 'config', 'The effective configuration without secrets, and the history of reloads', {
+  adminRoute('GET', 'config', 'The effective configuration without secrets, and the reload history', {
     answer: figures.configView,
     run: (_, { admin }) => admin.config(),
   }),
@@ -175,7 +175,7 @@ export const routes: readonly Route[] = [
       messages: z.array(message).min(1).describe('The conversation, ending with the new message.'),
       model: z.string().min(1).optional().describe('The model. Default: the first one that GET chat returns.'),
       mode: z.enum(['staged', 'agent']).optional().describe('Overrides chat.mode.'),
-      agent: z.string().optional().describe('The agent to act as. Default: the agent of the credential.'),
+      agent: z.string().optional().describe("The agent to act as. Default: the credential's agent."),
     }),
     async run({ user, caller, body, signal, response }, { chat, watch }) {
       watch(user, response)

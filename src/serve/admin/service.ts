@@ -3,8 +3,8 @@ import type { Json } from '../../core/json.ts'
 import type * as view from './contract.ts'
 
 /**
- * The operations of the admin API. Methods that take a caller show everything to admins, and only what their agent may
- * see to other callers. Methods without a caller are for admins only, which the routes enforce.
+ * The admin API's operations. Methods that take a caller show admins everything, and other callers only what their
+ * agent may see. Methods without a caller are for admins only, which the routes enforce.
  */
 export interface AdminService {
   overview(caller: Caller): view.Overview
@@ -14,12 +14,9 @@ export interface AdminService {
   server(caller: Caller, name: string): view.ServerDetail
   /** Resolves when the action is done, or after a maximum waiting time. */
   control(caller: Caller, name: string, action: ServerAction): Promise<view.ServerView>
-  /**
-   * Starts an OAuth sign-in. At its end, the authorization server redirects the browser to `redirect`. The method is
-   * undefined if signing in is not supported.
-   */
+  /** Starts an OAuth sign-in that ends with a redirect to `redirect`. Undefined if signing in is not supported. */
   signIn?(caller: Caller, name: string, redirect: URL): Promise<view.SignInView>
-  /** Completes a sign-in with the query parameters of the redirect, and returns the server's name. */
+  /** Completes a sign-in with the query parameters from the redirect, and returns the server's name. */
   signedIn?(answer: URLSearchParams): Promise<string>
   tools(caller: Caller, asked: view.ToolsQuery): view.ToolPage
   tool(caller: Caller, name: string): Promise<view.ToolDetail>

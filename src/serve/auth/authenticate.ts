@@ -12,9 +12,7 @@ import type { JwtVerifier } from './jwt.ts'
 
 /** Authenticates requests by the gateway's token, an API key, or a JSON Web Token from an identity provider. */
 export function createAuthenticate(options: {
-  /**
-   * If undefined, requests without a credential are anonymous. Requests with an invalid credential are still rejected.
-   */
+  /** If undefined, requests without a credential are anonymous. Invalid credentials are still rejected. */
   readonly token: string | undefined
   readonly keys: KeySource
   /** Verifies tokens from the identity provider. Disposed of with this authenticator. */
@@ -26,10 +24,7 @@ export function createAuthenticate(options: {
   const holderOf = keyHolder(keys, clock)
   const digestOf = rememberedDigests()
 
-  /**
-   * The identity of a caller without a credential. Such a caller may choose any agent only if no credentials are
-   * configured.
-   */
+  /** The identity of callers without a credential. They may choose any agent only if no credentials are configured. */
   const nobody = (): AuthIdentity => (verify !== undefined || keys.inUse ? { ...anonymous, agents: [] } : anonymous)
 
   const authenticate: Authenticate = (authorization, beforeSignature) => {
@@ -83,10 +78,7 @@ interface KeySource {
   find(hash: string): ApiKey | undefined
 }
 
-/**
- * Returns a function that identifies the holder of a key. The lookup is not constant-time, but it leaks nothing useful:
- * attackers can neither choose digests nor derive keys from them.
- */
+/** Identifies a key's holder. Timing leaks nothing useful: attackers can neither choose digests nor reverse them. */
 function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdentity {
   return (digest) => {
     const key = keys.find(`sha256:${digest.toString('hex')}`)
@@ -103,52 +95,19 @@ function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdent
   }
 }
 
-type TokenHolder = (authorization: string | undefined) => AuthIdentity
-
-/**
- * Authenticates by the gateway's token only. If no token is set, all requests without a credential share one anonymous
- * identity.
- */
-export const authenticateToken = (token: string | undefined): TokenHolder =>
-  token === undefined
-    ? (authorization) => (authorization === undefined ? anonymous : unknown(authorization))
-    : bearerTokens([[token, operator]])
-
-export function bearerTokens(tokens: readonly (readonly [token: string, identity: AuthIdentity])[]): TokenHolder {
-  const known = tokens.map(([token, identity]) => ({ isIt: equals(token), identity }))
-  return (authorization) => {
-    if (authorization === undefined) throw missingCredential()
-    const actual = digest(bearer(authorization))
-    let found: AuthIdentity | undefined
-    // Compare with all tokens, so that timing does not reveal which one matched.
-    for (const { isIt, identity } of known) if (isIt(actual)) found = identity
-    return found ?? unknown(authorization)
-  }
-}
-
 /** Returns a function that compares digests in constant time. */
 function equals(token: string): (actual: Buffer) => boolean {
   const expected = digest(token)
   return (actual) => timingSafeEqual(actual, expected)
 }
 
-/**
- * Rejects an unknown credential. This applies even if no credential is required, because a client that sends one must
- * not silently become anonymous.
- */
-function unknown(authorization: string): never {
-  bearer(authorization)
-  throw unknownToken()
-}
-
+/** The error for an unknown token, thrown even if none is required: senders must not silently become anonymous. */
 const unknownToken = () =>
   invalidCredential(
     'Unknown token: send "Authorization: Bearer <token>" with the token that this gateway printed at start, or with a credential from its operator.',
   )
 
-/**
- * Maximum length of a credential. Real tokens are shorter, and node:http has the same limit for all headers together.
- */
+/** Maximum length of a credential. Real ones are shorter, and node:http limits all headers together to this size. */
 const maxLength = 16 * 1024
 
 function bearer(authorization: string): string {
@@ -164,7 +123,7 @@ function bearer(authorization: string): string {
   return token
 }
 
-/** The kind of a credential. Only its format decides, so that an invalid credential is never tried as another kind. */
+/** The kind of credential. Only its format decides, so that an invalid credential is never tried as another kind. */
 function formOf(credential: string): 'key' | 'jwt' | 'token' {
   if (credential.startsWith('twk_')) return 'key'
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential) ? 'jwt' : 'token'
@@ -176,9 +135,8 @@ const digest = (credential: string): Buffer => hash('sha256', credential, 'buffe
 const maxRemembered = 256
 
 /**
- * Caches digests, because clients send their credential with every request. Each request still looks up the digest, so
- * revoked credentials are rejected. The cache leaks nothing through timing, because string hashes are seeded per
- * process.
+ * Caches digests, because clients send their credential with every request. Revoked credentials are still rejected,
+ * because each request looks up the digest. Timing leaks nothing: string hashes are seeded per process.
  */
 function rememberedDigests(): (credential: string) => Buffer {
   const known = new Map<string, Buffer>()

@@ -14,10 +14,7 @@ export const missingCredential = (): HttpError =>
 /** The error for an invalid credential. `sentence` says what to do; it must not repeat the credential. */
 export const invalidCredential = (sentence: string): HttpError => refused(sentence, invalid)
 
-/**
- * The error for a genuine credential that is not valid here or now. It does not count as an attempt to guess a
- * credential.
- */
+/** The error for a genuine credential that is not valid here or now. It does not count as an attempt to guess one. */
 export const expiredCredential = (sentence: string): HttpError => refused(sentence, invalid, true)
 
 export const scopesRule = 'auth.jwt.scopes'
@@ -40,10 +37,7 @@ export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknow
 const refused = (sentence: string, header: string, genuine?: true) =>
   HttpError.of('AUTH_REQUIRED', sentence, { headers: { 'WWW-Authenticate': header }, genuine })
 
-/**
- * The error for a credential that currently cannot be verified. This is not the caller's fault, and a retry may
- * succeed.
- */
+/** The error for a credential that cannot be verified now. This is not the caller's fault; a retry may succeed. */
 export const cannotVerify = (retryAfterMs: number): HttpError => {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
   const sentence = `This gateway cannot check tokens now, because the identity provider's keys are unavailable: try again in ${seconds} s.`

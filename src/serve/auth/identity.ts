@@ -13,10 +13,7 @@ export interface StepUp {
   stepUp?(agent: string): string | undefined
 }
 
-/**
- * Authenticates a request. Throws or rejects if the credential is invalid. `beforeSignature` runs before a signature is
- * checked and may throw.
- */
+/** Throws or rejects if the credential is invalid. `beforeSignature` runs before a signature check and may throw. */
 export type Authenticate = (
   authorization: string | undefined,
   beforeSignature?: () => void,
@@ -25,19 +22,12 @@ export type Authenticate = (
 export const anonymous: AuthIdentity = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' }
 export const operator: AuthIdentity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
 
-/**
- * Whether two identities have the same rights. They may come from two credentials, or from one credential at two points
- * in time.
- */
 export const hasSameRights = (one: AuthIdentity, other: AuthIdentity): boolean =>
   one.principal === other.principal &&
   one.admin === other.admin &&
   (one.agents === other.agents || JSON.stringify(one.agents) === JSON.stringify(other.agents))
 
-/**
- * Interval between checks of a credential. A stream may stay open for up to this long after its credential becomes
- * invalid.
- */
+/** Interval between credential checks. A stream may stay open for this long after its credential becomes invalid. */
 const checkMs = 5_000
 
 interface AuthenticatedStream {
@@ -46,9 +36,7 @@ interface AuthenticatedStream {
   readonly response: ServerResponse
 }
 
-/**
- * Closes a stream when its key is revoked, its token expires, or its credential no longer has the rights of `identity`.
- */
+/** Closes a stream when its credential is revoked, expires, or no longer has the rights of `identity`. */
 export const createCredentialWatch =
   (authenticate: Authenticate, clock: Clock) =>
   ({ authorization, identity, response }: AuthenticatedStream): void => {
@@ -77,12 +65,10 @@ export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'hea
 export function agentOfParams({ _meta }: Params): string | undefined {
   const named = isObject(_meta) ? _meta['dev.toolway/agent'] : undefined
   if (named === undefined || typeof named === 'string') return named
-  throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be the name of an agent.')
+  throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be an agent name.')
 }
 
-/**
- * Resolves the agent that a caller acts as. If the caller may not act as that agent, records the denial and throws it.
- */
+/** Resolves the agent that a caller acts as. Records and throws the denial if the caller may not act as that agent. */
 export function agentFor(
   access: Pick<Access, 'agentOf' | 'rejected'>,
   who: Pick<Caller, 'agents' | 'principal' | 'address'> & StepUp,
@@ -99,10 +85,7 @@ export function agentFor(
   }
 }
 
-/**
- * The caller, acting as the agent `asked` or, by default, as the agent named when the client connected. Resolved for
- * each request, because the policy may have changed.
- */
+/** The caller, acting as the agent `asked`. Resolved for each request, because the policy may have changed. */
 export function actingAs(access: Pick<Access, 'agentOf' | 'rejected'>, caller: Caller, asked = caller.asked): Caller {
   const agent = agentFor(access, caller, asked)
   if (agent === caller.agent && asked === caller.asked) return caller

@@ -1,5 +1,6 @@
 import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose'
 import type { Clock } from '../../core/clock.ts'
+import { deadline } from '../../core/deadline.ts'
 import type { Log } from '../../core/log.ts'
 import { createHttpClient, type HttpClient } from '../../lib/http-client.ts'
 import { cannotVerify } from './challenge.ts'
@@ -10,9 +11,7 @@ const freshMs = 10 * 60_000
 /** Maximum age of keys that are used while the provider is unreachable. */
 const staleMs = 60 * 60_000
 
-/**
- * Minimum time between fetches for unknown keys. It limits requests to the provider, because anyone can invent key ids.
- */
+/** Minimum time between fetches for unknown keys. It protects the provider, because anyone can invent key ids. */
 const coolDownMs = 30_000
 
 /** Minimum time between a failed fetch and the next one. */
@@ -42,12 +41,11 @@ export function createKeySet(options: {
     } catch (cause) {
       failed = true
       const reason = cause instanceof Error ? cause.message : String(cause)
-      if (!closed) log.warn({ url, reason }, `cannot fetch the keys of the identity provider: ${reason}`)
+      if (!closed) log.warn({ url, reason }, `cannot fetch the identity provider's keys: ${reason}`)
     }
     fetchedAt = clock.monotonic()
     fetching = undefined
   }
-  /** Fetches the keys. Concurrent callers share one request. */
   const fetchOnce = () => {
     fetching ??= update()
     return fetching
@@ -66,10 +64,10 @@ export function createKeySet(options: {
       if (age() < freshMs || (failed && sinceFetch() < retryMs)) return usable()
       return fetchOnce().then(usable)
     },
-    /** Fetches the keys again, but at most once per cool-down. Called when a token names an unknown key. */
+    /** Fetches the keys again, but at most once every `coolDownMs`. Called when a token names an unknown key. */
     async renewed(): Promise<PublishedKeys> {
       if (fetching !== undefined || sinceFetch() >= (failed ? retryMs : coolDownMs)) await fetchOnce()
-      // While the provider is unreachable, the key may be new, so do not report the token as invalid.
+      // The provider is unreachable and the key may be new, so do not report the token as invalid.
       if (failed) throw cannotVerify(retryMs - sinceFetch())
       return usable()
     },
@@ -82,13 +80,13 @@ export function createKeySet(options: {
 
 export interface PublishedKeys {
   readonly find: JWTVerifyGetKey
-  /** The text of the response, compared to detect changes. */
+  /** The response text, compared to detect changes. */
   readonly text: string
 }
 
 const timeoutMs = 5_000
 
-/** Maximum size of a key set; a hundred times the usual size of one. */
+/** Maximum size of a key set; about a hundred times the usual size. */
 const maxBytes = 256 * 1024
 
 /** Returns a function that fetches the key set without following redirects. Time and size are limited. */
@@ -97,10 +95,7 @@ function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKey
   const address = new URL(url)
   let client: HttpClient | undefined
   const fetchKeys = async (): Promise<PublishedKeys> => {
-    const late = new AbortController()
-    using _timer = clock.after(timeoutMs, () =>
-      late.abort(new Error(`no answer within ${timeoutMs / 1000} s (a fixed limit)`)),
-    )
+    using late = deadline(clock, timeoutMs, () => new Error(`no answer within ${timeoutMs / 1000} s (a fixed limit)`))
     const headers = { accept: 'application/jwk-set+json, application/json' }
     client ??= createHttpClient(address, { connections: 1 })
     const request = { method: 'GET', path: address.pathname + address.search, headers, signal: late.signal } as const
@@ -122,10 +117,7 @@ function parsed(text: string) {
   }
 }
 
-/**
- * Requires TLS or a loopback address: someone who could replace the provider's keys in transit could impersonate
- * anyone.
- */
+/** Requires TLS or a loopback address: anyone who can replace the keys in transit can impersonate anyone. */
 function checkAddress(url: string): void {
   const { protocol, hostname } = new URL(url)
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)

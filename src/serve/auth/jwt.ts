@@ -8,9 +8,7 @@ import { type ChallengeOf, challengeFor, expiredCredential, insufficientScope, i
 import type { AuthIdentity } from './identity.ts'
 import { createKeySet, type PublishedKeys } from './jwks.ts'
 
-/**
- * Accepted signature algorithms. All are asymmetric: with a symmetric one, the public key could be used to sign tokens.
- */
+/** Accepted signature algorithms, all asymmetric: with a symmetric one, the public key could be used to sign tokens. */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
@@ -55,8 +53,7 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
   }
 
   const identify = async (token: string, digest: string, keys: PublishedKeys): Promise<AuthIdentity> => {
-    // Use the current cache for the result. If the keys change during verification, that cache is discarded, and this
-    // result with it.
+    // Use the current cache: if the keys change during verification, it is discarded together with this result.
     const kept = verified
     const claims = await claimsOf(token, keys)
     const identity = identityOf(claims, config, challengeOf)
@@ -121,7 +118,7 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
     const { claim, reason } = error
     if (reason === 'missing')
       return `The token has no ${claim} claim: ask your identity provider for a token that has it.`
-    if (claim === 'nbf') return 'The token is not valid yet: wait, or correct the clock of this machine.'
+    if (claim === 'nbf') return "The token is not valid yet: wait, or correct this machine's clock."
     if (claim === 'iss') return `The token was issued by a different issuer: get one from ${issuer}.`
     if (claim === 'aud') return `The token is for a different audience: get one for ${audience}.`
     return `The token's ${claim} claim is invalid: get a new token from your identity provider.`
@@ -132,19 +129,13 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
   return 'The token cannot be verified: get a new one from your identity provider.'
 }
 
-/**
- * An error's name, for the log. The message is not logged, because the message of an unexpected error may quote the
- * token.
- */
+/** An error's name, for the log. The message of an unexpected error is not logged, because it may quote the token. */
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
 
 /** Valid agent names; the same pattern as in the configuration. */
 const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
 
-/**
- * The identity that a verified token proves. It is never an admin: only the gateway's operator grants admin rights,
- * through the gateway's token or an API key.
- */
+/** The identity that a verified token proves. It is never an admin: only the gateway's operator grants admin rights. */
 function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: ChallengeOf): AuthIdentity {
   const { issuer, agentClaim, scopes } = config
   const principal = `jwt:${new URL(issuer).host}:${subject(claims)}`
@@ -172,10 +163,7 @@ function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
   return texts.flatMap((part) => part.split(' ')).filter((part) => part !== '')
 }
 
-/**
- * The token's subject, as part of a principal. Short printable subjects are kept; others are hashed, so that principals
- * stay short, printable and unique.
- */
+/** A token's subject, hashed if it is long or unprintable, so that principals stay short, printable and unique. */
 function subject({ sub }: JWTPayload): string {
   if (typeof sub !== 'string' || sub === '') {
     throw expiredCredential('The token has no subject: ask your identity provider for one with a sub claim.')
@@ -183,10 +171,7 @@ function subject({ sub }: JWTPayload): string {
   return /^[\x21-\x7d][\x21-\x7e]{0,199}$/.test(sub) ? sub : `~${hash('sha256', sub, 'base64url')}`
 }
 
-/**
- * The agents named in a claim, which is a name or a list of names. A token with an invalid claim is rejected: its
- * holder must not get the default agent.
- */
+/** The agents named in a claim. An invalid claim is rejected: the token's holder must not get the default agent. */
 function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
   if (!Object.hasOwn(claims, claim)) return []
   const value = claims[claim]

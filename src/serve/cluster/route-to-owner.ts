@@ -32,10 +32,7 @@ const maxHops = 3
 /** Maximum number of entries in `heirs`; equal to the maximum number of sessions per replica. */
 const maxHeirs = 10_000
 
-/**
- * Forwards requests about sessions, suspended calls and tasks to the replica that started them, because they exist only
- * there.
- */
+/** Forwards requests for sessions, suspended calls and tasks to the one replica that holds them. */
 export function createOwnerRouting(options: {
   readonly membership: Membership
   holds(session: string): boolean
@@ -53,7 +50,7 @@ export function createOwnerRouting(options: {
   }
   return {
     route: find,
-    /** Closes streams that come from other replicas. Their clients reconnect through another replica. */
+    /** Closes streams that are relayed from other replicas. Their clients reconnect through another replica. */
     drain() {
       for (const stream of streams) stream.destroy()
     },

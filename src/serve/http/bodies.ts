@@ -9,26 +9,21 @@ import type { ReceivedRequest } from './request.ts'
 
 /** Reads JSON request bodies, and limits the memory that they use until their requests are answered. */
 export interface RequestBodies {
-  /**
-   * Reads a body. Fails as early as possible with an HttpError. `identity` is undefined before authentication. `limit`
-   * overrides `server.maxBody`.
-   */
+  /** Reads a body. Fails as early as possible, with an HttpError. `limit` overrides `server.maxBody`. */
   read(asked: BodyRequest): Promise<Buffer> | Buffer
 }
 
 interface BodyRequest {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
+  /** Undefined before authentication. */
   readonly identity: AuthIdentity | undefined
   readonly limit?: number | undefined
 }
 
 type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'maxInFlightPerCaller'>
 
-/**
- * Size up to which buffered bodies are not counted. Most bodies are smaller, and the number of connections is limited
- * anyway.
- */
+/** Size up to which buffered bodies are not counted. Most are smaller, and connections are limited anyway. */
 const uncounted = 16 * 1024
 
 export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits): RequestBodies {
@@ -81,7 +76,7 @@ function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): 
     }
     request.on('data', onData)
     request.on('end', () => resolve(gathered.take()))
-    // The client has disconnected, so nobody sees this error; it only ends the wait.
+    // The client has disconnected and does not see this error; it only ends the wait.
     request.on('close', () => {
       if (!request.complete) reject(incomplete())
     })
@@ -187,7 +182,7 @@ function checkMediaType(type: string | undefined): void {
     if (/^charset\*?/i.test(name)) charsets.push(plain ?? quoted.replace(/\\(.)/g, '$1'))
   }
   const [charset, second] = charsets
-  if (second !== undefined) throw unsupported('The Content-Type header has more than one charset: send one, UTF-8.')
+  if (second !== undefined) throw unsupported('The Content-Type header has more than one charset: send only UTF-8.')
   if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
     throw unsupported('The body must be in UTF-8: send "Content-Type: application/json".')
   }

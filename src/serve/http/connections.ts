@@ -23,16 +23,10 @@ interface Connection {
 /** How long a new connection may wait before it sends its first request. */
 const silentMs = 10_000
 
-/**
- * Timeout between requests. It is longer than the time announced to clients, so that a request sent at the last moment
- * is still served.
- */
+/** Timeout between requests; longer than announced to clients, so that last-moment requests are still served. */
 const idleMs = keepAliveMs + 1_000
 
-/**
- * Maximum pipelined bytes to buffer per connection. The gateway keeps reading up to this limit, so that it notices a
- * disconnect.
- */
+/** Maximum pipelined bytes to buffer per connection. Reading continues up to this limit, to notice disconnects. */
 const maxHeld = 16 * 1024
 
 /**
@@ -128,10 +122,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
       if (socket.timeout !== ms) socket.setTimeout(ms)
     }
 
-    /**
-     * Closes a connection that has timed out. It decides one tick later, so that data that arrived while the process
-     * was paused is read first.
-     */
+    /** Closes a stalled connection, one tick later: data that arrived while the process was paused is read first. */
     function silent(): void {
       const { bytesRead } = socket
       setImmediate(() => {
@@ -155,10 +146,7 @@ const ignored = () => {}
 
 const refusal = 'HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
 
-/**
- * Limits connections per address (IPv6: per /64). Returns a function that rejects and closes a connection above the
- * limit, and then returns false.
- */
+/** Returns a function that closes connections above a limit per address (IPv6: per /64), and then returns false. */
 export function createConnectionLimit(max: number): (socket: Socket) => boolean {
   const open = new Map<string, number>()
   return (socket) => {

@@ -15,7 +15,7 @@ export function allowedHosts(config: HttpConfig, port: number) {
     hosts.add(host)
     origins.add(`http://${host}`)
   }
-  // Accept configured names with and without the port, because clients of a proxy do not send this port.
+  // Accept configured names with and without the port, because clients that connect through a proxy do not send it.
   for (const name of config.allowedHosts) hosts.add(bracketed(name).toLowerCase()).add(withPort(name, port))
   for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
 
@@ -74,9 +74,7 @@ const shown = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice
 const requestHeaders =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, Toolway-Agent, traceparent, tracestate, baggage'
 
-/**
- * Matches the names of headers that tools and OpenAI clients add. They are allowed if a preflight request names them.
- */
+/** Names of headers that tools and OpenAI clients add. They are allowed if a preflight request names them. */
 const named = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
 
 const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After, Toolway-Chat, X-Request-Id, X-Should-Retry'

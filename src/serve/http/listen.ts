@@ -25,10 +25,7 @@ function explained(error: NodeJS.ErrnoException, host: string, port: number): Ca
   return new CannotListen(`Toolway cannot listen: ${reason}.`, { cause: error })
 }
 
-/**
- * Opens a port for this worker alone, in addition to the main port, which all workers share. Connections to both ports
- * are served in the same way.
- */
+/** Opens a port for this worker alone, in addition to the shared main port. Both are served in the same way. */
 export async function openPrivatePort(server: Server, host: string) {
   const listener = createServer((socket) => server.emit('connection', socket))
   listener.listen({ port: 0, host, exclusive: true })

@@ -116,10 +116,7 @@ export function createMcpEndpoint(options: {
     }
   }
 
-  /**
-   * The caller of one request: the address and the agent may differ between requests in a session. Errors carry the
-   * request's id.
-   */
+  /** The caller of one request: its address and agent may differ from the session's. Errors carry the request's id. */
   const callerOf = (session: HttpSession, request: ReceivedRequest, id?: Id): Caller => {
     try {
       const caller = actingAs(access, session.caller, agentOfRequest(request))

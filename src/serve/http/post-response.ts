@@ -13,10 +13,7 @@ export interface AcceptedTypes {
   readonly stream: boolean
 }
 
-/**
- * The types that a client accepts. A stream must be named, because clients that send a wildcard or no Accept header
- * expect JSON.
- */
+/** The types that a client accepts. A stream must be named: a wildcard or no Accept header means JSON. */
 export function readAccept(accept: string | undefined): AcceptedTypes {
   if (accept === undefined) return { json: true, stream: false }
   const types = accept.toLowerCase()

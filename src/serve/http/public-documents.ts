@@ -29,10 +29,7 @@ function publish(
 
 export const cardPath = (endpoint: string): string => `${endpoint.replace(/\/$/, '')}/server-card`
 
-/**
- * Serves a description of this gateway for clients that have not connected yet (SEP-2127). It reveals nothing about the
- * servers behind the gateway.
- */
+/** Describes this gateway to clients that have not connected yet (SEP-2127), without revealing its servers. */
 export function createServerCardEndpoint(options: {
   readonly info: { readonly version: string }
   readonly config: Pick<HttpConfig, 'path'>
@@ -83,10 +80,7 @@ export function createOAuthMetadataEndpoint(options: {
   }
 }
 
-/**
- * Whether the metadata is served at this path. Clients look for it at the root, at the endpoint's path and at the
- * public URL's path.
- */
+/** Whether this is a metadata path that clients derive from the root, the endpoint or the public URL. */
 function isPlace(path: string, jwt: JwtConfig, endpoint: string): boolean {
   const stream = `${endpoint.replace(/\/$/, '')}/stream`
   return ['/', endpoint, stream, resourceOf(jwt)?.pathname ?? '/'].some((one) => metadataPath(one) === path)

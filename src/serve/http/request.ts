@@ -29,10 +29,7 @@ export class BufferedRequest implements ReceivedRequest {
   }
 }
 
-/**
- * Maximum size of a request's headers on the fast path. Requests with larger headers are left to node:http, which has
- * its own limit.
- */
+/** Maximum size of headers on the fast path. Larger ones are left to node:http, which has its own limit. */
 const maxHead = 8 * 1024
 
 /**
@@ -55,9 +52,7 @@ export function createPostReader(path: string) {
   }
 }
 
-/**
- * Matches header lines of printable characters. Tabs are valid but unusual, so lines with tabs are left to node:http.
- */
+/** Matches printable header lines. Lines with tabs, which are valid but unusual, are left to node:http. */
 const isLines = /^(?:[\x20-\x7e]*\r\n)*$/
 
 const maxHeaders = 100
@@ -81,10 +76,7 @@ function readHeaders(text: string): IncomingHttpHeaders | undefined {
 
 const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 
-/**
- * Headers that are left to node:http: those that concern the connection or framing, and those that it does not return
- * as strings.
- */
+/** Headers left to node:http: those about the connection or framing, and those it does not return as strings. */
 const special: ReadonlySet<string> = new Set([
   ...['transfer-encoding', 'expect', 'upgrade', 'trailer', 'te', 'http2-settings', 'proxy-connection'],
   ...['set-cookie', '__proto__'],
@@ -121,7 +113,7 @@ const single: ReadonlySet<string> = new Set([
   ...['toolway-agent', 'toolway-admin', 'access-control-request-method'],
 ])
 
-/** Prefix of headers that repeat one argument of a tool call. */
+/** Prefix of headers that each repeat one argument of a tool call. */
 const paramPrefix = 'mcp-param-'
 
 /** Rejects repeated headers. Requests with repeated headers never take the fast path, so checking here is enough. */
@@ -147,10 +139,7 @@ const statuses: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
-/**
- * Responds to invalid HTTP, such as a request with both Content-Length and Transfer-Encoding, and reports why the
- * parser rejected it. Broken connections are closed without a report.
- */
+/** Responds to invalid HTTP and reports why the parser rejected it. Broken connections are closed without a report. */
 export function answerUnreadable(
   server: Server,
   refused: (socket: Pick<Socket, 'remoteAddress'>, detail: string) => void,

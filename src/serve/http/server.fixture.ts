@@ -5,9 +5,9 @@ import type { Config, HttpConfig } from '../../config/schema.ts'
 import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createTestAccess, type TestAccess } from '../access.fixture.ts'
-import { bearerTokens } from '../auth/authenticate.ts'
 import type { Authenticate } from '../auth/identity.ts'
-import { openHttpServer, serveHttp } from './server.ts'
+import { authenticateToken, bearerTokens } from '../auth/token.fixture.ts'
+import { openHttpServer } from './server.ts'
 
 export const token = 'a-test-token'
 export const info = { name: 'toolway', version: '0.0.0', instructions: 'Use the tools.' }
@@ -52,10 +52,8 @@ export async function openTestDoor(settings: Settings = {}) {
   const { traced, chat, jwt } = settings
   const shared = { config, access, info, ready: settings.ready ?? (() => true), traced, chat, jwt, clock, log }
   const known = 'token' in settings ? settings.token : token
-  const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : undefined)
-  const door = await (authenticate === undefined
-    ? serveHttp({ ...shared, token: known })
-    : openHttpServer({ ...shared, authenticate }))
+  const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : authenticateToken(known))
+  const door = await openHttpServer({ ...shared, authenticate })
   const agent = new Agent()
   const origin = `http://127.0.0.1:${door.port}`
 

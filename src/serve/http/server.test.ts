@@ -5,8 +5,9 @@ import { until } from '../../../tests/fixtures/until.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
+import { authenticateToken } from '../auth/token.fixture.ts'
 import { events, httpConfig, info, initializeWith, openTestDoor } from './server.fixture.ts'
-import { serveHttp } from './server.ts'
+import { openHttpServer } from './server.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -159,7 +160,7 @@ describe('opening and closing the door', () => {
   const options = {
     access: createTestAccess(),
     info,
-    token: undefined,
+    authenticate: authenticateToken(undefined),
     ready: () => true,
     clock: systemClock,
     log: silentLog,
@@ -169,15 +170,17 @@ describe('opening and closing the door', () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }
-    await expect(serveHttp({ ...options, config: httpConfig({ port }) })).rejects.toThrow(
+    await expect(openHttpServer({ ...options, config: httpConfig({ port }) })).rejects.toThrow(
       new RegExp(`port ${port} on 127\\.0\\.0\\.1 is in use: .*server\\.port or --port`),
     )
     other.close()
   })
 
   test('an address that is not ours is a sentence that says what to do', async () => {
-    await expect(serveHttp({ ...options, config: httpConfig({ host: '192.0.2.1' }) })).rejects.toThrow(/server\.host/)
-    await expect(serveHttp({ ...options, config: httpConfig({ host: 'no.such.name.invalid' }) })).rejects.toThrow(
+    await expect(openHttpServer({ ...options, config: httpConfig({ host: '192.0.2.1' }) })).rejects.toThrow(
+      /server\.host/,
+    )
+    await expect(openHttpServer({ ...options, config: httpConfig({ host: 'no.such.name.invalid' }) })).rejects.toThrow(
       /server\.host/,
     )
   })

@@ -6,10 +6,10 @@ import type { Access } from '../../core/access.ts'
 import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
+import { settles } from '../../core/deadline.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { HttpEndpoint, ListeningServer } from '../admin/endpoint.ts'
-import { authenticateToken } from '../auth/authenticate.ts'
 import type { Authenticate } from '../auth/identity.ts'
 import { createAdmit, type FailureSettings } from '../auth/throttle.ts'
 import { clientAddress, forwardedFrom, forwardToAdminWorker, type Workers } from '../cluster/forward-request.ts'
@@ -60,6 +60,7 @@ interface HttpServerOptions {
   failures?(): FailureSettings
   readonly config: HttpConfig
   readonly access: Access
+  readonly authenticate: Authenticate
   readonly info: GatewayInfo
   readonly ready: () => boolean
   readonly membership?: Membership | undefined
@@ -71,14 +72,8 @@ interface HttpServerOptions {
   readonly log: Log
 }
 
-/** Opens a server with one shared token. Without a token, every request is anonymous. */
-export const serveHttp = ({ token, ...options }: HttpServerOptions & { readonly token: string | undefined }) =>
-  openHttpServer({ ...options, authenticate: authenticateToken(token) })
-
 /** Opens a server. Rejects with CannotListen if the address is not available. */
-export async function openHttpServer(
-  options: HttpServerOptions & { readonly authenticate: Authenticate },
-): Promise<HttpServer> {
+export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { config, access, info, ready, traced, clock, log, authenticate } = options
   const server = createServer({
     // Accept requests without a Host header here, so that they get Toolway's own error message.
@@ -198,7 +193,7 @@ export async function openHttpServer(
       active++
       response.once('close', finished)
       if (leaving()) response.setHeader('Connection', 'close')
-      // Ignore errors from writing to a closed connection: the `close` event is handled.
+      // Ignore errors from writing to a closed connection: the `close` listener handles that case.
       response.on('error', ignored)
       try {
         by(request, response)
@@ -234,7 +229,7 @@ export async function openHttpServer(
     if (active > 0) {
       const { promise, resolve } = Promise.withResolvers<void>()
       idle = resolve
-      await within(config.shutdownGrace, promise)
+      await settles(promise, config.shutdownGrace, clock)
     }
     sessions[Symbol.dispose]()
     connections.closeAll()
@@ -245,14 +240,9 @@ export async function openHttpServer(
   const retire = async (ms: number) => {
     retiring = true
     // Do not call the HTTP server's own `close`: it would close idle connections on which a request may be in transit.
-    await within(ms, new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())))
+    await settles(new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())), ms, clock)
     // Close the private port last, because other workers forward requests to it while their clients are connected.
-    if (privatePort) await within(handedMs, privatePort.close())
-  }
-  const within = async (ms: number, done: Promise<void>) => {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    using _timer = clock.after(ms, resolve)
-    await Promise.race([promise, done])
+    if (privatePort) await settles(privatePort.close(), handedMs, clock)
   }
 
   let closing: Promise<void> | undefined
@@ -275,19 +265,13 @@ const ignored = () => {}
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 
-/**
- * How long forwarded requests may take to finish when a worker retires. It is short, because clients reopen their
- * streams elsewhere.
- */
+/** How long forwarded requests may take when a worker retires. It is short: clients reopen their streams elsewhere. */
 const handedMs = 500
 
 const nothingAt = (endpoint: string) =>
   new HttpError(404, rpcCodes.request, `Not found: the MCP endpoint is ${endpoint}.`)
 
-/**
- * Responds to liveness and readiness probes, without checking credentials or the Host header and without giving
- * details.
- */
+/** Responds to liveness and readiness probes, without details and without checking credentials or the Host header. */
 function probe(request: IncomingMessage, response: ServerResponse, good: boolean): void {
   if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
   const body = `{"status":"${good ? 'ok' : 'unavailable'}"}`
@@ -300,10 +284,7 @@ function pathOf(url: string): string {
   return query < 0 ? url : url.slice(0, query)
 }
 
-/**
- * The address at which other replicas reach this process. With several workers, it uses this worker's private port,
- * because all workers share the main port.
- */
+/** The address for other replicas. With several workers, it has the private port, because all share the main port. */
 function addressOf(
   { advertise, host }: HttpConfig,
   port: number,

@@ -79,7 +79,7 @@ export class SseStream implements EventConnection {
 
   #tick = (): void => {
     this.#timer = this.#clock.after(keepAliveMs, this.#tick)
-    // Send a comment only if nothing is unread; otherwise the comment would hide that the reader has stalled.
+    // Send a comment only if nothing is unread; otherwise it would hide that the reader has stalled.
     if (this.#response.writableLength === 0) this.#response.write(keepAlive)
   }
 

@@ -5,10 +5,7 @@ import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { Hosts } from './hosts.ts'
 
-/**
- * Security headers for the dashboard: it may load only its own files, and framing, forms and other origins are not
- * allowed.
- */
+/** Security headers for the dashboard: only its own files may load; framing, forms and other origins are forbidden. */
 const pageHeaders = {
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
@@ -129,7 +126,7 @@ function openFolder(folder: string) {
   return {
     /** Looks up a file among those already read, so that no path can lead outside the folder. */
     find: (path: string) => files.get(path),
-    /** The page; undefined if the dashboard is not built. */
+    /** The index page; undefined if the dashboard is not built. */
     index(): StaticFile | undefined {
       look()
       return files.get('index.html')

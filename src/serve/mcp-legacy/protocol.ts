@@ -42,7 +42,7 @@ import {
 import type { Session, SessionClient } from '../session/session.ts'
 import { legacyToolList } from './tool-list.ts'
 
-/** The information about itself that the gateway reports to clients. */
+/** What the gateway tells clients about itself. */
 export interface GatewayInfo {
   readonly name: string
   readonly version: string
@@ -154,10 +154,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       received: InboundRequest,
       outlet: ResponseChannel,
       caller: Caller,
-      /**
-       * Set if the transport has already resolved the agent. It is then resolved again only if the message names an
-       * agent.
-       */
+      /** Whether the transport has resolved the agent. If so, it is resolved again only if the message names one. */
       agentResolved = false,
     ): Promise<EncodedResponse | undefined> {
       const { id, method } = received
@@ -218,10 +215,7 @@ export type Batch = readonly (InboundMessage | UnreadableMessage)[]
 
 export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.toString('latin1', 0, 64))
 
-/**
- * Parses a batch. Returns undefined if the session's revision does not have batches, or if the batch is empty, too
- * large or not JSON.
- */
+/** Parses a batch. Returns undefined if the revision has no batches, or the batch is empty, too large or not JSON. */
 export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   if (session.revision !== revisionWithBatches) return undefined
   const messages = elements(toCleanLine(bytes), maxMessages)

@@ -2,13 +2,10 @@ import { applicators, assertions, isListOfItems, isListOfNames, isObject } from 
 import { elements, members } from '../../lib/json-text.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
-/** Converted pages, by the original page. */
+/** Converted pages, keyed by the original page. */
 const known = new WeakMap<Buffer, Buffer>()
 
-/**
- * Removes output schemas that are not objects or do not compile. A legacy client would reject the whole list because of
- * one such schema.
- */
+/** Removes output schemas that legacy clients cannot use: one such schema makes a client reject the whole list. */
 export function legacyToolList(list: Buffer): Buffer {
   const made = known.get(list) ?? withKnownOutputs(list)
   known.set(list, made)
@@ -39,10 +36,7 @@ const maxSubschemas = 1000
 const deepest = 64
 const maxPattern = 2048
 
-/**
- * Whether a schema can be compiled: every keyword has a valid value, patterns are valid, and references point inside
- * the schema.
- */
+/** Whether a schema compiles: all keywords and patterns are valid, and references point inside the schema. */
 export function isCompilable(root: unknown): boolean {
   let subschemas = 0
   const { $id = '', ...rest } = isObject(root) ? root : {}

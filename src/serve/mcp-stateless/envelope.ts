@@ -24,7 +24,7 @@ function claimsRightly(params: Params): boolean {
   return typeof version === 'string' && isModernVersion(version) && faultOf(_meta) === undefined
 }
 
-/** Reads the envelope of a request. Throws an error that names the first invalid key. */
+/** Reads a request's envelope. Throws an error that names the first invalid key. */
 export function readEnvelope(params: Params): RequestEnvelope {
   const meta = params._meta as Record<string, unknown>
   const fault = faultOf(meta)
@@ -105,10 +105,7 @@ export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'le
   return modernHeader ? 'stateless' : 'legacy'
 }
 
-/**
- * The caller of a stateless request. Because there are no sessions, servers keep state per principal, agent and client
- * program.
- */
+/** The caller of a stateless request. Without sessions, servers keep state per principal, agent and client program. */
 export function statelessCaller(base: Omit<Caller, 'session' | 'capabilities'>, envelope: RequestEnvelope): Caller {
   const { capabilities, client } = envelope
   const key = JSON.stringify([base.principal, base.agent, client?.name, client?.version])

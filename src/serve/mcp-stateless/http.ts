@@ -94,9 +94,7 @@ export function createStatelessHttp(options: {
   }
 
   return {
-    /**
-     * Handles a stateless message. Returns undefined for legacy messages. Throws or rejects if the message is invalid.
-     */
+    /** Handles a stateless message. Returns undefined for a legacy message. Throws or rejects if it is invalid. */
     take(inbound: InboundMessage, post: StatelessPost): Promise<void> | undefined {
       try {
         return protocolOf(inbound, versionOf(post.request.headers)) === 'legacy' ? undefined : handle(inbound, post)

@@ -1,6 +1,7 @@
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import { settles } from '../../core/deadline.ts'
 import type { Kind } from '../../core/entry.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
@@ -17,15 +18,7 @@ export interface ListenSink {
 
 const maxStreams = 1_024
 
-/**
- * Divisor for the limit per principal. Each principal may hold half of all streams, so that it cannot lock out others.
- */
-const parts = 2
-
-/**
- * How long to wait for subscriptions. Those that take longer are not acknowledged, because a client must not wait for
- * one slow server.
- */
+/** How long to wait for subscriptions. Slower ones are not acknowledged: clients must not wait for one slow server. */
 const followMs = 5_000
 
 const methods: Readonly<Record<List, string>> = {
@@ -34,10 +27,7 @@ const methods: Readonly<Record<List, string>> = {
   resourcesListChanged: 'notifications/resources/list_changed',
 }
 
-/**
- * The `subscriptions/listen` streams. Each starts with an acknowledgement, followed by notifications tagged with the
- * request's id.
- */
+/** The `subscriptions/listen` streams: an acknowledgement, and then notifications tagged with the request's id. */
 export function createListenStreams(options: {
   readonly access: Access
   readonly serverInfo: object
@@ -46,7 +36,8 @@ export function createListenStreams(options: {
   readonly limit?: number
 }) {
   const { access, serverInfo, clock, log, limit = maxStreams } = options
-  const share = Math.ceil(limit / parts)
+  // Each principal may hold half of all streams, so that it cannot lock out others.
+  const share = Math.ceil(limit / 2)
   const streams = new Set<Stream>()
   const held = new Map<string, number>()
   let changes: Disposable | undefined
@@ -75,7 +66,7 @@ export function createListenStreams(options: {
       const { principal } = caller
       const own = held.get(principal) ?? 0
       if (own >= share) {
-        throw new ProtocolError(-32603, `Subscription limit reached: you have ${own} streams open, close one of them.`)
+        throw new ProtocolError(-32603, `Subscription limit reached: close one of your ${own} open streams.`)
       }
       const { lists, uris } = readFilter(params)
       const tag = { _meta: { [metaKeys.subscriptionId]: id } }
@@ -167,8 +158,6 @@ async function followAll(
 ): Promise<string[]> {
   if (uris.length === 0) return []
   const following = new Set<string>()
-  const { promise: late, resolve } = Promise.withResolvers<void>()
-  using _timer = clock.after(followMs, resolve)
   const all = uris.map(async (uri) => {
     try {
       await followed.add(uri)
@@ -177,7 +166,7 @@ async function followAll(
       log.debug({ uri, cause }, 'cannot subscribe to a resource')
     }
   })
-  await Promise.race([Promise.all(all), late])
+  await settles(Promise.all(all), followMs, clock)
   const honoured = uris.filter((uri) => following.has(uri))
   for (const uri of uris) if (!following.has(uri)) followed.remove(uri)
   return honoured
@@ -196,10 +185,7 @@ const listOf: Readonly<Record<Kind, List>> = {
 
 const maxUris = 1_000
 
-/**
- * Reads what to listen for. Unknown members are ignored; the acknowledgement shows what was accepted. The URIs are
- * unique and spelled as the client spells them.
- */
+/** Reads what to listen for. Unknown members are ignored; the acknowledgement shows what was accepted. */
 function readFilter({ notifications }: Params): {
   readonly lists: ReadonlySet<List>
   readonly uris: readonly string[]

@@ -39,10 +39,7 @@ export interface StatelessRequest extends InboundRequest {
 
 export type StatelessProtocol = ReturnType<typeof createStatelessProtocol>
 
-/**
- * The caching hint for lists. Lists are private, because they depend on the caller. Clients that listen for changes
- * learn about them before the TTL ends.
- */
+/** The caching hint for lists, which depend on the caller. Clients that listen for changes learn of them sooner. */
 const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
 /** The caching hint for resources whose server does not give one: do not cache. */
 const readHint = { ttlMs: 0, cacheScope: 'private' } as const
@@ -75,10 +72,7 @@ export function createStatelessProtocol(options: {
   const listHead = Buffer.from(`${JSON.stringify(own).slice(0, -1)},`)
   const closing = Buffer.from('}')
 
-  /**
-   * The first members of a list result from which servers are missing. While servers are starting, clients must not
-   * cache the list.
-   */
+  /** The start of a list result with missing servers. Clients must not cache it while servers are starting. */
   const incomplete = (missing: readonly MissingServer[]) => {
     const ttlMs = missing.some(({ status }) => status === 'starting') ? 0 : own.ttlMs
     const head = { ...own, ttlMs, _meta: { ...own._meta, [missingServersKey]: missing } }
@@ -202,10 +196,7 @@ export function createStatelessProtocol(options: {
   }
 }
 
-/**
- * Checks the headers that repeat arguments. A mismatch is reported as INVALID_ARGUMENTS, with the HttpError as its
- * cause.
- */
+/** Checks the headers that repeat arguments. Throws INVALID_ARGUMENTS, with the HttpError as its cause. */
 function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: StatelessRequest): void {
   try {
     checkParamHeaders(headers, schema, argumentsOf(request).exact)
@@ -230,10 +221,7 @@ function requireExtension(name: string, { capabilities }: RequestEnvelope): void
   throw missingCapabilityError({ extensions: { [name]: {} } })
 }
 
-/**
- * The name or URI that a call targets, as the caller spells it. The request that continues the call must use the same
- * spelling.
- */
+/** The name or URI that a call targets, as the caller spells it. Continuing the call requires the same spelling. */
 const nameOf = ({ name, uri }: Params): string => String(name ?? uri)
 
 const neverAsked = () => {

@@ -17,7 +17,7 @@ import { claims, type RequestEnvelope, readClaim, readEnvelope } from './envelop
  * must agree. The protocol defines the order of the checks. stdio has no headers.
  */
 
-/** Returns the envelope of a request. Throws if the envelope or the headers are invalid. */
+/** Returns a request's envelope. Throws if the envelope or the headers are invalid. */
 export function validateRequest(request: InboundRequest, headers?: IncomingHttpHeaders): RequestEnvelope {
   const { method, params } = request
   const envelope = readEnvelope(params)

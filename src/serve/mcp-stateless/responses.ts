@@ -17,10 +17,7 @@ import type { RequestEnvelope } from './envelope.ts'
 /** The legacy error code for an unknown resource. */
 const noSuchResource = -32002
 
-/**
- * Encodes the response for an error. An HttpError keeps its status. All other errors are sent with status 200, except
- * for missing client capabilities.
- */
+/** Encodes an error. An HttpError keeps its status; others get 200, except for missing client capabilities. */
 export function statelessErrorResponse(request: Failed, thrown: unknown, log: Log): EncodedResponse {
   const { id, method, params } = request
   const refusal = thrown instanceof ToolwayError ? thrown.cause : thrown
@@ -54,7 +51,7 @@ function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Enco
   return { message: [errorBytes(id, error.bytes)], status: code === modernErrors.missingCapability ? 400 : 200 }
 }
 
-/** Replaces the code of an error and leaves all other bytes unchanged. */
+/** Replaces an error's code and leaves all other bytes unchanged. */
 function recoded(error: Buffer, number: number): Buffer {
   const code = members(error)?.get('code')
   if (code === undefined) return error
@@ -82,10 +79,7 @@ export function inputRequired(questions: ReadonlyMap<string, InputRequest>, requ
 /** An error code from revision 2025-11-25: the user must visit a URL first. */
 const visitRequired = -32042
 
-/**
- * Converts a `visitRequired` error to input requests, because the stateless protocol does not have that code. Returns
- * undefined for other errors.
- */
+/** Converts a `visitRequired` error to input requests, because the stateless protocol lacks that code. */
 function visitsOf(error: RpcErrorObject): ReadonlyMap<string, InputRequest> | undefined {
   const { elicitations } = isObject(error.data) ? error.data : {}
   if (error.code !== visitRequired || !Array.isArray(elicitations) || elicitations.length === 0) return undefined

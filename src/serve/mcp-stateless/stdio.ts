@@ -96,7 +96,7 @@ export function createStatelessStdio(options: {
       requests.delete(id)
       owner?.cancel()
     },
-    /** All callers for which servers may have state. */
+    /** All callers for which servers may hold state. */
     callers: () => callers.values(),
     cancelAll(): void {
       for (const { owner } of requests.values()) owner?.cancel()

@@ -6,10 +6,7 @@ import { didYouMean } from '../../lib/near.ts'
 import { SseStream } from '../http/sse-stream.ts'
 import { notFound } from './errors.ts'
 
-/**
- * Maximum delay before the stream starts. A failure within this time sets the HTTP status; a later failure is reported
- * in the stream.
- */
+/** Maximum delay before the stream starts. An earlier failure sets the HTTP status; a later one ends the stream. */
 const aMomentMs = 1_000
 
 interface StreamOptions {
@@ -21,10 +18,7 @@ interface StreamOptions {
   readonly clock: Clock
 }
 
-/**
- * Streams an answer with back-pressure until the client disconnects. Rejects if the answer fails before anything was
- * sent.
- */
+/** Streams an answer with back-pressure. Rejects if the answer fails before anything was sent. */
 export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: StreamOptions): Promise<void> {
   const { response, encode, opening = [], failure, clock } = telling
   const held: Buffer[] = [...opening]
@@ -40,8 +34,7 @@ export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: St
     for await (const event of events) {
       last = event.kind
       held.push(...encode(event))
-      // Do not start the stream for a stage event: the first one comes at once, and a failure after it should still set
-      // the HTTP status.
+      // Do not start the stream for a stage event: a failure soon after it should still set the HTTP status.
       if (stream || event.kind !== 'stage') begin()
       await drained(response)
       if (response.destroyed) return
@@ -57,7 +50,7 @@ export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: St
 
 /** The error for an answer that ended without an end event. */
 export const incompleteAnswer = (): ToolwayError =>
-  new ToolwayError('INTERNAL', 'The answer is incomplete: try again. See the log of this gateway for the cause.')
+  new ToolwayError('INTERNAL', "The answer is incomplete: try again. See this gateway's log for the cause.")
 
 function drained(response: ServerResponse): Promise<void> | undefined {
   if (!response.writableNeedDrain || response.destroyed) return undefined

@@ -32,15 +32,11 @@ export interface CompletionsOptions {
 /** Maximum number of answers in progress. Each keeps a conversation in memory for minutes. */
 const maxAnswers = 256
 
-/**
- * Divisor for the limit per principal. Each principal may have half of all answers, so that it cannot lock out others.
- */
-const parts = 2
-
 /** Handles POST /v1/chat/completions. Rejects with the error to send. */
 export function createCompletions(options: CompletionsOptions) {
   const { access, clock, log, traced, limit = maxAnswers } = options
-  const share = Math.ceil(limit / parts)
+  // Each principal may have half of all answers, so that it cannot lock out others.
+  const share = Math.ceil(limit / 2)
   const held = new Map<string, number>()
   let underWay = 0
 
@@ -98,14 +94,11 @@ export function createCompletions(options: CompletionsOptions) {
 }
 
 const tooMany = (already: number) =>
-  HttpError.of('OVERLOADED', `${already} answers are in progress already: try again in a moment.`, {
+  HttpError.of('OVERLOADED', `${already} answers are already in progress: try again in a moment.`, {
     retryAfterMs: 5_000,
   })
 
-/**
- * Tells OpenAI clients not to retry once a tool has been called. They retry server errors automatically, which would
- * run the tool again.
- */
+/** Tells OpenAI clients not to retry after a tool call: an automatic retry would run the tool again. */
 async function* noRetryAfterCalls(events: AsyncIterable<ChatEvent>, response: ServerResponse) {
   for await (const event of events) {
     if (event.kind === 'call' && !response.headersSent) response.setHeader('X-Should-Retry', 'false')

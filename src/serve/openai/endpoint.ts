@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorCode, errorKinds } from '../../core/errors.ts'
+import { decodePercent } from '../../lib/basic-auth.ts'
 import { scopesRule } from '../auth/challenge.ts'
 import { type Authenticate, createCredentialWatch } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
@@ -34,15 +35,14 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   const { access, authenticate, admit, hosts, clock, log } = options
   const completions = createCompletions(options)
   const lifetimes = createCredentialWatch(authenticate, clock)
-  // The API requires a creation time for models. The real one is unknown, so use the time when this endpoint was
-  // created, which does not change.
+  // The API requires a creation time for each model. Use the endpoint's own, which does not change.
   const created = Math.floor(clock.now() / 1000)
   let draining = false
 
   const models = (path: string): object => {
     const known = options.chat()?.models() ?? []
     if (path === modelsPath) return { object: 'list', data: known.map((id) => modelView(id, created)) }
-    const id = decoded(path.slice(modelsPath.length + 1))
+    const id = decodePercent(path.slice(modelsPath.length + 1))
     if (!known.includes(id)) throw unknownModel(id, known)
     return modelView(id, created)
   }
@@ -102,14 +102,6 @@ const ofOurs = (refusal: HttpError): HttpError =>
 
 function allow({ method = '' }: IncomingMessage, allowed: string): void {
   if (!allowed.split(', ').includes(method)) throw methodNotAllowed(method, allowed)
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
 }
 
 const nothing = () =>

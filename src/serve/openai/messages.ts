@@ -76,4 +76,4 @@ function unansweredIn(conversation: readonly ChatMessage[]): readonly [at: numbe
 }
 
 const missing = (open: ReadonlySet<string>): string =>
-  `each tool call needs a "tool" message first; missing: ${[...open].slice(0, 3).join(', ')}`
+  `each tool call must be followed by a "tool" message; missing: ${[...open].slice(0, 3).join(', ')}`

@@ -20,7 +20,7 @@ const offered = z
   .object({
     type: z.literal('function', { error: 'only tools of type "function" are supported' }),
     function: z.object({
-      name: z.string().regex(/^[\w-]{1,64}$/, 'a name has 1 to 64 letters, digits, _ or -'),
+      name: z.string().regex(/^[\w-]{1,64}$/, 'a name must have 1 to 64 letters, digits, _ or -'),
       description: z.string().nullish(),
       parameters: z.record(z.string(), z.unknown()).nullish(),
     }),
@@ -50,8 +50,7 @@ const body = z.object({
   max_tokens: z.int().min(1).nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
-  // Reject unknown keys here: only Toolway defines this member, so an unknown key is a mistake and not another
-  // program's extension.
+  // Reject unknown keys here: only Toolway defines this member, so an unknown key is a mistake.
   toolway: z
     .strictObject({
       mode: z.enum(['staged', 'agent']).nullish(),
@@ -90,7 +89,7 @@ export function readRequest(bytes: Buffer): ChatCompletionRequest {
 function parsed(bytes: Buffer): unknown {
   try {
     // Limit the depth, because the tools are later serialized again for the model by a recursive function.
-    if (extentOf(bytes).depth > maxDepth) throw badRequest(`The body nests deeper than ${maxDepth} levels.`)
+    if (extentOf(bytes).depth > maxDepth) throw badRequest(`The body is nested more than ${maxDepth} levels deep.`)
     return JSON.parse(bytes.toString('utf8'))
   } catch (thrown) {
     throw thrown instanceof SyntaxError ? badRequest('The body is not valid JSON.') : thrown
@@ -117,16 +116,15 @@ function nearest(issue: z.core.$ZodIssue): { readonly path: PropertyKey[]; reado
 interface Unsupported {
   /** Whether the value only asks for the default behaviour. */
   harmless(value: unknown): boolean
-  /** What to do instead. It ends the error message. */
+  /** What to do instead; the last part of the error message. */
   readonly instead: string
 }
 
 const never = () => false
 
 /**
- * Parameters that would change the answer but are not supported. They are rejected, because ignoring them would
- * silently give a different answer. All other unknown parameters (seed, top_p, user, metadata …) are ignored, as other
- * compatible servers do.
+ * Unsupported parameters that would change the answer. They are rejected, because ignoring them would silently give a
+ * different answer. Other unknown parameters (seed, top_p, user, metadata …) are ignored, as other servers do.
  */
 const members: Readonly<Record<string, Unsupported>> = {
   n: { harmless: (value) => value === 1, instead: 'only one answer per request is supported: omit it' },

@@ -59,8 +59,7 @@ const reasons: Readonly<Record<ChatEnd['reason'], string>> = {
   length: 'length',
   calls: 'tool_calls',
   filtered: 'content_filter',
-  // The OpenAI API has no finish reason for reaching the maximum number of rounds. `length` also means that the answer
-  // is incomplete.
+  // The OpenAI API has no finish reason for too many rounds. `length` also means that the answer is incomplete.
   steps: 'length',
 }
 

@@ -10,10 +10,7 @@ export type SessionEvents = ReturnType<ReturnType<typeof createEventStore>['open
 
 const MiB = 1024 * 1024
 
-/**
- * Default limits: events and bytes per session, and bytes in total. They can be small, because clients reconnect within
- * seconds and miss only a few messages.
- */
+/** Default limits: events and bytes per session, and total bytes. They are small: clients reconnect within seconds. */
 const usual = { count: 1_000, bytes: MiB, total: 64 * MiB }
 
 /** Estimated memory per event in addition to its bytes. */
@@ -67,7 +64,7 @@ export function createEventStore(bounds = usual) {
     }
 
     return {
-      /** The number of the newest event in any stream of the session. */
+      /** The number of the newest event in any of the session's streams. */
       get newest(): number {
         return newest
       },

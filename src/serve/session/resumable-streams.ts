@@ -4,20 +4,14 @@ import type { SessionEvents } from './event-store.ts'
 /** How long a call continues after its client has lost the connection. */
 export const absenceMs = 300_000
 
-/**
- * Maximum number of GET streams per session. A client needs only one; any others may be broken connections that were
- * never closed.
- */
+/** Maximum GET streams per session. A client needs only one; others may be broken connections that never closed. */
 const maxListening = 4
 
 /** Limits for messages kept while the client has no stream. */
 const maxMissed = 2_048
 const maxMissedBytes = 1024 * 1024
 
-/**
- * One HTTP session's event streams: one per streamed POST response (p1, p2, …) and one per GET (g1, g2, …). Each
- * message is sent once, on one stream.
- */
+/** One HTTP session's streams: p1, p2, … for POST responses, g1, g2, … for GETs. Each message is sent on only one. */
 export class SessionStreams implements Disposable {
   readonly #events: SessionEvents
   readonly #primes: boolean
@@ -90,10 +84,7 @@ export class SessionStreams implements Disposable {
     return 'resumed'
   }
 
-  /**
-   * Sends a message that does not belong to a request, now or on the next GET stream. Returns false if it can neither
-   * be sent nor kept.
-   */
+  /** Sends a message unrelated to any request, now or on the next GET stream. Returns false if neither is possible. */
   tell(message: Buffer): boolean {
     if (this.#over) return false
     for (const feed of [...this.#listening.values()].reverse()) if (feed.offer(message)) return true

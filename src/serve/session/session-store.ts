@@ -29,10 +29,7 @@ const aMomentMs = 100
 /** Interval at which session records are saved again, because saved records expire. */
 const toldMs = 600_000
 
-/**
- * The first revision whose clients accept an event without a message. Revisions are dates, so they can be compared as
- * text.
- */
+/** The first revision whose clients accept an event without a message. Revisions are dates and compare as text. */
 const primedSince = '2025-11-25'
 
 export function createSessionStore(options: {
@@ -95,10 +92,7 @@ export function createSessionStore(options: {
     void membership?.keep(session.id, serializeSession(session)).then((ours) => ours || letGo(session))
   }
 
-  /**
-   * Drops a session that another replica took over while this one was unreachable. A session with requests in flight is
-   * kept.
-   */
+  /** Drops a session that another replica took over while this one was unreachable, unless requests are in flight. */
   const letGo = (session: HttpSession) => {
     if (session.requests.size > 0 || !take(session)) return
     log.info({ principal: session.caller.principal }, 'another replica has taken over a session')
@@ -163,10 +157,7 @@ export function createSessionStore(options: {
     get count(): number {
       return sessions.size
     },
-    /**
-     * Opens a session. `known` is the id of a session taken over from another replica. Throws OVERLOADED if no session
-     * can be evicted.
-     */
+    /** Opens a session. `known` is the id of a session to take over. Throws OVERLOADED if there is no room. */
     open(identity: ActingIdentity, client: SessionClient, address: string | undefined, known?: string): HttpSession {
       const id = known ?? newId()
       makeRoom(identity.principal)

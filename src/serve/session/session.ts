@@ -22,7 +22,7 @@ export interface Session extends SessionClient, Disposable {
   readonly requests: Map<Id, { cancel(): void }>
   readonly clientRequests: PendingClientRequests
   readonly subscriptions: SessionSubscriptions
-  /** Sends the client messages that do not belong to a request. */
+  /** For messages to the client that are unrelated to any request. */
   readonly peer: Peer
   /** The minimum level of log messages; undefined until the client sets it. */
   logLevel: LogLevel | undefined
@@ -33,7 +33,7 @@ export function createSession(options: {
   readonly caller: Caller
   readonly client: SessionClient
   readonly log: Log
-  /** Sends a message that does not belong to a request. Returns false if the client is unreachable. */
+  /** Sends a message that is unrelated to any request. Returns false if the client is unreachable. */
   tell(message: Buffer): boolean
 }): Session {
   const { access, client, log, tell } = options
@@ -83,10 +83,7 @@ export function parseSessionRecord(text: string) {
 
 type ClientState = Pick<Session, 'capabilities' | 'clientRequests' | 'logLevel'>
 
-/**
- * A peer for messages to a session's client that do not belong to a request. Pending requests are cancelled when the
- * session ends.
- */
+/** A peer for messages that are unrelated to any request. Its own requests are cancelled when the session ends. */
 export const createSessionPeer = (
   session: () => ClientState,
   tell: (message: Buffer) => boolean,
@@ -131,9 +128,6 @@ const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
   prompt: prompts,
 }
 
-/**
- * The notifications for changed lists. These are always the same buffers, so that a set of pending notifications
- * contains each only once.
- */
+/** The notifications for changed lists. They are always the same buffers, so that a set keeps each only once. */
 export const listChangedNotifications = (kinds: ReadonlySet<Kind>): ReadonlySet<Buffer> =>
   new Set([...kinds].map((kind) => listChangedByKind[kind]))

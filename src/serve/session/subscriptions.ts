@@ -22,10 +22,7 @@ export function createResourceSubscriptions(options: {
   readonly access: Access
   readonly caller: Caller
   readonly log: Log
-  /**
-   * Sends a notification. The same buffer is passed for each update of a resource, so that a pending notification is
-   * not sent twice.
-   */
+  /** Sends a notification. Updates to one resource pass the same buffer, so a pending one is not sent twice. */
   tell(message: Buffer): void
   news?(uri: string): Buffer
 }) {
@@ -49,17 +46,12 @@ export function createResourceSubscriptions(options: {
   }
 
   const subscriptions = {
-    /**
-     * Renews a subscription that was made at another replica, and notifies the client, which may have missed updates.
-     */
+    /** Renews a subscription made at another replica, and notifies the client, which may have missed updates. */
     async resume(uri: string): Promise<void> {
       await subscriptions.add(uri)
       if (followed.has(uri)) tell(news(uri))
     },
-    /**
-     * Subscribes to a resource; does nothing if the session is already subscribed. `acting` is the session's caller,
-     * possibly acting as another agent.
-     */
+    /** Subscribes to a resource once. `acting` is the session's caller, possibly acting as another agent. */
     async add(uri: string, acting: Caller = caller): Promise<void> {
       const known = followed.get(uri)
       if (known !== undefined) {

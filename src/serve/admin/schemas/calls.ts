@@ -7,7 +7,7 @@ const callFields = {
   id: z.string(),
   parent: z.string().nullable(),
   at: z.number(),
-  ms: z.number().min(0).nullable().describe('Duration; null while the call runs.'),
+  ms: z.number().min(0).nullable().describe('Duration; null while the call is running.'),
   agent: z.string(),
   principal: z.string(),
   operation: z.string(),
@@ -23,7 +23,7 @@ export type CallView = ViewOf<typeof callView>
 
 const auditRow = z.record(z.string(), z.unknown()).register(namedSchemas, {
   id: 'AuditRow',
-  description: 'A record of the audit log; docs/audit describes its fields.',
+  description: 'An audit log record; docs/audit describes its fields.',
 })
 export type AuditRow = ViewOf<typeof auditRow>
 
@@ -44,17 +44,17 @@ export const callDetail = named('CallDetail', 'A call, its timeline and its audi
 })
 export type CallDetail = ViewOf<typeof callDetail>
 
-export const auditPage = named('AuditPage', 'A page of the operations in the audit log, newest first.', {
+export const auditPage = named('AuditPage', 'A page of operations in the audit log, newest first.', {
   rows: z.array(auditRow),
   nextCursor: z.string().nullable(),
   source: z
     .enum(['postgres', 'local'])
     .optional()
-    .describe('With PostgreSQL: whether these are the records of all replicas or of this one.'),
+    .describe('With PostgreSQL: whether these records are from all replicas or only from this one.'),
   behind: z
     .strictObject({ records: z.number().nullable(), seconds: z.number() })
     .optional()
-    .describe('Records of this replica that PostgreSQL does not have yet; null if the number is unknown.'),
+    .describe('Records from this replica that PostgreSQL does not have yet; null if the number is unknown.'),
 })
 export type AuditPage = ViewOf<typeof auditPage>
 
@@ -81,7 +81,7 @@ const moment = (description: string) =>
 const limit = (usual: number, max: number) =>
   z.coerce.number().int().min(1).max(max).default(usual).describe('Maximum number of results.')
 
-const cursor = text('The `nextCursor` of the previous page.')
+const cursor = text('The `nextCursor` from the previous page.')
 
 export const timeRange = z.strictObject({
   from: moment('Start; one hour before the end by default.'),
@@ -109,9 +109,9 @@ export const auditListQuery = z.strictObject({
   decision: text('Operations with this decision: ALLOW, DENY, ERROR or TIMEOUT.'),
   reason: text('Operations with this reason, such as rate_limited.'),
   code: text('Operations with this error code, such as TOOL_BLOCKED.'),
-  call: text('Operations of the call with this id.'),
+  call: text('Operations that belong to the call with this id.'),
   parent: text('Operations caused by the chat or call with this id.'),
-  text: text('Operations with this text in the arguments; also as name=value.'),
+  text: text('Operations with this text in the arguments. It may have the form name=value.'),
   from: moment('Operations at or after this time.'),
   to: moment('Operations before this time.'),
   cursor,
@@ -121,14 +121,14 @@ export type AuditListQuery = ViewOf<typeof auditListQuery>
 
 export const toolsQuery = z.strictObject({
   query: text('Words that must all occur in the name, title, description or server.'),
-  server: text('Tools of this server.'),
+  server: text('Tools on this server.'),
   cursor,
   limit: limit(100, 500),
 })
 export type ToolsQuery = ViewOf<typeof toolsQuery>
 
 export const whyQuery = z.strictObject({
-  agent: text('The agent to check. Default: the agent of the credential.'),
+  agent: text("The agent to check. Default: the credential's agent."),
   tool: z.string().min(1).max(maxText).describe('The name of the tool, such as server.tool or server__tool.'),
 })
 export type WhyParams = ViewOf<typeof whyQuery>

@@ -5,7 +5,7 @@ const serverFields = {
   name: z.string(),
   description: z.string(),
   health,
-  reason: z.string().describe('Why it has this health; may be empty.'),
+  reason: z.string().describe('Why the server is in this state; may be empty.'),
   since: z.number(),
   transport: z.enum(['stdio', 'http', 'sse', 'in-process']),
   era: z.enum(['legacy', 'modern']).nullable(),
@@ -31,7 +31,7 @@ export const serverDetail = named('ServerDetail', 'A server, its state and its l
 })
 export type ServerDetail = ViewOf<typeof serverDetail>
 
-export const signInView = named('SignInView', 'The address to sign in at.', {
+export const signInView = named('SignInView', 'The URL to sign in at.', {
   url: z.string().describe('Open it in a browser; the browser is redirected back to this gateway.'),
 })
 export type SignInView = ViewOf<typeof signInView>
@@ -39,11 +39,11 @@ export type SignInView = ViewOf<typeof signInView>
 const toolFields = {
   name: z.string().describe('The served name.'),
   server: z.string(),
-  tool: z.string().describe('The name of the tool on its server.'),
+  tool: z.string().describe("The tool's name on its server."),
   title: z.string().nullable(),
   description: z.string(),
   access: z.enum(['read', 'write', 'destructive']),
-  tokens: z.int().min(0).describe('Context tokens that its definition takes.'),
+  tokens: z.int().min(0).describe('Context tokens that the definition uses.'),
   pin: z.enum(['new', 'pinned', 'changed', 'quarantined', 'off']),
   flags: z.array(z.string()).describe('Suspicious content in its definition.'),
 }

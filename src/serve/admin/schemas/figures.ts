@@ -6,7 +6,7 @@ export const namedSchemas = z.registry<{ id: string; description?: string }>()
 export const named = <Shape extends z.ZodRawShape>(id: string, description: string, shape: Shape) =>
   z.strictObject(shape).register(namedSchemas, { id, description })
 
-/** Derives a read-only type from a schema, so that no type of the admin API is written twice. */
+/** Derives a read-only type from a schema, so that no admin API type is declared twice. */
 export type ViewOf<Schema extends z.ZodType> = Frozen<z.output<Schema>>
 
 type Frozen<T> = T extends readonly (infer Item)[]
@@ -52,7 +52,7 @@ export type ReloadView = ViewOf<typeof reloadView>
 
 export const tokenAccount = z
   .strictObject({ direct: count, exposed: count, saved: count })
-  .describe('Context tokens of the tool definitions: all of them, those that are exposed, and the difference.')
+  .describe('Context tokens used by all tool definitions, by the exposed ones, and the difference.')
 export type TokenAccount = ViewOf<typeof tokenAccount>
 
 export const overview = named('Overview', 'Summary of the gateway.', {
