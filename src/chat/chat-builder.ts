@@ -122,10 +122,6 @@ async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer
   return { ...end, text: texts.join(''), calls: [...calls.values()] }
 }
 
-interface Approval {
-  readonly properties?: object
-}
-
 /** A peer that passes approval questions to `approve`, where a client would ask a person. */
 function peerOf(approve: Choices['approve']): Peer {
   return {
@@ -133,7 +129,10 @@ function peerOf(approve: Choices['approve']): Peer {
     logLevel: undefined,
     notify() {},
     async ask(method, params) {
-      const { message, requestedSchema } = params.value as { message?: string; requestedSchema?: Approval }
+      const { message, requestedSchema } = params.value as {
+        message?: string
+        requestedSchema?: { properties?: object }
+      }
       // Only approvals can be answered here; decline every other question.
       const isForYes = method === 'elicitation/create' && 'approve' in (requestedSchema?.properties ?? {})
       const isAllowed = isForYes && approve !== undefined && (await approve(message ?? ''))

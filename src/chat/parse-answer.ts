@@ -22,10 +22,7 @@ export interface ParsedCall {
   readonly problem?: string
 }
 
-/**
- * Checks the calls in one answer: whether the tools exist and the arguments match. `ended` means that the answer was
- * not cut off.
- */
+/** Checks whether the tools exist and the arguments match. `ended` means that the answer was not cut off. */
 export function parseCalls(
   calls: readonly FunctionCall[],
   toolSet: ToolSet,
@@ -60,10 +57,7 @@ export function parseCalls(
   }
 }
 
-/**
- * The arguments as the model wrote them, if that text represents the same value. Reserializing would round numbers
- * beyond 2^53.
- */
+/** The model's own text if it represents the same value, because reserializing would round numbers beyond 2^53. */
 function asWritten(text: string, value: Arguments): Json<Arguments> {
   try {
     const written = Json.parse(text) as Json<Arguments>
@@ -99,10 +93,7 @@ interface ParseObjectOptions {
   readonly ended?: boolean
 }
 
-/**
- * The object in a model's answer, or a problem that continues a sentence whose subject is the answer, such as "was cut
- * off".
- */
+/** The object in a model's answer, or the problem with the answer, as a predicate such as "was cut off". */
 export function parseObject(
   text: string,
   { accepts, partial = false, ended = false }: ParseObjectOptions,
@@ -141,10 +132,7 @@ interface Written {
   readonly parameters?: unknown
 }
 
-/**
- * The values that may be calls. They are written as `{tool_calls: […]}`, as a list or as a single call, each optionally
- * under `function`.
- */
+/** The values that may be calls: `{tool_calls: […]}`, a list or a single call, each optionally under `function`. */
 function writtenIn(value: unknown): readonly unknown[] {
   const list = isObject(value) && Array.isArray(value.tool_calls) ? value.tool_calls : value
   return (Array.isArray(list) ? list : [list]).map((one) =>

@@ -67,8 +67,7 @@ export function createConnectionBackups(folder: string, now: () => number) {
       const bytes = Buffer.from(before.mark + content)
       const backup = `${stem(client, path)}.backup`
       const earlier = await recorded(client, path)
-      // If Toolway wrote the current content, keep the first backup, so that undo restores the state before the first
-      // connect.
+      // If Toolway wrote the current content, keep the first backup, so that undo restores the original state.
       const first = earlier && earlier.after === hashOf(before.bytes) ? earlier : undefined
       if (!first) await keep(backup, before.bytes ?? Buffer.alloc(0))
       const record: Connection = {
@@ -129,12 +128,9 @@ async function putBack({ existed, mode, folders }: Connection, found: FileSnapsh
     return
   }
   await remove(found)
-  for (const folder of folders) {
+  try {
+    for (const folder of folders) await rmdir(folder)
+  } catch {
     // Stop at a folder that is not empty: it and its parents are in use.
-    const gone = await rmdir(folder).then(
-      () => true,
-      () => false,
-    )
-    if (!gone) return
   }
 }

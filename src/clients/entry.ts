@@ -31,10 +31,7 @@ interface EntryFormat {
   readonly stdio: (way: Extract<ClientTransport, { kind: 'stdio' }>) => object
   /** Absent if the client supports stdio only. */
   readonly http?: (way: Http, bearer: string | undefined) => object
-  /**
-   * Formats a reference to a token that is stored in a variable or file; absent if the client does not support
-   * references.
-   */
+  /** Formats a reference to a token in a variable or file; absent if the client does not support references. */
   readonly reference?: (token: TokenLocation) => string | undefined
 }
 

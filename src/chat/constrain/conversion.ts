@@ -64,7 +64,6 @@ export function memoizeByContent<Input extends object | boolean, Output>(
   }
 }
 
-/** A short hash of the content. */
 export const contentHash = (content: unknown): string =>
   createHash('sha256').update(JSON.stringify(content)).digest('base64url').slice(0, 32)
 

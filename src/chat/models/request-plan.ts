@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../../core/chat.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { contentHash, isInexpressible, memoizeByContent } from '../constrain/conversion.ts'
 import { bestGrammar } from '../constrain/gbnf/grammar.ts'
 import type { JsonSchemaObject } from '../constrain/schema.ts'
@@ -127,9 +128,7 @@ function strictTools(tools: readonly CallableTool[]) {
   return { definitions, restore }
 }
 
-/**
- * Plans that offer no tools, but constrain the answer to an object with calls or text (only calls if one is required).
- */
+/** Plans that offer no tools but constrain the answer to calls or text (only to calls if one is required). */
 function* constrainedCalls(
   tools: readonly CallableTool[],
   choice: ToolChoice,
@@ -147,10 +146,7 @@ function* constrainedCalls(
     yield { ...plan, callsAsText: true }
 }
 
-/**
- * Adds an instruction to the first system message, because many templates support only one system message, at the
- * start.
- */
+/** Adds an instruction to the first system message, because many chat templates support only one. */
 function instructed(messages: Messages, instruction: string): Messages {
   const [first, ...rest] = messages
   if (first?.role !== 'system' || typeof first.content !== 'string')
@@ -189,9 +185,6 @@ export function withoutToolMessages(messages: Messages): Messages {
 
 /** The parsed JSON, or the text itself if it is not JSON. */
 export function parseOrText(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  const value = parseJson(text)
+  return value === undefined ? text : value
 }

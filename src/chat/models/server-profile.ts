@@ -5,10 +5,7 @@ export const optionalFields = ['stream_options', 'temperature', 'max_tokens', 'p
 
 export type OptionalField = (typeof optionalFields)[number]
 
-/**
- * What is known about a model on a server: initially from the kind of server, later from what the server refused and
- * accepted.
- */
+/** What is known about a model on a server: first from the kind of server, then from what it refused and accepted. */
 export interface Profile {
   readonly kind: ServerKind
   readonly capabilities: ServerCapabilities

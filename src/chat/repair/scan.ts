@@ -44,10 +44,7 @@ function past(text: string, from: number, end: string, length = end.length): num
 /** How far to search for the end of a key. Keys are usually shorter, and a longer search would cost too much. */
 const maxKey = 256
 
-/**
- * The position after the quoted string that starts here, taking the first closing quote as its end; -1 if there is none
- * nearby.
- */
+/** The position after the quoted string here, which ends at the first closing quote; -1 if there is none nearby. */
 function pastQuoted(text: string, at: number): number {
   const ends = closersOf(text.charAt(at))
   const until = Math.min(text.length, at + maxKey)
@@ -74,10 +71,7 @@ export function isQuotedKey(text: string, at: number): boolean {
   return signAt(text, next) === ':' || text.startsWith('=>', next) || text.startsWith('= ', next)
 }
 
-/**
- * An unquoted key with its colon or equals sign. An equals sign needs spaces around it; otherwise it may be code inside
- * a string.
- */
+/** An unquoted key with its colon or equals sign. An equals sign without spaces may be code inside a string. */
 const plainKey = /[\p{L}\p{N}_$][\p{L}\p{N}_$.-]{0,127}["']?\s{0,8}(?:[:：]|=>|(?<=\s)=\s)/uy
 
 /** Whether an unquoted key and its colon start here. */

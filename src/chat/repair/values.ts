@@ -87,8 +87,7 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
     } else if (sign === ']' || sign === ')' || sign === '}') {
       if (separated && !isEmpty()) repairs.add('fixed commas')
       if (sign !== closer) repairs.add('fixed brackets')
-      // The other kind of bracket closes the surrounding container, if there is one of that kind; otherwise it is a
-      // typo.
+      // The other kind of bracket closes a surrounding container of that kind; if there is none, it is a typo.
       if (sign !== otherCloser || !open.includes(otherOpener)) reader.at++
       break
     } else if (isOver(sign, separated)) break

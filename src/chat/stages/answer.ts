@@ -20,10 +20,7 @@ interface StreamAnswerOptions {
   readonly before?: string
 }
 
-/**
- * Streams an unconstrained answer. If the model fails before it has written any text, asks once more; if it fails
- * later, the text so far is the answer.
- */
+/** Streams an unconstrained answer. If the model fails, returns the text so far, or asks once more if there is none. */
 export async function* streamAnswer(
   run: ChatRun,
   question: ModelQuery,

@@ -20,10 +20,7 @@ export interface CallResult {
   readonly hint?: string
 }
 
-/**
- * Runs calls in parallel through the pipeline and reports them as they happen; returns the results in call order.
- * Failures and invalid calls also become results (S5).
- */
+/** Runs calls in parallel and returns their results in call order. Failures and invalid calls are results too (S5). */
 export async function* execute(
   run: ChatRun,
   calls: readonly ParsedCall[],
@@ -112,10 +109,7 @@ export const roundMessages = (
   }),
 ]
 
-/**
- * The result as text for the model: its text content, or the structured content if there is no text. Other content is
- * described.
- */
+/** The result as text for the model: its text, or its structured content if there is no text. The rest is described. */
 export function resultText({ body, isError }: Result, maxBytes: number): string {
   const { content, structuredContent } = body.exact
   const parts = Array.isArray(content) ? (content.filter(isObject) as unknown as Content[]) : []

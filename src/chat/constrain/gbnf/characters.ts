@@ -5,10 +5,7 @@ const hex = oneOf('09', 'AF', 'af')
 /** Characters that a JSON string may contain unescaped. */
 export const rawRanges = rangesOf(' !', '#[', ']\ud7ff', '\ue000\u{10ffff}')
 
-/**
- * The four hex digits of a `\u` escape. Surrogates are excluded: a surrogate pair counts as one character, and a lone
- * surrogate is invalid.
- */
+/** The hex digits of a `\u` escape. Excludes surrogates: a pair counts as one character, and a lone one is invalid. */
 const hexOfWhole = any(
   all(oneOf('09', 'AC', 'EF', 'ac', 'ef'), hex, hex, hex),
   all(oneOf('D', 'd'), oneOf('07'), hex, hex),

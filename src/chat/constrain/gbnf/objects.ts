@@ -17,10 +17,7 @@ import { type Conversion, type GrammarContext, maxKeyCharacters } from './rules.
 
 const colon = all(text(':'), optional(text(' ')))
 
-/**
- * The objects that a schema allows: named members in schema order. Other members are allowed only if the schema
- * mentions additional members or names none.
- */
+/** Objects with named members in schema order; others only if the schema mentions additional members or names none. */
 export const objects: Conversion = (context, schema, at, level) => {
   const required = new Set(strings(schema.required))
   const named = namedMembers(schema)
@@ -108,7 +105,6 @@ interface Branch {
 function otherThan({ rules }: GrammarContext, names: Iterable<string>): Expression {
   const root: Branch = { branches: new Map(), isName: true }
   for (const name of names) {
-    // A name that needs escaping is excluded anyway.
     if (JSON.stringify(name) !== `"${name}"`) continue
     let branch = root
     for (const sign of name) {

@@ -62,9 +62,8 @@ function parseGroup(cursor: PatternCursor, depth: number): PatternNode {
 }
 
 function parseRepeat(cursor: PatternCursor, inner: PatternNode): PatternNode {
-  const counts = /^(?:([*+?])|\{(\d{1,5})(,?)(\d{0,5})\})\??/.exec(
-    cursor.signs.slice(cursor.at, cursor.at + 16).join(''),
-  )
+  const rest = cursor.signs.slice(cursor.at, cursor.at + 16).join('')
+  const counts = /^(?:([*+?])|\{(\d{1,5})(,?)(\d{0,5})\})\??/.exec(rest)
   if (!counts) return inner
   if (inner.kind === 'start' || inner.kind === 'end') cursor.refuse('repeats nothing')
   cursor.at += counts[0].length

@@ -3,10 +3,7 @@ import { character, overlap, written } from './characters.ts'
 import { all, any, type CodePointRange, type Expression, manyTimes, nothing, text } from './expression.ts'
 import { capped, type LengthRange, lengthOf, type PatternNode, parsePattern } from './pattern-parser.ts'
 
-/**
- * A JSON string of this length that matches a regular expression. Unanchored patterns match anywhere, as in JSON
- * Schema. Returns `undefined` if nothing matches.
- */
+/** A JSON string of this length that matches a pattern, anchored or not; `undefined` if nothing matches. */
 export function patternString(pattern: string, length: LengthRange, at: string): Expression | undefined {
   const node = sized(withoutAmbiguity(anchored(parsePattern(pattern, at), at), at), length, at)
   const inner = node && expressionOf(node)

@@ -70,10 +70,7 @@ const patterns: Readonly<Record<string, string>> = {
 /** Standard formats that would need too large a grammar. */
 const inexpressible = new Set(['regex', 'uri-template', 'relative-json-pointer'])
 
-/**
- * The pattern for a format; `undefined` for unknown formats, which are annotations; `false` for standard formats that a
- * grammar cannot express.
- */
+/** The pattern for a format; `undefined` for unknown formats, which are annotations; `false` for inexpressible ones. */
 function formatPattern(format: string): string | undefined | false {
   if (inexpressible.has(format)) return false
   return Object.hasOwn(patterns, format) ? `^(?:${patterns[format]})$` : undefined

@@ -25,10 +25,7 @@ export interface LoadModelOptions {
   readonly threads: number
   readonly log: Log
   load(): Promise<LlamaLibrary>
-  /**
-   * Returns the free memory in bytes. Toolway must check it, because llama.cpp does not, and the kernel kills processes
-   * that take too much.
-   */
+  /** Returns the free memory in bytes. llama.cpp does not check it, so the kernel would kill the process. */
   readonly free?: () => number
 }
 
@@ -103,10 +100,7 @@ function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
   }
 }
 
-/**
- * The size of a model file. Throws if it is not a GGUF file: the library accepts any file and reports little when it
- * fails.
- */
+/** The size of a GGUF file. Throws for other files: the library accepts any file and explains little when it fails. */
 async function sizeOf(name: string, path: string): Promise<number> {
   try {
     await using file = await open(path)

@@ -90,10 +90,7 @@ export function timeoutError({ name }: ModelServer, what: string, ms: number, ke
 const failed = ({ name }: ModelServer, what: string, cause?: unknown): ToolwayError =>
   new ToolwayError('SERVER_UNAVAILABLE', `The server of the model ${name} ${what}`, { cause })
 
-/**
- * A short reason, such as ECONNREFUSED. If a host name has several addresses, there is one error per address; the first
- * one is used.
- */
+/** A short reason, such as ECONNREFUSED. If a host name has several addresses, the reason for the first one. */
 function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (!(error instanceof Error)) return 'unknown reason'
@@ -178,10 +175,7 @@ function isValue({ code, message }: ServerMessage): boolean {
   return isNamed && isOutOfBounds.test(about) && !isUnsupported.test(about)
 }
 
-/**
- * Whether the server may accept the request in a weaker form: it refused the request, but not because of its length or
- * a number out of range.
- */
+/** Whether the server may accept a weaker form: the problem is not the length or a number out of range. */
 export function mayAcceptWeakerForm({ status, serverMessage }: ModelRefusal): boolean {
   if (isTooMuch.test(`${serverMessage.code} ${serverMessage.message}`) || isValue(serverMessage)) return false
   if (status === 500) return isAboutForm.test(serverMessage.message)

@@ -1,6 +1,6 @@
 import type { Config } from '../../../config/schema.ts'
 import type { Clock } from '../../../core/clock.ts'
-import { deadline, waitFor } from '../../../core/deadline.ts'
+import { deadline, pause } from '../../../core/deadline.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { basicAuthOf, urlSecrets } from '../../../lib/basic-auth.ts'
@@ -88,9 +88,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     }
   }
 
-  /**
-   * Sends a request in one form and streams the answer; returns the refusal if the server refused before any output.
-   */
+  /** Sends a request in one form and streams the answer; returns the refusal if the server refused the request. */
   async function* attempt(
     plan: RequestPlan,
     body: object,
@@ -144,12 +142,6 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     const fields = { model: name, refused: refused.map(({ form }) => form), taken: taken.form }
     log.info(fields, 'the model server rejected stricter forms of the constraint; using this one')
   }
-}
-
-async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  using _timer = clock.after(ms, resolve)
-  await waitFor(promise, signal)
 }
 
 function bodyOf(
