@@ -66,7 +66,7 @@ export const reasonOf = (reason: EndReason): ChatOutcome['reason'] =>
 /** Whether the model ended its answer itself, that is, the answer was not cut off. */
 export const isComplete = (reason: EndReason): boolean => reason === 'stop' || reason === 'calls'
 
-/** Whether asking again may help. Requests to slow and busy servers do not count: they were already retried. */
+/** Whether asking again may help. For slow and busy servers it does not: those requests were already retried. */
 export const isRetryable = (error: unknown): boolean =>
   error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'
 

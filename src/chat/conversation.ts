@@ -27,7 +27,7 @@ export const lastQuestion = (messages: readonly ChatMessage[]): number =>
 export const questions = (messages: readonly ChatMessage[]): readonly string[] =>
   messages.flatMap((message) => (message.role === 'user' ? [textOf(message.content)] : [])).reverse()
 
-/** Whether the client returned with results from its own tools. */
+/** Whether the client has sent results from its own tools. */
 export const isResumed = (messages: readonly ChatMessage[]): boolean => messages.at(-1)?.role === 'tool'
 
 /** Tool results since the last user message, in call order. */

@@ -10,7 +10,7 @@ import type { ChatTool, ToolSet } from './tool-set.ts'
 
 type Arguments = Readonly<Record<string, unknown>>
 
-/** A call after it was checked. It is valid unless it has a `problem`. */
+/** A call that has been checked. It is valid unless it has a `problem`. */
 export interface ParsedCall {
   /** The call, with valid JSON as arguments, because some servers parse them again in the next request. */
   readonly call: FunctionCall
@@ -93,7 +93,7 @@ interface ParseObjectOptions {
   readonly ended?: boolean
 }
 
-/** The object in a model's answer, or the problem with the answer, as a predicate such as "was cut off". */
+/** The object in a model's answer, or a problem that completes "The answer …", such as "was cut off". */
 export function parseObject(
   text: string,
   { accepts, partial = false, ended = false }: ParseObjectOptions,
@@ -107,7 +107,7 @@ export function parseObject(
   return { value: found.value }
 }
 
-/** Whether text starts like calls that a model wrote out instead of making them. */
+/** Whether text starts like a call that the model wrote out instead of making it. */
 export const beginsLikeCalls = (text: string): boolean => /^\s*[{[<`]/.test(text)
 
 /**

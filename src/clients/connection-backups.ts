@@ -22,7 +22,7 @@ interface Connection {
 export type ConnectionBackups = ReturnType<typeof createConnectionBackups>
 
 interface UndoResult {
-  /** True if the original file was restored; false if there was no original, so that Toolway's file was deleted. */
+  /** True if the original file was restored; false if there was no original, so Toolway's file was deleted. */
   readonly restored: boolean
   readonly forced: boolean
   /** The path at which the discarded content was saved. */

@@ -8,7 +8,7 @@ export type ClientTransport =
   | {
       readonly kind: 'http'
       readonly url: string
-      /** Headers other than the credential. */
+      /** Headers other than `Authorization`. */
       readonly headers: Readonly<Record<string, string>>
       /** Absent if the gateway does not require a token. */
       readonly token?: TokenLocation

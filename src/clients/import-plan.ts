@@ -50,7 +50,7 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     const [origin] = origins
     const free = origin ? freeName(name, origin, (other) => known.has(other) || added.has(other)) : name
     if (origin && free !== name)
-      notes.push(`the name ${name} is in use; the server of ${called(origin)} is imported as ${free}`)
+      notes.push(`the name ${name} is in use; the server from ${called(origin)} is imported as ${free}`)
     const waiting = written.disabled === true ? [] : missing(written)
     const disabled = waiting.length > 0 && { disabled: true }
     if (definition.session === 'caller' && keepsState(definition)) notes.push(statefulNote(free))
@@ -115,7 +115,7 @@ export function merge(found: readonly FoundServer[]) {
       (other) => fingerprint(other.definition) === mark && other.origins.every(({ path }) => path !== origin.path),
     )
     if (twin) {
-      if (twin.name !== name) notes.push(`${name} of ${called(origin)} is the same server as ${twin.name}`)
+      if (twin.name !== name) notes.push(`${name} from ${called(origin)} is the same server as ${twin.name}`)
       merged.set(twin.name, joined(twin, definition, origin))
       continue
     }

@@ -20,7 +20,7 @@ interface CommonRequest {
   readonly temperature?: number
 }
 
-/** A request to a model, with tools or a constraint, but not both: servers refuse both or silently ignore one. */
+/** A request to a model, with tools or a constraint. If a request has both, servers refuse it or ignore one of them. */
 export type ModelRequest = CommonRequest &
   (
     | { readonly tools?: undefined; readonly constraint?: undefined }
@@ -30,7 +30,7 @@ export type ModelRequest = CommonRequest &
 
 export type ToolChoice = 'auto' | 'required'
 
-/** The required form of an answer. */
+/** The schema that an answer must match. */
 export interface Constraint {
   /** Name of the schema: letters, digits, `_` and `-`. */
   readonly name: string

@@ -154,7 +154,7 @@ function instructed(messages: Messages, instruction: string): Messages {
   return [{ role: 'system', content: `${first.content}\n\n${instruction}` }, ...rest]
 }
 
-/** The instruction that describes a schema which the server does not enforce. */
+/** An instruction that describes a schema, because the server does not enforce it. */
 const schemaInstruction = (schema: JsonSchemaObject): string =>
   `Answer with one JSON object and nothing else: no explanation, no code fence. It must match this JSON Schema:\n${JSON.stringify(schema)}`
 

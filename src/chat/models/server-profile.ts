@@ -15,7 +15,7 @@ export interface Profile {
   toolForms(content: string): readonly ToolForm[]
   recognise(kind: ServerKind): void
   markUnsupported(field: OptionalField): void
-  /** Records which form the server accepted, and which forms it refused before. */
+  /** Records which form the server accepted, and which forms it had refused before. */
   learn(taken: SentRequest, refused: readonly SentRequest[]): void
 }
 
@@ -28,7 +28,7 @@ export interface SentRequest {
 /** The form in which a constraint or tools are sent. */
 export type RequestForm = { readonly constraint: ConstraintForm } | { readonly tools: ToolForm }
 
-/** Maximum number of remembered refusals that concern a single schema. */
+/** Maximum number of remembered refusals that apply to one schema only. */
 const maxContents = 1_000
 
 export function createProfile(baseUrl: string, preference: Preference): Profile {
@@ -92,7 +92,7 @@ const preferred: Readonly<Record<Exclude<Preference, 'auto'>, ConstraintForm>> =
   none: 'prompt',
 }
 
-/** Profiles by server and model. They outlive a reload, so that Toolway need not learn them again. */
+/** Profiles by server and model. They outlive a reload, so that Toolway does not have to learn everything again. */
 export function createProfiles(): (baseUrl: string, model: string, preference: Preference) => Profile {
   const profiles = new Map<string, Profile>()
   return (baseUrl, model, preference) => {

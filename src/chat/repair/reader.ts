@@ -105,7 +105,7 @@ export type Repair =
   | 'quoted text'
   | 'translated words'
   | 'translated numbers'
-  | 'replaced a call by its argument'
+  | 'replaced a call with its argument'
   | 'joined strings'
   | 'used null for a missing value'
   | 'closed a truncated value'
@@ -124,7 +124,7 @@ export interface RepairResult {
 /** What truncated text lacks: only brackets, possibly more (after a comma or a final digit), or part of a value. */
 export type MissingEnd = 'brackets' | 'maybe-more' | 'more'
 
-/** No value was found. The reason continues a sentence whose subject is the text, such as "is empty". */
+/** No value was found. The reason completes "The text …", such as "is empty". */
 export interface RepairFailure {
   readonly unreadable: string
 }

@@ -19,7 +19,7 @@ export interface RepairOptions {
   readonly accepts?: (value: unknown) => boolean
 }
 
-/** Maximum length for lenient parsing. Longer text is parsed strictly, without thinking, fences and the like. */
+/** Maximum length for lenient parsing. Longer text is parsed strictly, after thinking, fences etc. are removed. */
 const maxLength = 64 * 1024
 
 const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null
@@ -190,12 +190,12 @@ interface Candidate extends RepairResult {
 /** Maximum number of values to find in the text. */
 const maxCandidates = 256
 
-/** Steps that a failed attempt costs. */
+/** The number of steps that a failed attempt costs. */
 const stepsPerFailure = 64
 
 const start = /[{[｛［]/g
 
-/** Every object and list in the text, valid or not. */
+/** The objects and lists in the text, valid or not, best first. */
 function candidatesIn(text: string, budget: StepBudget): Candidate[] {
   const first = pastSpaces(text, 0)
   const unopened = isQuotedKey(text, first) ? attempt(readerAt(text, first, budget), readUnopened) : undefined

@@ -70,7 +70,7 @@ export const searchAll = <Found extends Pick<Served, 'name'>>(
   search: (query: string) => readonly Found[],
 ): readonly Found[] => byName(messages.slice(0, maxMessages).flatMap((message) => search(message)))
 
-/** Removes duplicate names; each keeps its first position. */
+/** Removes duplicates; each name stays at its first position. */
 const byName = <Found extends Pick<Served, 'name'>>(found: readonly Found[]): readonly Found[] => [
   ...new Map(found.map((one) => [one.name, one])).values(),
 ]

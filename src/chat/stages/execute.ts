@@ -109,7 +109,7 @@ export const roundMessages = (
   }),
 ]
 
-/** The result as text for the model: its text, or its structured content if there is no text. The rest is described. */
+/** The result as text for the model: its text, or structured content if it has no text. Other parts are described. */
 export function resultText({ body, isError }: Result, maxBytes: number): string {
   const { content, structuredContent } = body.exact
   const parts = Array.isArray(content) ? (content.filter(isObject) as unknown as Content[]) : []
@@ -125,7 +125,7 @@ export function failureText(thrown: unknown, log: Log, tool: string, maxBytes: n
   if (thrown instanceof ServerError)
     return truncateText(asError(asText(thrown.error.value.message) ?? 'no reason given'), maxBytes)
   const error = ToolwayError.from(thrown)
-  if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a tool call of the chat loop failed')
+  if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a tool call in the chat loop failed')
   return asError(error.message)
 }
 

@@ -66,7 +66,7 @@ function overlap(text: string, mark: string): number {
   return 0
 }
 
-/** Separates thinking from a complete text. */
+/** Separates thinking from the answer in a complete text. */
 export function splitThinking(whole: string): { readonly text: string; readonly thinking: string } {
   const splitter = createThinkingSplitter()
   const parts = [...splitter.push(whole), ...splitter.end()]

@@ -55,7 +55,7 @@ function layout(schema: JsonSchemaObject) {
   return { places: schemasIn(places), rest: isSchema(schema[restName]) ? schema[restName] : closed, restName }
 }
 
-/** Arrays with unique items. A grammar can guarantee this only for listed values, each at most once, in list order. */
+/** Arrays with unique items. A grammar can guarantee this only for listed values, in the order of the list. */
 function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string): Sequence {
   const items = isSchemaObject(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
   const values = isSchemaObject(items) ? listedValues(items) : undefined

@@ -17,11 +17,11 @@ export const character = any(
   all(text('\\'), any(oneOf(...'"/\\bfnrt'), all(text('u'), hexOfWhole)) as Expression),
 ) as Expression
 
-/** A JSON string of any characters. */
+/** A JSON string of `min` to `max` characters. */
 export const anyString = (one: Expression, min: number, max: number): Expression =>
   all(text('"'), manyTimes(one, min, max), text('"'))
 
-/** Characters with a short escape. */
+/** Characters that have a short escape, such as `\n`. */
 const escapable = [...'\b\t\n\f\r"\\']
 
 /** One of these characters as written inside a JSON string; `undefined` if none can be written. */

@@ -19,7 +19,7 @@ import {
 import { any, type Expression, text } from './expression.ts'
 import type { Conversion, GrammarContext } from './rules.ts'
 
-/** Maximum number of branches. It is limited because nested choices multiply the number. */
+/** Maximum number of branches. Nested choices multiply this number. */
 const maxBranches = 256
 
 /** Converts `anyOf` or `oneOf`. Each branch is merged with the keywords next to the choice. */

@@ -35,7 +35,7 @@ export const objects: Conversion = (context, schema, at, level) => {
   const max = numberIn(schema.maxProperties) ?? Number.POSITIVE_INFINITY
   const extra = additionalMember(context, schema, at, level)
   if (extra && min > parts.length + 1) {
-    // The grammar cannot prevent duplicate names, which count as one member, so it could not guarantee the minimum.
+    // The grammar cannot prevent duplicate names, which count as one member, so it cannot guarantee the minimum.
     throw new CannotExpress(at, 'minProperties', 'requires more members than properties lists')
   }
   const others = extra && { expression: extra, max: Math.max(context.limits.members, min) }

@@ -72,7 +72,7 @@ function parseRepeat(cursor: PatternCursor, inner: PatternNode): PatternNode {
     return { kind: 'repeat', inner, min: sign === '+' ? 1 : 0, max: sign === '?' ? 1 : Number.POSITIVE_INFINITY }
   const min = Number(from)
   const max = !comma ? min : to === '' ? Number.POSITIVE_INFINITY : Number(to)
-  if (max < min) cursor.refuse('has a repetition with minimum above maximum')
+  if (max < min) cursor.refuse('has a repetition whose minimum exceeds its maximum')
   return { kind: 'repeat', inner, min, max }
 }
 

@@ -7,7 +7,7 @@ import type { CodePointRange, Expression } from './expression.ts'
 export interface GrammarRules {
   /** Returns the rule for this expression, named after the hint; equal expressions share a rule. */
   define(hint: string, meaning: Expression): Expression
-  /** The whole grammar, starting with this rule. */
+  /** Returns the whole grammar, with this expression as its root rule. */
   grammar(root: Expression): string
 }
 
@@ -160,11 +160,11 @@ export type Conversion = (
 export interface GrammarLimits {
   readonly string: number
   readonly items: number
-  /** Members of an object that the schema does not name. */
+  /** Maximum number of members that the schema does not name. */
   readonly members: number
-  /** Nesting of values without a schema. */
+  /** Maximum nesting of values without a schema. */
   readonly freeDepth: number
-  /** Nesting of schemas that refer to themselves. */
+  /** Maximum nesting of schemas that refer to themselves. */
   readonly recursion: number
 }
 

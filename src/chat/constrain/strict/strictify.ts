@@ -216,7 +216,7 @@ function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
   }
   return {
     schema(at: string, depth: number): void {
-      // Nested choices add no levels, so the path length is limited as well.
+      // Limit the path length as well, because nested choices add no levels.
       if (depth > limits.levels || at.length > maxPlace) refuse('nests too deeply')
       if (++schemas > maxSchemas) refuse('is too large')
     },
@@ -239,7 +239,7 @@ function takesNull(schema: JsonSchemaObject): boolean {
   return schemasIn(schema.anyOf).some((branch) => isSchemaObject(branch) && takesNull(branch))
 }
 
-/** The schema with null allowed. */
+/** Extends a strict schema to allow null. */
 function nullable(schema: JsonSchemaObject): JsonSchemaObject {
   if (takesNull(schema)) return schema
   const nothing = { type: 'null' }

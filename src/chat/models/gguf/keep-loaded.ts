@@ -5,19 +5,19 @@ import { waitFor } from '../../../core/deadline.ts'
 interface LoadedResource<Kept> extends AsyncDisposable {
   /**
    * Runs work with the resource, which is loaded first if necessary. Only one piece of work runs at a time. Work that
-   * is still running long after its signal aborted is abandoned, together with the resource.
+   * is still running long after its signal has aborted is abandoned, together with the resource.
    */
   use<Made>(work: (kept: Kept) => Promise<Made>, signal: AbortSignal): Promise<Made>
 }
 
-/** How long work may go on after its signal aborted. One slice of a prompt can take seconds on a slow machine. */
+/** How long work may continue after its signal has aborted. A prompt slice can take seconds on a slow machine. */
 const stuckAfterMs = 15_000
 
 /** Keeps the resource loaded until it has been idle for `idleMs`; 0 means forever. A failed load is retried. */
 export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
   load(): Promise<Kept>
   readonly idleMs: number
-  /** Called when the resource was abandoned. */
+  /** Called when the resource has been abandoned. */
   stuck(): void
   unloaded(): void
   readonly clock: Clock

@@ -25,7 +25,7 @@ export interface LoadModelOptions {
   readonly threads: number
   readonly log: Log
   load(): Promise<LlamaLibrary>
-  /** Returns the free memory in bytes. llama.cpp does not check it, so the kernel would kill the process. */
+  /** Returns the free memory in bytes. llama.cpp does not check it, and the kernel may kill the process. */
   readonly free?: () => number
 }
 
@@ -50,7 +50,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
     const needed = model.fileInsights.estimateContextResourceRequirements({ contextSize, modelGpuLayers: 0 }).cpuRam
     if (needed > free()) throw noMemory(name, needed, free())
     const context = await model.createContext({ contextSize, threads: options.threads, createSignal: signal })
-    // If the file has no chat template, use a general one: the library would guess one from the architecture.
+    // If the file has no chat template, use a general one instead of one that the library guesses.
     const isPlain = !model.fileInfo.metadata.tokenizer?.chat_template?.trim()
     const wrapper = library.resolveChatWrapper(model, { ...(isPlain && { type: 'general' }), warningLogs: false })
     log.info({ model: name, bytes: size, context: context.contextSize }, 'model loaded')

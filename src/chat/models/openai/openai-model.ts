@@ -174,7 +174,7 @@ function modelHeaders(name: string, url: URL, apiKey: string | undefined) {
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new ToolwayError(
       'INVALID_ARGUMENTS',
-      `The API key of the model ${name} is invalid. Remove spaces and line breaks from models.${name}.apiKey.`,
+      `The API key for the model ${name} is invalid. Remove spaces and line breaks from models.${name}.apiKey.`,
     )
   }
   return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...inQuery] }
