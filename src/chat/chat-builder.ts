@@ -27,7 +27,7 @@ export interface AskOptions {
 /** A question, or a whole conversation. */
 type ChatInput = string | readonly ChatMessage[]
 
-/** An immutable builder: each `with…` returns a new one. */
+/** An immutable builder: each `with…` method returns a new one. */
 export interface ChatBuilder {
   /** Selects a model by its name in the configuration. */
   withModel(name: string): ChatBuilder

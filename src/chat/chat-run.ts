@@ -66,7 +66,7 @@ export const reasonOf = (reason: EndReason): ChatOutcome['reason'] =>
 /** Whether the model ended its answer itself, that is, the answer was not cut off. */
 export const isComplete = (reason: EndReason): boolean => reason === 'stop' || reason === 'calls'
 
-/** Whether asking again may help. For slow and busy servers it does not: those requests were already retried. */
+/** Whether asking again may help. It does not after a timeout, or if the server is still busy after retries. */
 export const isRetryable = (error: unknown): boolean =>
   error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'
 

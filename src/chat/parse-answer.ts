@@ -51,7 +51,7 @@ export function parseCalls(
       problem: !tool
         ? toolSet.missing(name)
         : 'problem' in found
-          ? `The arguments of ${name} are invalid: the text ${found.problem}. Write one JSON object.`
+          ? `The arguments for ${name} are invalid: the text ${found.problem}. Write one JSON object.`
           : await problemWith(tool, args, validate),
     }
   }

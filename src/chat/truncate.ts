@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../core/chat.ts'
 import { textOf } from './conversation.ts'
 
-/** The first `maxBytes` of the text, followed by a note if anything was omitted. */
+/** The first `maxBytes` bytes of the text, followed by a note if anything was omitted. */
 export function truncateText(text: string, maxBytes: number): string {
   // A UTF-16 unit takes at most three bytes, so this text certainly fits.
   if (text.length * 3 <= maxBytes) return text

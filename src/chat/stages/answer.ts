@@ -60,7 +60,7 @@ function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswer
       if (part.kind === 'thinking') return [part]
       pieces.push(part.text)
       if (state === 'streamed') return [part]
-      // Leading whitespace does not yet show whether the text must be held back.
+      // Wait for more than whitespace before deciding whether the text must be held back.
       if (state === 'held' || part.text.trim() === '') return []
       const beginning = pieces.join('')
       state = holds(beginning) ? 'held' : 'streamed'

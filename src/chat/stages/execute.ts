@@ -20,7 +20,7 @@ export interface CallResult {
   readonly hint?: string
 }
 
-/** Runs calls in parallel and returns their results in call order. Failures and invalid calls are results too (S5). */
+/** Runs calls in parallel and returns their results in call order. Failures and invalid calls become results (S5). */
 export async function* execute(
   run: ChatRun,
   calls: readonly ParsedCall[],

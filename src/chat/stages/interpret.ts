@@ -21,7 +21,7 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
       if (run.signal.aborted) throw error
       if (streamed.text === '' && !isRetryable(error)) break
     }
-    // Text that was streamed cannot be taken back, and a second attempt would repeat it.
+    // Do not try again after streaming text: it cannot be taken back, and a second attempt would repeat it.
     if (streamed.text !== '') {
       run.note('The model stopped while summarizing the results; the raw results follow.')
       yield rawResults(conversation, true)

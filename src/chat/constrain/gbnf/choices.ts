@@ -109,7 +109,7 @@ const isOpen = (additional: unknown): boolean => additional === true || isSchema
 const flat = (context: GrammarContext, schema: AnySchema, at = ''): AnySchema =>
   isSchemaObject(schema) ? context.flatten(schema, at) : schema
 
-/** Keywords that listed values are not checked against. */
+/** Keywords that are not checked for listed values. */
 const uncheckable = ['pattern', 'format', 'properties', 'items', 'multipleOf', 'additionalProperties', 'required']
 
 /** The listed values that also match the other keywords; `undefined` if none of them does. */

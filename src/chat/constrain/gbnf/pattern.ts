@@ -64,7 +64,7 @@ function lengthened(node: PatternNode, min: number, at: string): PatternNode {
     throw new CannotExpress(at, 'minLength', 'exceeds the minimum length of the pattern')
   }
   const raised = { ...only, min: only.min + Math.ceil(short / unit.min) }
-  if (raised.min > raised.max) throw new CannotExpress(at, 'minLength', 'exceeds the length of the pattern')
+  if (raised.min > raised.max) throw new CannotExpress(at, 'minLength', 'exceeds the maximum length of the pattern')
   return { kind: 'row', parts: parts.map((part) => (part === only ? raised : part)) }
 }
 
