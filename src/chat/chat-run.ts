@@ -21,7 +21,6 @@ export interface ChatDependencies {
   readonly access: Pick<Access, 'handle' | 'view'>
   readonly config: Config['chat']
   readonly prompts: Prompts
-  /** Validates a call's arguments against the tool's input schema. */
   readonly validate: ArgumentCheck
   /** State for clients that run their own tools. It outlives this chat: such a client may return after a reload. */
   readonly clientToolState: ClientToolState
@@ -51,7 +50,6 @@ export type ModelQuery = Pick<ModelRequest, 'messages' | 'stream' | 'maxTokens'>
   Partial<Pick<Extract<ModelRequest, { tools: object }>, 'tools' | 'toolChoice'>> &
   Partial<Pick<Extract<ModelRequest, { constraint: object }>, 'constraint'>>
 
-/** How the answer ended. */
 export interface ChatOutcome {
   readonly reason: ChatEnd['reason']
   readonly handed?: readonly FunctionCall[]

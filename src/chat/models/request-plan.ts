@@ -8,7 +8,6 @@ import { strictify } from '../constrain/strict/strictify.ts'
 import type { Constraint, ConstraintForm, ModelRequest, ToolChoice } from './model.ts'
 import type { Profile, SentRequest } from './server-profile.ts'
 
-/** The part of a profile that planning needs. */
 export type PlanningProfile = Pick<Profile, 'kind' | 'capabilities' | 'formsFor' | 'toolForms'>
 
 export interface RequestPlan extends SentRequest {

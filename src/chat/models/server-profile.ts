@@ -108,7 +108,6 @@ type ServerKind = 'openai' | 'vllm' | 'llama.cpp' | 'ollama' | 'mistral.rs' | 'e
 /** Ways to offer tools, strongest first. `schema` offers none and constrains the answer to calls instead. */
 type ToolForm = 'strict' | 'plain' | 'schema'
 
-/** Known capabilities of a kind of server. */
 interface ServerCapabilities {
   readonly forms: readonly ConstraintForm[]
   readonly tools: readonly ToolForm[]

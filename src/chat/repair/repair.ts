@@ -134,7 +134,6 @@ function withoutTokens(text: string): Part {
 
 const fence = /^\s*(?:```|~~~)[\w-]*[ \t]*\r?\n?/
 
-/** Removes the code fence around the text. */
 function withoutFence(text: string): Part {
   const begin = fence.exec(text)
   if (!begin) return { text, repairs: [] }

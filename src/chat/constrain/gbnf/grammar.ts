@@ -110,7 +110,6 @@ const byType: Readonly<Record<JsonType, Conversion>> = {
   null: () => text('null'),
 }
 
-/** A grammar and the keywords that it does not enforce. */
 interface Grammar {
   readonly gbnf: string
   /** Keywords that must be checked after generation. Empty if the grammar enforces the whole schema. */

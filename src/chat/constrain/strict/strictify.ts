@@ -16,7 +16,6 @@ import {
 } from '../schema.ts'
 import { restorer } from './restore.ts'
 
-/** A schema for strict mode. */
 export interface StrictSchema {
   readonly schema: JsonSchemaObject
   /** Keywords that were moved into descriptions or dropped. */
@@ -232,7 +231,6 @@ function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
   }
 }
 
-/** Whether a strict schema allows null. */
 function takesNull(schema: JsonSchemaObject): boolean {
   if (Array.isArray(schema.enum)) return schema.enum.includes(null)
   if ([schema.type].flat().includes('null')) return true

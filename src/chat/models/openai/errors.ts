@@ -19,7 +19,6 @@ export interface ModelServer {
 
 const look = ({ name, origin }: ModelServer): string => `Check models.${name} and the log of the server at ${origin}.`
 
-/** Why the server refused a request. */
 export interface ModelRefusal {
   readonly status: number
   readonly serverMessage: ServerMessage
@@ -59,7 +58,6 @@ export function refusalError(
 
 export const isBusy = (status: number): boolean => status === 429 || status === 503 || status === 529
 
-/** The error for a response that is not a completion. */
 export const notACompletion = (server: ModelServer, what: string): ToolwayError =>
   failed(server, `answered with ${what} instead of a completion. Check models.${server.name}.baseUrl.`)
 
@@ -97,7 +95,6 @@ function reason(thrown: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? error.name
 }
 
-/** An error message from a server. */
 export interface ServerMessage {
   /** One line without control characters, truncated. */
   readonly message: string
