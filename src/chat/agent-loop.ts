@@ -81,7 +81,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
     if (why !== undefined) return yield* lastAnswer(why, round + 1)
   }
 
-  /** Asks for a final answer without tools after the loop was stopped. */
+  /** Asks for a final answer without tools once the loop has been stopped. */
   async function* lastAnswer(why: string, round: number): ChatLoop {
     run.note(`The model had to answer without more tools, because ${why}.`)
     yield stage('answer', round)
@@ -147,7 +147,7 @@ const noRepeats: StopCondition = (steps) => {
   return repeated && `${repeated.name} was called ${maxRepeats} times with the same arguments and the same result`
 }
 
-/** The number of earlier calls with the same name, arguments and result. */
+/** The number of calls in these steps with the same name, arguments and result. */
 const countRepeats = (steps: readonly AgentStep[], call: AgentCall): number =>
   steps
     .flatMap(({ calls }) => calls)

@@ -27,19 +27,19 @@ export interface AskOptions {
 /** A question, or a whole conversation. */
 type ChatInput = string | readonly ChatMessage[]
 
-/** An immutable builder: each `with…` returns a new one. */
+/** An immutable builder: each `with…` method returns a new one. */
 export interface ChatBuilder {
   /** Selects a model by its name in the configuration. */
   withModel(name: string): ChatBuilder
   withMode(mode: 'staged' | 'agent'): ChatBuilder
-  /** Offer only tools that match one of these patterns: `server.tool`, with `*` as a wildcard. */
+  /** Offers only tools that match one of these patterns: `server.tool`, with `*` as a wildcard. */
   withTools(...patterns: readonly string[]): ChatBuilder
   withSystem(text: string): ChatBuilder
-  /** Maximum number of agent loop rounds. */
+  /** Sets the maximum number of rounds in the agent loop. */
   withMaxSteps(maxSteps: number): ChatBuilder
   /** Lets the model run code in the sandbox (S7). */
   withCodeExecution(options?: { readonly environment?: string; readonly timeoutMs?: number }): ChatBuilder
-  /** Called when a tool needs a person's approval; without it, such tools are refused. */
+  /** Sets the function that approves calls. Without one, calls that need a person's approval are refused. */
   withApproval(approve: (question: string) => boolean | Promise<boolean>): ChatBuilder
   /** Acts as an agent from the configuration. */
   asAgent(name: string): ChatBuilder
@@ -55,7 +55,7 @@ interface Choices extends Pick<ChatRequest, 'model' | 'mode' | 'only' | 'maxStep
 }
 
 /**
- * Creates a builder for questions to models that use the tools of a gateway.
+ * Creates a builder for questions to models, which can use the gateway's tools.
  *
  * @example
  * ```ts
@@ -122,18 +122,17 @@ async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer
   return { ...end, text: texts.join(''), calls: [...calls.values()] }
 }
 
-interface Approval {
-  readonly properties?: object
-}
-
-/** A peer that passes approval questions to `approve`, where a client would ask a person. */
+/** A peer that passes approval questions to `approve` instead of a client. */
 function peerOf(approve: Choices['approve']): Peer {
   return {
     rounds: false,
     logLevel: undefined,
     notify() {},
     async ask(method, params) {
-      const { message, requestedSchema } = params.value as { message?: string; requestedSchema?: Approval }
+      const { message, requestedSchema } = params.value as {
+        message?: string
+        requestedSchema?: { properties?: object }
+      }
       // Only approvals can be answered here; decline every other question.
       const isForYes = method === 'elicitation/create' && 'approve' in (requestedSchema?.properties ?? {})
       const isAllowed = isForYes && approve !== undefined && (await approve(message ?? ''))

@@ -9,10 +9,7 @@ import { lastQuestion, textOf } from './conversation.ts'
 import type { Delta, EndReason, Model, ModelRequest, Usage } from './models/model.ts'
 import { truncateConversation } from './truncate.ts'
 
-/**
- * Throws INVALID_ARGUMENTS if the arguments do not match the schema; returns a promise if the schema must be compiled
- * first.
- */
+/** Throws INVALID_ARGUMENTS if the arguments do not match; returns a promise if the schema must be compiled first. */
 export type ArgumentCheck = (
   schema: Readonly<Record<string, unknown>>,
   args: Readonly<Record<string, unknown>>,
@@ -24,12 +21,8 @@ export interface ChatDependencies {
   readonly access: Pick<Access, 'handle' | 'view'>
   readonly config: Config['chat']
   readonly prompts: Prompts
-  /** Validates a call's arguments against the tool's input schema. */
   readonly validate: ArgumentCheck
-  /**
-   * State kept for clients that run their own tools. It outlives this chat, because such a client may return after a
-   * reload.
-   */
+  /** State for clients that run their own tools. It outlives this chat: such a client may return after a reload. */
   readonly clientToolState: ClientToolState
   readonly clock: Clock
   readonly log: Log
@@ -57,7 +50,6 @@ export type ModelQuery = Pick<ModelRequest, 'messages' | 'stream' | 'maxTokens'>
   Partial<Pick<Extract<ModelRequest, { tools: object }>, 'tools' | 'toolChoice'>> &
   Partial<Pick<Extract<ModelRequest, { constraint: object }>, 'constraint'>>
 
-/** How the answer ended. */
 export interface ChatOutcome {
   readonly reason: ChatEnd['reason']
   readonly handed?: readonly FunctionCall[]
@@ -72,10 +64,7 @@ export const reasonOf = (reason: EndReason): ChatOutcome['reason'] =>
 /** Whether the model ended its answer itself, that is, the answer was not cut off. */
 export const isComplete = (reason: EndReason): boolean => reason === 'stop' || reason === 'calls'
 
-/**
- * Whether asking again may help. Requests to slow and busy servers are not repeated here, because they were already
- * retried.
- */
+/** Whether asking again may help. It does not after a timeout, or if the server is still busy after retries. */
 export const isRetryable = (error: unknown): boolean =>
   error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'
 
@@ -149,10 +138,7 @@ export const compilePrompts = (templates: Config['chat']['prompts']): Prompts =>
 
 const placeholder = /\{(message|tools|agent|date)\}/
 
-/**
- * Compiles a template. All placeholders are located before any is filled in, so that a placeholder in user text is
- * never replaced.
- */
+/** Finds all placeholders before filling any in, so that a placeholder in user text is never replaced. */
 function compile(template: string): (values: PromptValues) => string {
   const parts = template.split(placeholder)
   return (values) => parts.map((part, index) => (index % 2 === 1 ? values[part as keyof PromptValues] : part)).join('')

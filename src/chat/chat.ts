@@ -13,7 +13,7 @@ export interface CreateChatOptions extends Omit<ChatDependencies, 'prompts'> {
   readonly hooks?: AgentHooks
 }
 
-/** Answers with the staged loop or the agent loop, using any configured model. */
+/** Creates a chat that answers with the staged loop or the agent loop, using any configured model. */
 export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
   const { models, hooks, ...shared } = options
   const { config, clientToolState } = shared

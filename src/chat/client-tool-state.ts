@@ -17,7 +17,7 @@ export interface ClientToolState {
 
 interface Kept {
   readonly messages: readonly ChatMessage[]
-  /** Pairs of the client's id and the model's id. */
+  /** The ids of each call: first the client's, then the model's. */
   readonly ids: readonly (readonly [string, string])[]
 }
 

@@ -11,10 +11,7 @@ export function textOf(content: Content): string {
     .join('\n')
 }
 
-/**
- * Starts the conversation with one system message: our instruction and the client's system messages. Many chat
- * templates support only one system message, at the start.
- */
+/** Merges our instruction and the client's system messages into one, because many chat templates support only one. */
 export function withSystem(instruction: string, messages: readonly ChatMessage[]): ChatMessage[] {
   const system = [instruction, ...messages.map((message) => (message.role === 'system' ? textOf(message.content) : ''))]
   const content = system.filter((text) => text.trim() !== '').join('\n\n')
@@ -30,7 +27,7 @@ export const lastQuestion = (messages: readonly ChatMessage[]): number =>
 export const questions = (messages: readonly ChatMessage[]): readonly string[] =>
   messages.flatMap((message) => (message.role === 'user' ? [textOf(message.content)] : [])).reverse()
 
-/** Whether the client returned with results from its own tools. */
+/** Whether the client has sent results from its own tools. */
 export const isResumed = (messages: readonly ChatMessage[]): boolean => messages.at(-1)?.role === 'tool'
 
 /** Tool results since the last user message, in call order. */
@@ -61,8 +58,7 @@ const maxQuoted = 4_000
 
 /** Quotes the unusable answer, says why it is unusable and asks the model to answer again. */
 export const correctionMessages = (answer: string, problem: string): readonly ChatMessage[] => [
-  // Never send an empty message and never omit the message: some chat templates require non-empty messages and
-  // alternating roles.
+  // Some chat templates require alternating roles and non-empty messages, so always send some text.
   { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted) },
   { role: 'user', content: `Your answer is invalid. ${problem} Answer again in the requested format.` },
 ]

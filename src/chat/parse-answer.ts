@@ -10,7 +10,7 @@ import type { ChatTool, ToolSet } from './tool-set.ts'
 
 type Arguments = Readonly<Record<string, unknown>>
 
-/** A call after it was checked. It is valid unless it has a `problem`. */
+/** A call that has been checked. It is valid unless it has a `problem`. */
 export interface ParsedCall {
   /** The call, with valid JSON as arguments, because some servers parse them again in the next request. */
   readonly call: FunctionCall
@@ -22,10 +22,7 @@ export interface ParsedCall {
   readonly problem?: string
 }
 
-/**
- * Checks the calls in one answer: whether the tools exist and the arguments match. `ended` means that the answer was
- * not cut off.
- */
+/** Checks whether the tools exist and the arguments match. `ended` means that the answer was not cut off. */
 export function parseCalls(
   calls: readonly FunctionCall[],
   toolSet: ToolSet,
@@ -54,16 +51,13 @@ export function parseCalls(
       problem: !tool
         ? toolSet.missing(name)
         : 'problem' in found
-          ? `The arguments of ${name} are invalid: the text ${found.problem}. Write one JSON object.`
+          ? `The arguments for ${name} are invalid: the text ${found.problem}. Write one JSON object.`
           : await problemWith(tool, args, validate),
     }
   }
 }
 
-/**
- * The arguments as the model wrote them, if that text represents the same value. Reserializing would round numbers
- * beyond 2^53.
- */
+/** The model's own text if it represents the same value, because reserializing would round numbers beyond 2^53. */
 function asWritten(text: string, value: Arguments): Json<Arguments> {
   try {
     const written = Json.parse(text) as Json<Arguments>
@@ -99,10 +93,7 @@ interface ParseObjectOptions {
   readonly ended?: boolean
 }
 
-/**
- * The object in a model's answer, or a problem that continues a sentence whose subject is the answer, such as "was cut
- * off".
- */
+/** The object in a model's answer, or a problem that completes "The answer …", such as "was cut off". */
 export function parseObject(
   text: string,
   { accepts, partial = false, ended = false }: ParseObjectOptions,
@@ -116,7 +107,7 @@ export function parseObject(
   return { value: found.value }
 }
 
-/** Whether text starts like calls that a model wrote out instead of making them. */
+/** Whether text starts like a call that the model wrote out instead of making it. */
 export const beginsLikeCalls = (text: string): boolean => /^\s*[{[<`]/.test(text)
 
 /**
@@ -141,10 +132,7 @@ interface Written {
   readonly parameters?: unknown
 }
 
-/**
- * The values that may be calls. They are written as `{tool_calls: […]}`, as a list or as a single call, each optionally
- * under `function`.
- */
+/** The values that may be calls: `{tool_calls: […]}`, a list or a single call, each optionally under `function`. */
 function writtenIn(value: unknown): readonly unknown[] {
   const list = isObject(value) && Array.isArray(value.tool_calls) ? value.tool_calls : value
   return (Array.isArray(list) ? list : [list]).map((one) =>

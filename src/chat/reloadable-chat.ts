@@ -1,7 +1,7 @@
 import type { Chat } from '../core/chat.ts'
 
 /**
- * A chat that survives reloads: each answer finishes with the configuration with which it started. `within` keeps the
+ * A chat that survives reloads: each answer finishes with the configuration that it started with. `within` keeps the
  * current chat open until the work is done.
  */
 export const reloadableChat = (

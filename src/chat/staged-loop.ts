@@ -8,10 +8,7 @@ import { interpret } from './stages/interpret.ts'
 import { select } from './stages/select.ts'
 import { isForClient } from './tool-set.ts'
 
-/**
- * The staged loop (S3): discover, select, call, execute, interpret, once each. If selection or calling fails, the model
- * answers without tools (S5).
- */
+/** The staged loop (S3) runs each stage once. If selection or calling fails, the model answers without tools (S5). */
 export async function* staged(run: ChatRun): ChatLoop {
   const { request, messages } = run
   if (isResumed(messages)) {

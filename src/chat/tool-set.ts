@@ -53,7 +53,6 @@ export function catalogTool(served: Served, preset?: ChatTool['preset']): ChatTo
   return { callable: { name, description, parameters }, served, preset }
 }
 
-/** A tool that the client runs. */
 export function clientTool({ name, description, parameters = {} }: OfferedTool): ChatTool | undefined {
   const sanitized = sanitizeSchema(parameters)
   return sanitized && { callable: { name, description, parameters: sanitized } }

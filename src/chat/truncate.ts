@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../core/chat.ts'
 import { textOf } from './conversation.ts'
 
-/** The first bytes of the text, with a note about the omitted rest. */
+/** The first `maxBytes` bytes of the text, followed by a note if anything was omitted. */
 export function truncateText(text: string, maxBytes: number): string {
   // A UTF-16 unit takes at most three bytes, so this text certainly fits.
   if (text.length * 3 <= maxBytes) return text
@@ -23,16 +23,10 @@ export function oneLine(text: string, maxLength = 160): string {
   return `${line.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/**
- * Size limits for tool results, in bytes. The second is applied only if the conversation does not fit after the first;
- * 0 omits the result's text.
- */
+/** Size limits for tool results, in bytes, tried in this order until the conversation fits; 0 omits the text. */
 const remainders = [1024, 0]
 
-/**
- * Shortens tool results, oldest first, until the conversation fits. No message is removed, because servers refuse calls
- * without results.
- */
+/** Shortens tool results, oldest first. Removes no messages, because model servers refuse calls without results. */
 export function truncateConversation(messages: readonly ChatMessage[], maxBytes: number): readonly ChatMessage[] {
   let excess = messages.reduce((sum, message) => sum + sizeOf(message), 0) - maxBytes
   if (excess <= 0) return messages

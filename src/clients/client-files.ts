@@ -69,14 +69,11 @@ const projectNames: Partial<Record<ClientKind, readonly string[]>> = {
 
 /** All possible paths of client files, whether the files exist or not. */
 export function clientFiles(around: HostEnvironment, clients: readonly ClientKind[] = clientKinds): ClientFile[] {
+  const { cwd } = around
   const user = userFiles(around)
   const all = clients.flatMap((client): ClientFile[] => [
     ...user[client].map((path) => ({ client, path, scope: 'user' as const })),
-    ...(projectNames[client] ?? []).map((name) => ({
-      client,
-      path: join(around.cwd, name),
-      scope: 'project' as const,
-    })),
+    ...(projectNames[client] ?? []).map((name) => ({ client, path: join(cwd, name), scope: 'project' as const })),
   ])
   // In the home folder, a project file can have the same path as the user file; keep only the first.
   return all.filter(({ path }, index) => all.findIndex((other) => other.path === path) === index)

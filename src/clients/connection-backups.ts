@@ -22,7 +22,7 @@ interface Connection {
 export type ConnectionBackups = ReturnType<typeof createConnectionBackups>
 
 interface UndoResult {
-  /** True if the original file was restored; false if there was no original, so that Toolway's file was deleted. */
+  /** True if the original file was restored; false if there was no original, so Toolway's file was deleted. */
   readonly restored: boolean
   readonly forced: boolean
   /** The path at which the discarded content was saved. */
@@ -67,8 +67,7 @@ export function createConnectionBackups(folder: string, now: () => number) {
       const bytes = Buffer.from(before.mark + content)
       const backup = `${stem(client, path)}.backup`
       const earlier = await recorded(client, path)
-      // If Toolway wrote the current content, keep the first backup, so that undo restores the state before the first
-      // connect.
+      // If Toolway wrote the current content, keep the first backup, so that undo restores the original state.
       const first = earlier && earlier.after === hashOf(before.bytes) ? earlier : undefined
       if (!first) await keep(backup, before.bytes ?? Buffer.alloc(0))
       const record: Connection = {
@@ -129,12 +128,9 @@ async function putBack({ existed, mode, folders }: Connection, found: FileSnapsh
     return
   }
   await remove(found)
-  for (const folder of folders) {
+  try {
+    for (const folder of folders) await rmdir(folder)
+  } catch {
     // Stop at a folder that is not empty: it and its parents are in use.
-    const gone = await rmdir(folder).then(
-      () => true,
-      () => false,
-    )
-    if (!gone) return
   }
 }

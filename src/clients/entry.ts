@@ -8,7 +8,7 @@ export type ClientTransport =
   | {
       readonly kind: 'http'
       readonly url: string
-      /** Headers other than the credential. */
+      /** Headers other than `Authorization`. */
       readonly headers: Readonly<Record<string, string>>
       /** Absent if the gateway does not require a token. */
       readonly token?: TokenLocation
@@ -31,10 +31,7 @@ interface EntryFormat {
   readonly stdio: (way: Extract<ClientTransport, { kind: 'stdio' }>) => object
   /** Absent if the client supports stdio only. */
   readonly http?: (way: Http, bearer: string | undefined) => object
-  /**
-   * Formats a reference to a token that is stored in a variable or file; absent if the client does not support
-   * references.
-   */
+  /** Formats a reference to a token in a variable or file; absent if the client does not support references. */
   readonly reference?: (token: TokenLocation) => string | undefined
 }
 

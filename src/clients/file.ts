@@ -113,9 +113,7 @@ function foldersFrom(first: string, last: string): string[] {
   return folders
 }
 
-/**
- * The error for a file that cannot be read, edited or restored. The file has not been changed. `hint` says what to do.
- */
+/** Thrown if a file cannot be read, edited or restored. The file is unchanged. `hint` says what to do. */
 export class FileProblem extends Error {
   override readonly name = 'FileProblem'
   readonly hint: string | undefined

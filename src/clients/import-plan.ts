@@ -16,10 +16,7 @@ export interface ImportOptions {
 }
 
 export interface PlannedServer extends MergedServer {
-  /**
-   * Missing variables and files. If any are missing, the server is imported as disabled, because an enabled server
-   * would make the whole configuration invalid.
-   */
+  /** Missing variables and files. If there are any, the server is imported disabled to keep the configuration valid. */
   readonly waiting: readonly string[]
 }
 
@@ -32,10 +29,7 @@ export interface ImportPlan {
   readonly secrets: number
 }
 
-/**
- * Plans an import: merges servers, replaces their secrets with references, and skips servers that are already
- * configured.
- */
+/** Merges servers, replaces their secrets with references, and skips servers that are already configured. */
 export async function planImport(found: readonly FoundServer[], options: ImportOptions): Promise<ImportPlan> {
   const { known, find, keep, missing } = options
   const merged = merge(found)
@@ -56,7 +50,7 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     const [origin] = origins
     const free = origin ? freeName(name, origin, (other) => known.has(other) || added.has(other)) : name
     if (origin && free !== name)
-      notes.push(`the name ${name} is in use; the server of ${called(origin)} is imported as ${free}`)
+      notes.push(`the name ${name} is in use; the server from ${called(origin)} is imported as ${free}`)
     const waiting = written.disabled === true ? [] : missing(written)
     const disabled = waiting.length > 0 && { disabled: true }
     if (definition.session === 'caller' && keepsState(definition)) notes.push(statefulNote(free))
@@ -65,10 +59,7 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
   return { added: [...added.values()], present, notes, secrets }
 }
 
-/**
- * Sets `session: caller` for stateful servers. Each client starts its own server processes, so a stateful server
- * expects only one caller.
- */
+/** Sets `session: caller` for stateful servers. They expect one caller, because each client starts its own process. */
 const withSession = (definition: ServerDefinition): ServerDefinition =>
   definition.session === undefined && keepsState(definition) ? { ...definition, session: 'caller' } : definition
 
@@ -103,15 +94,11 @@ interface Origin {
   readonly scope: 'user' | 'project'
 }
 
-export interface FoundServer {
-  readonly name: string
-  readonly definition: ServerDefinition
+export interface FoundServer extends Pick<ReadServer, 'name' | 'definition'> {
   readonly origin: Origin
 }
 
-interface MergedServer {
-  readonly name: string
-  readonly definition: ServerDefinition
+interface MergedServer extends Omit<FoundServer, 'origin'> {
   /** Where the server was found, in order of discovery. */
   readonly origins: readonly Origin[]
 }
@@ -128,7 +115,7 @@ export function merge(found: readonly FoundServer[]) {
       (other) => fingerprint(other.definition) === mark && other.origins.every(({ path }) => path !== origin.path),
     )
     if (twin) {
-      if (twin.name !== name) notes.push(`${name} of ${called(origin)} is the same server as ${twin.name}`)
+      if (twin.name !== name) notes.push(`${name} from ${called(origin)} is the same server as ${twin.name}`)
       merged.set(twin.name, joined(twin, definition, origin))
       continue
     }
@@ -140,10 +127,7 @@ export function merge(found: readonly FoundServer[]) {
   return { servers: [...merged.values()], notes }
 }
 
-/**
- * Merges a second definition of the same server. The server is enabled if either definition enables it; the longer
- * timeout wins.
- */
+/** Merges two definitions of a server. It is enabled if either definition enables it; the longer timeout wins. */
 function joined(twin: MergedServer, definition: ServerDefinition, origin: Origin): MergedServer {
   const { disabled: _, timeout: __, ...rest } = twin.definition
   const disabled = twin.definition.disabled === true && definition.disabled === true

@@ -97,7 +97,7 @@ function insert(text: string, section: Node, key: string, value: unknown, style:
   const inner = first && ownLine ? indentAt(text, first.offset) : outer + style.unit
   const closing = text.slice(end, close).includes('\n') ? '' : style.eol + outer
   const entry = `${style.eol}${inner}${JSON.stringify(key)}: ${render(value, inner, style)}${closing}`
-  // Drop the white space between empty braces: `closing` already contains the line break.
+  // Drop the whitespace between empty braces: `closing` already contains the line break.
   const rest = closing === '' ? text.slice(end) : text.slice(close)
   return `${text.slice(0, at)}${separator}${kept}${entry}${rest}`
 }

@@ -26,7 +26,7 @@ describe('B11: servers of several clients become one list', () => {
       },
     ])
     expect(servers[0]?.definition).not.toHaveProperty('disabled')
-    expect(notes).toEqual(['gh of Codex is the same server as github'])
+    expect(notes).toEqual(['gh from Codex is the same server as github'])
   })
 
   test('another server under the same name is kept beside it, and that is said', () => {

@@ -12,10 +12,7 @@ export interface SecretSpan {
   readonly key: string
 }
 
-/**
- * Finds the secrets in a server definition. It is passed in as a function, because only the redaction code knows what
- * looks like a secret.
- */
+/** Finds the secrets in a server definition. It is passed in, because only the redaction code can recognize them. */
 export type FindSecrets = (definition: ServerDefinition) => readonly SecretSpan[]
 
 /** Stores a secret and returns a reference to it. */
@@ -135,10 +132,7 @@ export function variableSecretStore() {
   return { keep }
 }
 
-/**
- * Candidate variable names. A specific key such as API_TOKEN is used as it is; other keys are too common, so they are
- * prefixed with the server's name.
- */
+/** Candidate variable names. A specific key such as API_TOKEN is used as is; others get the server name as a prefix. */
 function* namesFor(server: string, key: string): Iterable<string> {
   if (/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/.test(key)) yield key
   const long = variableName(`${server}_${key}`)

@@ -11,10 +11,7 @@ import { addServers, documentOf, type NewServer, removeServer, replaceServer } f
 
 export type Section = Readonly<Record<string, unknown>>
 
-/**
- * Edits one section of a JSON or TOML file. Text outside the section does not change. `find` returns the section's path
- * in the parsed file. A missing section counts as empty.
- */
+/** Edits only one section of a JSON or TOML file. `find` returns its path; a missing section counts as empty. */
 export function sectionText(file: string, text: string, find: (whole: Section) => readonly string[]) {
   const syntax = extname(file) === '.toml' ? toml : json
   const whole = syntax.parse(text)

@@ -36,8 +36,7 @@ export function tomlText(text: string) {
       const table = [`[${path.map(word).join('.')}]`, ...lines, ''].join(eol)
       const rest = without(path)
       const [first] = below(tables, path)
-      // Replace in place only if nothing before the table was removed. Otherwise append the table, because keys that
-      // follow its old place could end up in it.
+      // Replace in place only if nothing before the table was removed; otherwise later keys could end up in the table.
       if (first && rest.startsWith(text.slice(0, first.start))) {
         const follows = rest.slice(first.start)
         return `${rest.slice(0, first.start)}${table}${follows.trim() === '' || /^\s*\r?\n/.test(follows) ? '' : eol}${follows}`

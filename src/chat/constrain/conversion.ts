@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** The schema cannot be expressed as a grammar or a strict schema. */
+/** Thrown if a schema cannot be expressed as a grammar or a strict schema. */
 export class CannotExpress extends Error {
   override readonly name = 'CannotExpress'
   /** JSON Pointer to the part of the schema that cannot be expressed. */
@@ -18,7 +18,7 @@ export class CannotExpress extends Error {
 export const isInexpressible = (error: unknown): boolean =>
   error instanceof CannotExpress || error instanceof RangeError
 
-/** Appends to a JSON Pointer. */
+/** Appends names to a JSON Pointer. */
 export const step = (at: string, ...names: readonly (string | number)[]): string =>
   [at, ...names.map((name) => String(name).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
 
@@ -43,8 +43,8 @@ export function createBudget(steps = maxSteps) {
 }
 
 /**
- * Caches results and failures; evicts the least recently used. The key is a hash of the JSON text. Schemas that differ
- * only in member order get different keys, because models write members in schema order.
+ * Caches results and failures; evicts the least recently used entry. The key is a hash of the JSON text. Schemas that
+ * differ only in member order get different keys, because models write members in schema order.
  */
 export function memoizeByContent<Input extends object | boolean, Output>(
   make: (input: Input) => Output,
@@ -64,7 +64,6 @@ export function memoizeByContent<Input extends object | boolean, Output>(
   }
 }
 
-/** A short hash of the content. */
 export const contentHash = (content: unknown): string =>
   createHash('sha256').update(JSON.stringify(content)).digest('base64url').slice(0, 32)
 

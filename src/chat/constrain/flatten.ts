@@ -86,10 +86,7 @@ function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Rec
   return common.length > 0
 }
 
-/**
- * Combines the properties. A property named by only one schema must also match the other schema's
- * `additionalProperties`.
- */
+/** Merges `properties`. A property in only one schema must also match the other's `additionalProperties`. */
 function mergeProperties(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>, at: string) {
   const isPatterned = ({ patternProperties }: JsonSchemaObject) => patternProperties !== undefined
   if ((isPatterned(one) && rest(other) !== true) || (isPatterned(other) && rest(one) !== true))
@@ -140,10 +137,7 @@ export type Flatten = (schema: JsonSchemaObject, at: string) => AnySchema
 /** Maximum length of a chain of references; longer ones are treated as cycles. */
 const maxHops = 32
 
-/**
- * Creates the `Flatten` function for a root schema. It spends a budget, because a small schema can be merged with
- * itself many times.
- */
+/** Creates `Flatten` for a root schema, with a budget because a small schema can be merged with itself many times. */
 export function createFlatten(root: AnySchema, budget: WorkBudget): Flatten {
   return (schema, at) => flatten(schema, at, 0)
 

@@ -81,10 +81,7 @@ function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<stri
   return false
 }
 
-/**
- * All references in a schema, including those in its definitions, because these may point back to the containing
- * schema.
- */
+/** All references in a schema, including those in its definitions, which may point back to the containing schema. */
 function referencesIn(place: unknown, budget: WorkBudget): ReadonlySet<string> {
   const found = new Set<string>()
   const open = [place]

@@ -13,7 +13,7 @@ const isSchemaMap = (value: unknown): boolean => isSchemaObject(value) && Object
 const isType = (value: unknown): boolean =>
   isList(value) ? (value as unknown[]).every((one) => types.has(one as string)) : types.has(value as string)
 
-/** For each keyword, a check whether its value is meaningful. */
+/** For each keyword, a function that checks whether its value is meaningful. */
 const meaningful: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   ...keywords(isType, 'type'),
   ...keywords(isSchemaMap, 'properties', 'patternProperties', '$defs', 'definitions'),

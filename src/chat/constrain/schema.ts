@@ -30,7 +30,7 @@ export function setMember(target: object, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** The JSON Schema types, in the order in which alternatives list them. */
+/** The JSON Schema types, in the order in which a grammar lists them as alternatives. */
 export const allTypes = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object'] as const
 
 export type JsonType = (typeof allTypes)[number]
@@ -67,7 +67,7 @@ export function namedTypes({ type }: JsonSchemaObject): readonly JsonType[] | un
   return known.includes('number') ? known.filter((one) => one !== 'integer') : known
 }
 
-/** A `type` that JSON Schema does not define, such as `float`, `dict` or `any`. */
+/** The first `type` that JSON Schema does not define, such as `float` or `any`; `undefined` if there is none. */
 export function unknownType({ type }: JsonSchemaObject): unknown {
   if (type === undefined) return undefined
   return [type].flat().find((name) => !(allTypes as readonly unknown[]).includes(name))

@@ -31,9 +31,7 @@ export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPl
   }
 }
 
-/**
- * Parses calls from the text of a model that was not offered tools. If the JSON is incomplete, the text is the answer.
- */
+/** Parses calls that a model wrote as text. If the JSON is incomplete, the text itself is the answer. */
 function readCalls(answer: string, plan: RequestPlan) {
   const found = repair(answer, { accepts: (value) => isObject(value) && ('tool_calls' in value || 'content' in value) })
   if (!('value' in found) || !found.complete) return { text: answer, calls: [] }
@@ -131,8 +129,7 @@ function createCompletionReader() {
         seen.add(own)
         return functionCall(own, name, args.join(''))
       })
-      // Drop a call that was cut off before its arguments, because it would look like a call without arguments. Partial
-      // arguments need no check here, because they fail to parse.
+      // Drop a call that was cut off before its arguments, or it would look complete. Partial arguments fail to parse.
       const isCut = reason === 'length' || !finished
       const isHalf = isCut && all.at(-1)?.function.arguments.trim() === ''
       const why: EndReason = all.length > 0 && reason !== 'length' ? 'calls' : reason

@@ -11,7 +11,7 @@ export interface CreateModelsOptions {
   readonly log: Log
   /** What Toolway has learned about model servers. It is shared, so that it outlives a reload. */
   readonly profiles?: ReturnType<typeof createProfiles>
-  /** Creates a model from a file. */
+  /** Creates a model from a GGUF file. */
   gguf?(name: string, config: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model>
 }
 
@@ -32,7 +32,7 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
   }
 
   async function embedded(name: string, own: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model> {
-    // Load the module on demand: few configurations have a model in a file, and the module is large.
+    // Load the module on demand: few configurations use a model file, and the module is large.
     const { ggufModel } = await import('./gguf/gguf-model.ts')
     return ggufModel({ name, config: own, clock, log })
   }

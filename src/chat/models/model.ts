@@ -20,10 +20,7 @@ interface CommonRequest {
   readonly temperature?: number
 }
 
-/**
- * A request to a model. Tools and a constraint exclude each other: servers refuse the combination or silently ignore
- * one of them.
- */
+/** A request to a model, with tools or a constraint. If a request has both, servers refuse it or ignore one of them. */
 export type ModelRequest = CommonRequest &
   (
     | { readonly tools?: undefined; readonly constraint?: undefined }
@@ -33,7 +30,7 @@ export type ModelRequest = CommonRequest &
 
 export type ToolChoice = 'auto' | 'required'
 
-/** The required form of an answer. */
+/** The schema that an answer must match. */
 export interface Constraint {
   /** Name of the schema: letters, digits, `_` and `-`. */
   readonly name: string
@@ -53,9 +50,7 @@ export interface End {
   readonly usage?: Usage
   /** The form in which the constraint was sent to the server. */
   readonly form?: ConstraintForm
-  /**
-   * Converts a value that matches the form in which the constraint was sent to one that matches the requested schema.
-   */
+  /** Converts a value from the form in which the constraint was sent to the requested schema. */
   restore(value: unknown): unknown
 }
 

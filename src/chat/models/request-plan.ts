@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../../core/chat.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { contentHash, isInexpressible, memoizeByContent } from '../constrain/conversion.ts'
 import { bestGrammar } from '../constrain/gbnf/grammar.ts'
 import type { JsonSchemaObject } from '../constrain/schema.ts'
@@ -7,7 +8,6 @@ import { strictify } from '../constrain/strict/strictify.ts'
 import type { Constraint, ConstraintForm, ModelRequest, ToolChoice } from './model.ts'
 import type { Profile, SentRequest } from './server-profile.ts'
 
-/** The part of a profile that planning needs. */
 export type PlanningProfile = Pick<Profile, 'kind' | 'capabilities' | 'formsFor' | 'toolForms'>
 
 export interface RequestPlan extends SentRequest {
@@ -127,9 +127,7 @@ function strictTools(tools: readonly CallableTool[]) {
   return { definitions, restore }
 }
 
-/**
- * Plans that offer no tools, but constrain the answer to an object with calls or text (only calls if one is required).
- */
+/** Plans that offer no tools but constrain the answer to calls or text (only to calls if one is required). */
 function* constrainedCalls(
   tools: readonly CallableTool[],
   choice: ToolChoice,
@@ -147,10 +145,7 @@ function* constrainedCalls(
     yield { ...plan, callsAsText: true }
 }
 
-/**
- * Adds an instruction to the first system message, because many templates support only one system message, at the
- * start.
- */
+/** Adds an instruction to the first system message, because many chat templates support only one. */
 function instructed(messages: Messages, instruction: string): Messages {
   const [first, ...rest] = messages
   if (first?.role !== 'system' || typeof first.content !== 'string')
@@ -158,7 +153,7 @@ function instructed(messages: Messages, instruction: string): Messages {
   return [{ role: 'system', content: `${first.content}\n\n${instruction}` }, ...rest]
 }
 
-/** The instruction that describes a schema which the server does not enforce. */
+/** An instruction that describes a schema, because the server does not enforce it. */
 const schemaInstruction = (schema: JsonSchemaObject): string =>
   `Answer with one JSON object and nothing else: no explanation, no code fence. It must match this JSON Schema:\n${JSON.stringify(schema)}`
 
@@ -189,9 +184,6 @@ export function withoutToolMessages(messages: Messages): Messages {
 
 /** The parsed JSON, or the text itself if it is not JSON. */
 export function parseOrText(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  const value = parseJson(text)
+  return value === undefined ? text : value
 }

@@ -5,10 +5,7 @@ export const optionalFields = ['stream_options', 'temperature', 'max_tokens', 'p
 
 export type OptionalField = (typeof optionalFields)[number]
 
-/**
- * What is known about a model on a server: initially from the kind of server, later from what the server refused and
- * accepted.
- */
+/** What is known about a model on a server: first from the kind of server, then from what it refused and accepted. */
 export interface Profile {
   readonly kind: ServerKind
   readonly capabilities: ServerCapabilities
@@ -18,7 +15,7 @@ export interface Profile {
   toolForms(content: string): readonly ToolForm[]
   recognise(kind: ServerKind): void
   markUnsupported(field: OptionalField): void
-  /** Records which form the server accepted, and which forms it refused before. */
+  /** Records which form the server accepted, and which forms it had refused before. */
   learn(taken: SentRequest, refused: readonly SentRequest[]): void
 }
 
@@ -31,7 +28,7 @@ export interface SentRequest {
 /** The form in which a constraint or tools are sent. */
 export type RequestForm = { readonly constraint: ConstraintForm } | { readonly tools: ToolForm }
 
-/** Maximum number of remembered refusals that concern a single schema. */
+/** Maximum number of remembered refusals that apply to one schema only. */
 const maxContents = 1_000
 
 export function createProfile(baseUrl: string, preference: Preference): Profile {
@@ -95,7 +92,7 @@ const preferred: Readonly<Record<Exclude<Preference, 'auto'>, ConstraintForm>> =
   none: 'prompt',
 }
 
-/** Profiles by server and model. They outlive a reload, so that Toolway need not learn them again. */
+/** Profiles by server and model. They outlive a reload, so that Toolway does not have to learn everything again. */
 export function createProfiles(): (baseUrl: string, model: string, preference: Preference) => Profile {
   const profiles = new Map<string, Profile>()
   return (baseUrl, model, preference) => {
@@ -111,7 +108,6 @@ type ServerKind = 'openai' | 'vllm' | 'llama.cpp' | 'ollama' | 'mistral.rs' | 'e
 /** Ways to offer tools, strongest first. `schema` offers none and constrains the answer to calls instead. */
 type ToolForm = 'strict' | 'plain' | 'schema'
 
-/** Known capabilities of a kind of server. */
 interface ServerCapabilities {
   readonly forms: readonly ConstraintForm[]
   readonly tools: readonly ToolForm[]

@@ -26,10 +26,7 @@ class NoValue extends Error {
   override readonly name = 'NoValue'
 }
 
-/**
- * Thrown if there is no value here. It is a single instance, because hostile text would create thousands of errors,
- * each with a stack trace.
- */
+/** Thrown if there is no value here. It is shared: hostile text would otherwise create thousands of errors. */
 export const noValue = new NoValue('contains no readable value')
 
 /** Thrown when the step or depth limit is exceeded; ends all attempts. */
@@ -108,7 +105,7 @@ export type Repair =
   | 'quoted text'
   | 'translated words'
   | 'translated numbers'
-  | 'replaced a call by its argument'
+  | 'replaced a call with its argument'
   | 'joined strings'
   | 'used null for a missing value'
   | 'closed a truncated value'
@@ -118,22 +115,16 @@ export interface RepairResult {
   readonly value: unknown
   /** Empty if the text was valid JSON. */
   readonly repairs: readonly Repair[]
-  /**
-   * False if the text ended too early. Strings and lists may then be incomplete: the value may be displayed, but not
-   * acted upon.
-   */
+  /** False if the text ended too early. The value may then be incomplete: display it, but do not act upon it. */
   readonly complete: boolean
   /** What is missing if `complete` is false. */
   readonly lacks?: MissingEnd | undefined
 }
 
-/**
- * What is missing from truncated text: only closing brackets; possibly more (after a comma or a final digit); or part
- * of a value.
- */
+/** What truncated text lacks: only brackets, possibly more (after a comma or a final digit), or part of a value. */
 export type MissingEnd = 'brackets' | 'maybe-more' | 'more'
 
-/** No value was found. The reason continues a sentence whose subject is the text, such as "is empty". */
+/** No value was found. The reason completes "The text …", such as "is empty". */
 export interface RepairFailure {
   readonly unreadable: string
 }

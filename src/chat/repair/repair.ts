@@ -1,3 +1,4 @@
+import { parseJson } from '../../lib/parse-json.ts'
 import {
   budgetFor,
   maxDepth,
@@ -18,10 +19,7 @@ export interface RepairOptions {
   readonly accepts?: (value: unknown) => boolean
 }
 
-/**
- * Maximum length for lenient parsing. In longer text, thinking, fences and the like are removed, but the rest is parsed
- * strictly.
- */
+/** Maximum length for lenient parsing. Longer text is parsed strictly, after thinking, fences etc. are removed. */
 const maxLength = 64 * 1024
 
 const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null
@@ -75,12 +73,8 @@ const isRivalled = (best: Candidate, candidates: readonly Candidate[]): boolean 
   candidates.some((other) => other !== best && other.worth > 0 && (other.past <= best.from || other.from >= best.past))
 
 function parseStrictly(text: string): RepairResult | undefined {
-  try {
-    const value: unknown = JSON.parse(text.trim())
-    return isTooDeep(value) ? undefined : { value, repairs: [], complete: true }
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text.trim())
+  return value === undefined || isTooDeep(value) ? undefined : { value, repairs: [], complete: true }
 }
 
 /** Handles valid JSON that does not have the expected shape, such as a string that contains JSON. */
@@ -124,8 +118,7 @@ function withoutThinking(text: string): Part | undefined {
   if (end) return { text: text.slice(end.index + end[0].length), repairs: ['removed thinking'] }
   if (!begin) return { text, repairs: [] }
   const rest = text.slice(begin[0].length)
-  // Some models open a thinking tag, leave the thinking empty and do not close the tag. The JSON after the tag is then
-  // the answer.
+  // Some models open a thinking tag without thinking and never close it. The JSON after the tag is then the answer.
   return /^\s*(?:[{[]|```)/.test(rest) ? { text: rest, repairs: ['removed thinking'] } : undefined
 }
 
@@ -141,7 +134,6 @@ function withoutTokens(text: string): Part {
 
 const fence = /^\s*(?:```|~~~)[\w-]*[ \t]*\r?\n?/
 
-/** Removes the code fence around the text. */
 function withoutFence(text: string): Part {
   const begin = fence.exec(text)
   if (!begin) return { text, repairs: [] }
@@ -170,9 +162,7 @@ const entities: Readonly<Record<string, string>> = {
   '&amp;': '&',
 }
 
-/**
- * Removes one layer of encoding from text that seems to be encoded once too often: `{\"a\": 1}`, `{&quot;a&quot;: 1}`.
- */
+/** Removes one layer of encoding from text that seems to have one too many: `{\"a\": 1}`, `{&quot;a&quot;: 1}`. */
 function decodeOnce(text: string): string | undefined {
   const quote = /^[^{[]*[{[](?:\\[nrt]|\s){0,64}(\\"|&quot;|&#34;)/.exec(text)?.[1]
   if (quote === '\\"') return text.replace(/\\([\s\S])/g, (_, sign: string) => unescaped[sign] ?? sign)
@@ -199,12 +189,12 @@ interface Candidate extends RepairResult {
 /** Maximum number of values to find in the text. */
 const maxCandidates = 256
 
-/** Steps that a failed attempt costs. */
+/** The number of steps that a failed attempt costs. */
 const stepsPerFailure = 64
 
 const start = /[{[｛［]/g
 
-/** Every object and list in the text, valid or not. */
+/** The objects and lists in the text, valid or not, best first. */
 function candidatesIn(text: string, budget: StepBudget): Candidate[] {
   const first = pastSpaces(text, 0)
   const unopened = isQuotedKey(text, first) ? attempt(readerAt(text, first, budget), readUnopened) : undefined

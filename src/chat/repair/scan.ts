@@ -1,6 +1,6 @@
 import { spend, type TextReader } from './reader.ts'
 
-/** Position of the next character that belongs to neither whitespace nor a comment. */
+/** The position after any whitespace and comments. */
 export function pastGap(text: string, from: number): number {
   let at = pastSpaces(text, from)
   for (let past = pastComment(text, at); past > at; past = pastComment(text, at)) at = pastSpaces(text, past)
@@ -44,10 +44,7 @@ function past(text: string, from: number, end: string, length = end.length): num
 /** How far to search for the end of a key. Keys are usually shorter, and a longer search would cost too much. */
 const maxKey = 256
 
-/**
- * The position after the quoted string that starts here, taking the first closing quote as its end; -1 if there is none
- * nearby.
- */
+/** The position after the quoted string here, which ends at the first closing quote; -1 if there is none nearby. */
 function pastQuoted(text: string, at: number): number {
   const ends = closersOf(text.charAt(at))
   const until = Math.min(text.length, at + maxKey)
@@ -74,10 +71,7 @@ export function isQuotedKey(text: string, at: number): boolean {
   return signAt(text, next) === ':' || text.startsWith('=>', next) || text.startsWith('= ', next)
 }
 
-/**
- * An unquoted key with its colon or equals sign. An equals sign needs spaces around it; otherwise it may be code inside
- * a string.
- */
+/** An unquoted key with its colon or equals sign. An equals sign needs spaces, or it may be code inside a string. */
 const plainKey = /[\p{L}\p{N}_$][\p{L}\p{N}_$.-]{0,127}["']?\s{0,8}(?:[:：]|=>|(?<=\s)=\s)/uy
 
 /** Whether an unquoted key and its colon start here. */
@@ -134,7 +128,7 @@ const spaces = /[\s\u200B-\u200D\u2060\uFEFF\u180E]/
 export const isSpace = (sign: string): boolean =>
   sign === ' ' || sign === '\n' || sign === '\r' || sign === '\t' || (sign > '\x7f' && spaces.test(sign))
 
-/** Position of the next character that is not whitespace. */
+/** The position after any whitespace. */
 export function pastSpaces(text: string, from: number): number {
   let at = from
   while (at < text.length && isSpace(text.charAt(at))) at++

@@ -95,10 +95,7 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
   return rescued(reader, rescue) ?? lostAtTheEnd(reader, role)
 }
 
-/**
- * The end of a string such as `"C:\"}`, in which only an escaped quote can be the closing quote. Something valid must
- * follow that quote.
- */
+/** The end of a string such as `"C:\"}`, whose closing quote is escaped. Something valid must follow that quote. */
 function escapedEnd(reader: TextReader, at: number, role: StringRole, quote: string): End | undefined {
   const { text } = reader
   if (text[at] !== quote || !closes(reader, at, role) || pastSpaces(text, at + 1) === text.length) return undefined
@@ -112,10 +109,7 @@ const keyBefore =
 const keyOnNextLine = /,[^\S\n]*(?:\/\/[^\n]*)?\n\s*[\p{L}_$][\p{L}\p{N}_$-]{0,63}[:：]\s/u
 const lookBack = 160
 
-/**
- * Finds the end of an unclosed string by the quote that opens the next key or value: `{"a": "x, "b": 1}`,
- * `{a: "x, b: "y"}`.
- */
+/** The end of an unclosed string before the next quoted key or value: `{"a": "x, "b": 1}`, `{a: "x, b: "y"}`. */
 function forgotten(
   { text, budget }: TextReader,
   from: number,
@@ -154,10 +148,7 @@ function rescued(reader: TextReader, rescue: End | undefined): End | undefined {
   return rescue
 }
 
-/**
- * The end of a string that nothing ends except the closing brackets or the end of the text: `{"a": ["x]}`. The string
- * may be incomplete.
- */
+/** Ends an unclosed string at the end of the text, before any closing brackets: `{"a": ["x]}`. It may be incomplete. */
 function lostAtTheEnd(reader: TextReader, role: StringRole): End {
   const { text } = reader
   const open = role === 'key' ? [] : reader.open
@@ -255,10 +246,7 @@ function endsMember(reader: TextReader, at: number, next: number, sign: string):
   return text.slice(at, next).includes('\n') && (isPlainKey(text, next) || isProseLine(text, next))
 }
 
-/**
- * Whether the quoted string here may be a key: its end is not found, or a colon, an equals sign or a closing brace
- * follows.
- */
+/** Whether the quoted string here may be a key: a colon, equals sign or brace follows, or its end is not found. */
 function mayBeKey(reader: TextReader, at: number): boolean {
   spend(reader.budget, 16)
   const after = signAfterQuoted(reader.text, at)

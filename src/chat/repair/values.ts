@@ -31,7 +31,7 @@ export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>):
 
 function readCall(reader: TextReader, head: string): unknown {
   reader.at += head.length - 1
-  reader.repairs.add('replaced a call by its argument')
+  reader.repairs.add('replaced a call with its argument')
   const args = readArray(reader)
   return args.length === 1 ? args[0] : args
 }
@@ -87,8 +87,7 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
     } else if (sign === ']' || sign === ')' || sign === '}') {
       if (separated && !isEmpty()) repairs.add('fixed commas')
       if (sign !== closer) repairs.add('fixed brackets')
-      // The other kind of bracket closes the surrounding container, if there is one of that kind; otherwise it is a
-      // typo.
+      // The other kind of bracket closes a surrounding container of that kind; if there is none, the bracket is a typo.
       if (sign !== otherCloser || !open.includes(otherOpener)) reader.at++
       break
     } else if (isOver(sign, separated)) break

@@ -20,10 +20,7 @@ interface StreamAnswerOptions {
   readonly before?: string
 }
 
-/**
- * Streams an unconstrained answer. If the model fails before it has written any text, asks once more; if it fails
- * later, the text so far is the answer.
- */
+/** Streams an unconstrained answer. If the model fails, returns the text so far, or asks once more if there is none. */
 export async function* streamAnswer(
   run: ChatRun,
   question: ModelQuery,
@@ -63,7 +60,7 @@ function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswer
       if (part.kind === 'thinking') return [part]
       pieces.push(part.text)
       if (state === 'streamed') return [part]
-      // Leading whitespace does not yet show whether the text must be held back.
+      // Wait for more than whitespace before deciding whether the text must be held back.
       if (state === 'held' || part.text.trim() === '') return []
       const beginning = pieces.join('')
       state = holds(beginning) ? 'held' : 'streamed'

@@ -12,10 +12,7 @@ export type CallStageResult =
   | { readonly calls: readonly ParsedCall[] }
   | { readonly answer: string; readonly reason: ChatOutcome['reason'] }
 
-/**
- * Asks for calls to the selected tools, at most twice; `undefined` if the model gave neither a valid call nor an
- * answer.
- */
+/** Asks for calls to the selected tools, at most twice; `undefined` if there is neither a valid call nor an answer. */
 export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageResult | undefined> {
   const tools = toolSet.tools.map(({ callable }) => callable)
   const toolChoice = run.request.toolChoice === 'required' ? 'required' : 'auto'

@@ -64,21 +64,14 @@ function codePreset({ config, request }: ChatRun): Record<string, unknown> | und
 /** How many of the user's messages to search with. */
 const maxMessages = 3
 
-/**
- * Searches with the user's latest messages, because "and in Rome?" says little on its own. Results for the last message
- * come first.
- */
-export const searchAll = <Found extends Named>(
+/** Searches with each of the user's latest messages, newest first, because "and in Rome?" says little on its own. */
+export const searchAll = <Found extends Pick<Served, 'name'>>(
   messages: readonly string[],
   search: (query: string) => readonly Found[],
 ): readonly Found[] => byName(messages.slice(0, maxMessages).flatMap((message) => search(message)))
 
-interface Named {
-  readonly name: string
-}
-
-/** Removes duplicate names; each keeps its first position. */
-const byName = <Found extends Named>(found: readonly Found[]): readonly Found[] => [
+/** Removes duplicates; each name stays at its first position. */
+const byName = <Found extends Pick<Served, 'name'>>(found: readonly Found[]): readonly Found[] => [
   ...new Map(found.map((one) => [one.name, one])).values(),
 ]
 

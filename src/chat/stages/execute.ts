@@ -20,10 +20,7 @@ export interface CallResult {
   readonly hint?: string
 }
 
-/**
- * Runs calls in parallel through the pipeline and reports them as they happen; returns the results in call order.
- * Failures and invalid calls also become results (S5).
- */
+/** Runs calls in parallel and returns their results in call order. Failures and invalid calls become results (S5). */
 export async function* execute(
   run: ChatRun,
   calls: readonly ParsedCall[],
@@ -112,10 +109,7 @@ export const roundMessages = (
   }),
 ]
 
-/**
- * The result as text for the model: its text content, or the structured content if there is no text. Other content is
- * described.
- */
+/** The result as text for the model: its text, or structured content if it has no text. Other parts are described. */
 export function resultText({ body, isError }: Result, maxBytes: number): string {
   const { content, structuredContent } = body.exact
   const parts = Array.isArray(content) ? (content.filter(isObject) as unknown as Content[]) : []
@@ -131,7 +125,7 @@ export function failureText(thrown: unknown, log: Log, tool: string, maxBytes: n
   if (thrown instanceof ServerError)
     return truncateText(asError(asText(thrown.error.value.message) ?? 'no reason given'), maxBytes)
   const error = ToolwayError.from(thrown)
-  if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a tool call of the chat loop failed')
+  if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a tool call in the chat loop failed')
   return asError(error.message)
 }
 

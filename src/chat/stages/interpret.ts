@@ -12,7 +12,7 @@ import { truncateText } from '../truncate.ts'
 export async function* interpret(run: ChatRun, conversation: readonly ChatMessage[]): ChatLoop {
   let messages: readonly ChatMessage[] = withSystem(run.prompt('interpret'), conversation)
   for (const _attempt of [1, 2]) {
-    const streamed: StreamedText = { text: '' }
+    const streamed = { text: '' }
     try {
       const read = yield* attempt(run, messages, streamed)
       if (!('problem' in read)) return { reason: read.reason }
@@ -21,7 +21,7 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
       if (run.signal.aborted) throw error
       if (streamed.text === '' && !isRetryable(error)) break
     }
-    // Text that was streamed cannot be taken back, and a second attempt would repeat it.
+    // Do not try again after streaming text: it cannot be taken back, and a second attempt would repeat it.
     if (streamed.text !== '') {
       run.note('The model stopped while summarizing the results; the raw results follow.')
       yield rawResults(conversation, true)
@@ -31,10 +31,6 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
   run.note('The model could not summarize the results; the raw results follow.')
   yield rawResults(conversation, false)
   return { reason: 'stop' }
-}
-
-interface StreamedText {
-  text: string
 }
 
 interface FinalText {
@@ -50,7 +46,7 @@ interface UnusableAnswer {
 async function* attempt(
   run: ChatRun,
   messages: readonly ChatMessage[],
-  streamed: StreamedText,
+  streamed: { text: string },
 ): AsyncGenerator<ChatEvent, FinalText | UnusableAnswer> {
   const { stream = false, maxTokens } = run.request
   const constraint = { name: 'final_response', schema: finalSchema }
@@ -90,9 +86,7 @@ function readFinal({ text, reason, restore }: ModelAnswer, streamed: string): Fi
 const controls = /[\0-\x08\x0e-\x1f\ufffd]/
 const notProse = /^(?:null|true|false|none|undefined)$|"content"\s*:/i
 
-/**
- * The answer from a model that wrote plain text instead of the object; undefined if the text is broken JSON or noise.
- */
+/** The answer from a model that wrote plain text instead of JSON; undefined if the text is broken JSON or noise. */
 function proseIn(text: string): string | undefined {
   const prose = splitThinking(text).text.trim()
   const isProse = /\p{L}{2}/u.test(prose) && !beginsLikeCalls(prose) && !prose.startsWith('"')

@@ -4,7 +4,7 @@ import { selectionSchema, type ToolSelectionResponse } from '../constrain/stage-
 import { correctionMessages, lastQuestion, withSystem } from '../conversation.ts'
 import { collectAnswer, type ModelAnswer } from '../models/model.ts'
 import { parseObject } from '../parse-answer.ts'
-import { type ChatTool, createToolSet, describeTools, type ToolSet } from '../tool-set.ts'
+import { createToolSet, describeTools, type ToolSet } from '../tool-set.ts'
 
 /** Asks which tools are needed, at most twice; `undefined` if there is no usable answer. */
 export async function select(run: ChatRun, toolSet: ToolSet): Promise<ToolSet | undefined> {
@@ -29,12 +29,7 @@ function selectionMessages(run: ChatRun, toolSet: ToolSet): readonly ChatMessage
   return [...withSystem(run.prompt('select'), others), { role: 'user', content }]
 }
 
-interface Selection {
-  readonly tools: readonly ChatTool[]
-  readonly problem?: string
-}
-
-function readSelection({ text, restore }: ModelAnswer, toolSet: ToolSet): Selection {
+function readSelection({ text, restore }: ModelAnswer, toolSet: ToolSet) {
   const read = parseObject(text, { accepts: (value) => 'selected_tools' in value, ended: true })
   if ('problem' in read) return { tools: [], problem: `It ${read.problem}.` }
   const { reasoning, selected_tools: names } = restore(read.value) as Partial<ToolSelectionResponse>

@@ -1,21 +1,15 @@
 import { shortEscapes } from '../repair/scan.ts'
 
-/** Extracts the text from `{"content": "…"}` while it streams. */
-export interface ContentReader {
-  /** The text that this piece adds. */
-  push(piece: string): string
-}
-
 type State = 'before object' | 'before key' | 'key' | 'before colon' | 'before value' | 'text' | 'over'
 
 const key = '"content"'
 
 /**
- * Reads the first member's text if that member is `content`, and stops at the first unexpected character. Only text
- * that is certain is returned: all pieces together are always a prefix of the final text. Incomplete escapes and
- * surrogate pairs are held back.
+ * Extracts the text from `{"content": "…"}` while it streams, up to the first unexpected character. Returns only text
+ * that is certain: all pieces together are always a prefix of the final text. Incomplete escapes and surrogate pairs
+ * are held back.
  */
-export function createContentReader(): ContentReader {
+export function createContentReader() {
   let state: State = 'before object'
   let seenOfKey = 0
   let partialEscape = ''
@@ -85,7 +79,8 @@ export function createContentReader(): ContentReader {
   }
 
   return {
-    push(piece) {
+    /** Returns the text that this piece adds. */
+    push(piece: string): string {
       let text = ''
       for (let at = 0; at < piece.length && state !== 'over'; at++) {
         const character = piece[at] as string

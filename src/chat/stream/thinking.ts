@@ -3,20 +3,16 @@ export interface TextPart {
   readonly text: string
 }
 
-/** Separates thinking from the answer, for servers that leave it in the text. */
-export interface ThinkingSplitter {
-  push(piece: string): readonly TextPart[]
-  /** The text that was still held back at the end of the answer. */
-  end(): readonly TextPart[]
-}
-
 const opening = '<think>'
 const closing = '</think>'
 /** Stop looking for thinking after this much whitespace. */
 const maxBlank = 1_024
 
-/** Creates a splitter. It recognizes thinking only at the start of an answer, because tags further on may be quoted. */
-export function createThinkingSplitter(): ThinkingSplitter {
+/**
+ * Separates thinking from the answer, for servers that leave it in the text. Recognizes thinking only at the start of
+ * an answer, because tags further on may be quoted.
+ */
+export function createThinkingSplitter() {
   let state: 'beginning' | 'thinking' | 'after' | 'text' = 'beginning'
   let kept = ''
 
@@ -54,10 +50,11 @@ export function createThinkingSplitter(): ThinkingSplitter {
   }
 
   return {
-    push(piece) {
+    push(piece: string): readonly TextPart[] {
       kept += piece
       return step()
     },
+    /** Returns the text that is still held back at the end of the answer. */
     end: () => take(state === 'thinking' ? 'thinking' : 'text', kept.length),
   }
 }
@@ -69,7 +66,7 @@ function overlap(text: string, mark: string): number {
   return 0
 }
 
-/** Separates thinking from a complete text. */
+/** Separates thinking from the answer in a complete text. */
 export function splitThinking(whole: string): { readonly text: string; readonly thinking: string } {
   const splitter = createThinkingSplitter()
   const parts = [...splitter.push(whole), ...splitter.end()]

@@ -55,10 +55,7 @@ function layout(schema: JsonSchemaObject) {
   return { places: schemasIn(places), rest: isSchema(schema[restName]) ? schema[restName] : closed, restName }
 }
 
-/**
- * Arrays with unique items. A grammar can guarantee uniqueness only for listed values: each appears at most once, in
- * the order of the list.
- */
+/** Arrays with unique items. A grammar can guarantee this only for listed values, in the order of the list. */
 function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string): Sequence {
   const items = isSchemaObject(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
   const values = isSchemaObject(items) ? listedValues(items) : undefined
@@ -89,10 +86,7 @@ export function sequenceOf(rules: GrammarRules, hint: string, row: Sequence): Ex
   const { parts, extra, min, max } = row
   const required = parts.filter((part) => part.required).length
   const maxElements = parts.length + (extra?.max ?? 0)
-  /**
-   * Whether elements must be counted to satisfy the bounds. Otherwise, the grammar only tracks whether a comma is
-   * needed.
-   */
+  /** Whether elements must be counted to satisfy the bounds. If not, it only matters whether a comma is needed. */
   const counts = min > required || max < maxElements
   const known = new Map<string, Expression | undefined>()
 

@@ -5,10 +5,7 @@ const hex = oneOf('09', 'AF', 'af')
 /** Characters that a JSON string may contain unescaped. */
 export const rawRanges = rangesOf(' !', '#[', ']\ud7ff', '\ue000\u{10ffff}')
 
-/**
- * The four hex digits of a `\u` escape. Surrogates are excluded: a surrogate pair counts as one character, and a lone
- * surrogate is invalid.
- */
+/** The hex digits of a `\u` escape. Excludes surrogates: a pair counts as one character, and a lone one is invalid. */
 const hexOfWhole = any(
   all(oneOf('09', 'AC', 'EF', 'ac', 'ef'), hex, hex, hex),
   all(oneOf('D', 'd'), oneOf('07'), hex, hex),
@@ -20,11 +17,11 @@ export const character = any(
   all(text('\\'), any(oneOf(...'"/\\bfnrt'), all(text('u'), hexOfWhole)) as Expression),
 ) as Expression
 
-/** A JSON string of any characters. */
+/** A JSON string of `min` to `max` characters. */
 export const anyString = (one: Expression, min: number, max: number): Expression =>
   all(text('"'), manyTimes(one, min, max), text('"'))
 
-/** Characters with a short escape. */
+/** Characters that have a short escape, such as `\n`. */
 const escapable = [...'\b\t\n\f\r"\\']
 
 /** One of these characters as written inside a JSON string; `undefined` if none can be written. */

@@ -19,7 +19,7 @@ import {
 import { any, type Expression, text } from './expression.ts'
 import type { Conversion, GrammarContext } from './rules.ts'
 
-/** Maximum number of branches. It is limited because nested choices multiply the number. */
+/** Maximum number of branches. Nested choices multiply this number. */
 const maxBranches = 256
 
 /** Converts `anyOf` or `oneOf`. Each branch is merged with the keywords next to the choice. */
@@ -62,10 +62,8 @@ function areDisjoint(context: GrammarContext, written: AnySchema, other: AnySche
     context.budget.spend(values.length * (1 + (listedValues(other)?.length ?? 0)))
     return values.every((value) => isRefused(value, other))
   }
-  const [mine, theirs] = [
-    typesOf(written),
-    namedTypes(other) ?? namedTypes({ type: listedValues(other)?.map(typeOf) }) ?? allTypes,
-  ]
+  const mine = typesOf(written)
+  const theirs = namedTypes(other) ?? namedTypes({ type: listedValues(other)?.map(typeOf) }) ?? allTypes
   if (!mine) return false
   const common = commonTypes(mine, theirs)
   if (common.length === 0) return true
@@ -91,10 +89,7 @@ function numbersExclude(one: JsonSchemaObject, other: JsonSchemaObject): boolean
   return below(one, other) || below(other, one)
 }
 
-/**
- * Whether an object that matches one schema can never match the other: one of them requires a property that the other
- * forbids or restricts to entirely different values.
- */
+/** Whether no object matches both schemas: one requires a property that the other forbids or limits to other values. */
 function objectsExclude(context: GrammarContext, written: JsonSchemaObject, other: JsonSchemaObject, depth: number) {
   const [mine, theirs] = [new Map(namedSchemas(written.properties)), new Map(namedSchemas(other.properties))]
   const isClosed = !isOpen(written.additionalProperties) && written.patternProperties === undefined
@@ -114,17 +109,12 @@ const isOpen = (additional: unknown): boolean => additional === true || isSchema
 const flat = (context: GrammarContext, schema: AnySchema, at = ''): AnySchema =>
   isSchemaObject(schema) ? context.flatten(schema, at) : schema
 
+/** Keywords that are not checked for listed values. */
+const uncheckable = ['pattern', 'format', 'properties', 'items', 'multipleOf', 'additionalProperties', 'required']
+
 /** The listed values that also match the other keywords; `undefined` if none of them does. */
 export function literals(values: readonly unknown[], schema: JsonSchemaObject, at: string): Expression | undefined {
-  for (const keyword of [
-    'pattern',
-    'format',
-    'properties',
-    'items',
-    'multipleOf',
-    'additionalProperties',
-    'required',
-  ]) {
+  for (const keyword of uncheckable) {
     if (keyword in schema && !(keyword === 'required' && values.every((value) => typeof value !== 'object'))) {
       throw new CannotExpress(at, keyword, 'cannot be combined with enum or const')
     }

@@ -8,7 +8,7 @@ export const rangesOf = (...ranges: readonly string[]): readonly CodePointRange[
 export type Expression =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'set'; readonly ranges: readonly CodePointRange[] }
-  /** A sequence, or alternatives. */
+  /** A sequence (`all`) or a list of alternatives (`any`). */
   | { readonly kind: 'all' | 'any'; readonly parts: readonly Expression[] }
   | { readonly kind: 'times'; readonly inner: Expression; readonly min: number; readonly max: number }
   | { readonly kind: 'rule'; readonly name: string }

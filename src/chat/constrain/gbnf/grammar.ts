@@ -27,10 +27,7 @@ import {
 } from './rules.ts'
 import { texts } from './strings.ts'
 
-/**
- * Keywords that a grammar cannot enforce. Unknown keywords are allowed, because the standard treats them as
- * annotations.
- */
+/** Keywords that a grammar cannot enforce. Unknown keywords are allowed: the standard treats them as annotations. */
 const refused = [
   ...['not', 'if', 'dependentRequired', 'dependentSchemas', 'dependencies'],
   ...['contains', '$dynamicRef', '$recursiveRef'],
@@ -113,7 +110,6 @@ const byType: Readonly<Record<JsonType, Conversion>> = {
   null: () => text('null'),
 }
 
-/** A grammar and the keywords that it does not enforce. */
 interface Grammar {
   readonly gbnf: string
   /** Keywords that must be checked after generation. Empty if the grammar enforces the whole schema. */
@@ -163,9 +159,7 @@ function anyValue(context: GrammarContext, depth = context.limits.freeDepth): Ex
   const scalar = any(
     rules.define('string', anyString(sign, 0, limits.string)),
     rules.define('number', anyNumber),
-    text('true'),
-    text('false'),
-    text('null'),
+    ...['true', 'false', 'null'].map(text),
   ) as Expression
   if (depth === 0) return rules.define('scalar', scalar)
   const inner = anyValue(context, depth - 1)

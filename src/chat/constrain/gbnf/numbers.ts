@@ -2,7 +2,7 @@ import { CannotExpress } from '../conversion.ts'
 import { type JsonSchemaObject, numberIn } from '../schema.ts'
 import { all, any, type Expression, nothing, oneOf, optional, set, text, times } from './expression.ts'
 
-/** Maximum number of multiples that are enumerated. */
+/** Maximum number of multiples that a grammar lists. */
 const maxMultiples = 512
 
 export function integers(schema: JsonSchemaObject, at: string): Expression | undefined {
@@ -37,10 +37,7 @@ function multiples(factor: number, from: number, to: number, at: string): Expres
   return any(...list.map((value) => text(String(value === 0 ? 0 : value))))
 }
 
-/**
- * The stricter of the inclusive and the exclusive bound on one side. In older drafts, `exclusiveMinimum` is a boolean
- * next to `minimum`.
- */
+/** The stricter bound on one side. In older drafts, `exclusiveMinimum` is a boolean next to `minimum`. */
 function boundOf(schema: JsonSchemaObject, keyword: 'minimum' | 'maximum', at: string): Bound | undefined {
   const exclusive = keyword === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum'
   for (const name of [keyword, exclusive]) {
@@ -131,10 +128,7 @@ interface Decimal {
   readonly included: boolean
 }
 
-/**
- * The decimals between two bounds, without an exponent; `undefined` if there are none, `'imprecise'` if a bound has too
- * many digits.
- */
+/** Decimals in a range, without exponents; `undefined` if there are none, `'imprecise'` if a bound is too precise. */
 function decimalsBetween(low: Bound | undefined, high: Bound | undefined): Expression | undefined | 'imprecise' {
   const far = [low, high].some((bound) => bound && Math.abs(bound.value) >= 1e9) ? 1e15 - 1 : 1e9 - 1
   const [from, to] = [low ?? { value: -far, included: true }, high ?? { value: far, included: true }]

@@ -17,10 +17,7 @@ import { type Conversion, type GrammarContext, maxKeyCharacters } from './rules.
 
 const colon = all(text(':'), optional(text(' ')))
 
-/**
- * The objects that a schema allows: named members in schema order. Other members are allowed only if the schema
- * mentions additional members or names none.
- */
+/** Objects with named members in schema order; others only if the schema mentions additional members or names none. */
 export const objects: Conversion = (context, schema, at, level) => {
   const required = new Set(strings(schema.required))
   const named = namedMembers(schema)
@@ -38,7 +35,7 @@ export const objects: Conversion = (context, schema, at, level) => {
   const max = numberIn(schema.maxProperties) ?? Number.POSITIVE_INFINITY
   const extra = additionalMember(context, schema, at, level)
   if (extra && min > parts.length + 1) {
-    // The grammar cannot prevent duplicate names, which count as one member, so it could not guarantee the minimum.
+    // The grammar cannot prevent duplicate names, which count as one member, so it cannot guarantee the minimum.
     throw new CannotExpress(at, 'minProperties', 'requires more members than properties lists')
   }
   const others = extra && { expression: extra, max: Math.max(context.limits.members, min) }
@@ -108,7 +105,6 @@ interface Branch {
 function otherThan({ rules }: GrammarContext, names: Iterable<string>): Expression {
   const root: Branch = { branches: new Map(), isName: true }
   for (const name of names) {
-    // A name that needs escaping is excluded anyway.
     if (JSON.stringify(name) !== `"${name}"`) continue
     let branch = root
     for (const sign of name) {

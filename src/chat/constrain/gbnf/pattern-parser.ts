@@ -62,9 +62,8 @@ function parseGroup(cursor: PatternCursor, depth: number): PatternNode {
 }
 
 function parseRepeat(cursor: PatternCursor, inner: PatternNode): PatternNode {
-  const counts = /^(?:([*+?])|\{(\d{1,5})(,?)(\d{0,5})\})\??/.exec(
-    cursor.signs.slice(cursor.at, cursor.at + 16).join(''),
-  )
+  const rest = cursor.signs.slice(cursor.at, cursor.at + 16).join('')
+  const counts = /^(?:([*+?])|\{(\d{1,5})(,?)(\d{0,5})\})\??/.exec(rest)
   if (!counts) return inner
   if (inner.kind === 'start' || inner.kind === 'end') cursor.refuse('repeats nothing')
   cursor.at += counts[0].length
@@ -73,7 +72,7 @@ function parseRepeat(cursor: PatternCursor, inner: PatternNode): PatternNode {
     return { kind: 'repeat', inner, min: sign === '+' ? 1 : 0, max: sign === '?' ? 1 : Number.POSITIVE_INFINITY }
   const min = Number(from)
   const max = !comma ? min : to === '' ? Number.POSITIVE_INFINITY : Number(to)
-  if (max < min) cursor.refuse('has a repetition with minimum above maximum')
+  if (max < min) cursor.refuse('has a repetition whose minimum exceeds its maximum')
   return { kind: 'repeat', inner, min, max }
 }
 

@@ -3,10 +3,7 @@ import { character, overlap, written } from './characters.ts'
 import { all, any, type CodePointRange, type Expression, manyTimes, nothing, text } from './expression.ts'
 import { capped, type LengthRange, lengthOf, type PatternNode, parsePattern } from './pattern-parser.ts'
 
-/**
- * A JSON string of this length that matches a regular expression. Unanchored patterns match anywhere, as in JSON
- * Schema. Returns `undefined` if nothing matches.
- */
+/** A JSON string of this length that matches a pattern, anchored or not; `undefined` if nothing matches. */
 export function patternString(pattern: string, length: LengthRange, at: string): Expression | undefined {
   const node = sized(withoutAmbiguity(anchored(parsePattern(pattern, at), at), at), length, at)
   const inner = node && expressionOf(node)
@@ -67,7 +64,7 @@ function lengthened(node: PatternNode, min: number, at: string): PatternNode {
     throw new CannotExpress(at, 'minLength', 'exceeds the minimum length of the pattern')
   }
   const raised = { ...only, min: only.min + Math.ceil(short / unit.min) }
-  if (raised.min > raised.max) throw new CannotExpress(at, 'minLength', 'exceeds the length of the pattern')
+  if (raised.min > raised.max) throw new CannotExpress(at, 'minLength', 'exceeds the maximum length of the pattern')
   return { kind: 'row', parts: parts.map((part) => (part === only ? raised : part)) }
 }
 

@@ -7,7 +7,7 @@ import type { CodePointRange, Expression } from './expression.ts'
 export interface GrammarRules {
   /** Returns the rule for this expression, named after the hint; equal expressions share a rule. */
   define(hint: string, meaning: Expression): Expression
-  /** The whole grammar, starting with this rule. */
+  /** Returns the whole grammar, with this expression as its root rule. */
   grammar(root: Expression): string
 }
 
@@ -65,16 +65,10 @@ export function createGrammarRules(): GrammarRules {
   }
 }
 
-/**
- * Maximum number of rules into which a repeated group may unfold. llama.cpp refuses more than 2,000; other parsers may
- * allow less.
- */
+/** Maximum number of rules for a repeated group. llama.cpp refuses more than 2,000; other parsers may allow fewer. */
 const maxUnfolded = 200
 
-/**
- * Moves large repeated groups into separate rules: parsers unfold a repeated group, but count a rule name as one
- * symbol.
- */
+/** Moves large repeated groups into separate rules: parsers unfold a group, but count a rule name as one symbol. */
 function hoisted(expression: Expression, define: (group: Expression) => Expression): Expression {
   if ('parts' in expression) return { ...expression, parts: expression.parts.map((part) => hoisted(part, define)) }
   if (expression.kind !== 'times') return expression
@@ -125,10 +119,7 @@ function inText(sign: string): string {
 
 const printRange = ([from, to]: CodePointRange): string => (from === to ? inSet(from) : `${inSet(from)}-${inSet(to)}`)
 
-/**
- * A code point in a character class. Everything except letters and digits is escaped, because parsers treat other
- * characters differently.
- */
+/** A code point in a character class. Escapes all but letters and digits, because parsers differ on the rest. */
 const inSet = (point: number): string =>
   /[A-Za-z0-9]/.test(String.fromCodePoint(point)) ? String.fromCodePoint(point) : escaped(point)
 
@@ -169,11 +160,11 @@ export type Conversion = (
 export interface GrammarLimits {
   readonly string: number
   readonly items: number
-  /** Members of an object that the schema does not name. */
+  /** Maximum number of members that the schema does not name. */
   readonly members: number
-  /** Nesting of values without a schema. */
+  /** Maximum nesting of values without a schema. */
   readonly freeDepth: number
-  /** Nesting of schemas that refer to themselves. */
+  /** Maximum nesting of schemas that refer to themselves. */
   readonly recursion: number
 }
 

@@ -42,7 +42,7 @@ const path = `(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%${hex}{2})`
 const query = `(?:\\?(?:${path}|[/?]){0,128})?(?:#(?:${path}|[/?]){0,64})?`
 const tail = `(?:/${path}{0,64}){0,16}${query}`
 const uri = `[A-Za-z][A-Za-z0-9+.-]{0,15}:(?://(?:${host}(?::\\d{1,5})?)?${tail}|${path}(?:${path}|/){0,128}${query})`
-// A path must not start with two slashes, because a host name would follow them.
+// A path must not start with two slashes, because the next segment would then be a host name.
 const rooted = `(?:/(?:${path}{1,64}(?:/${path}{0,64}){0,15})?)?${query}`
 const reference = `(?:${uri}|[A-Za-z0-9._~-]{1,64}${tail}|${rooted})`
 const email = `[A-Za-z0-9_+-]{1,32}(?:\\.[A-Za-z0-9_+-]{1,32}){0,2}@${label}(?:\\.${label}){1,4}`
@@ -70,10 +70,7 @@ const patterns: Readonly<Record<string, string>> = {
 /** Standard formats that would need too large a grammar. */
 const inexpressible = new Set(['regex', 'uri-template', 'relative-json-pointer'])
 
-/**
- * The pattern for a format; `undefined` for unknown formats, which are annotations; `false` for standard formats that a
- * grammar cannot express.
- */
+/** The pattern for a format; `undefined` for unknown formats, which are annotations; `false` for inexpressible ones. */
 function formatPattern(format: string): string | undefined | false {
   if (inexpressible.has(format)) return false
   return Object.hasOwn(patterns, format) ? `^(?:${patterns[format]})$` : undefined

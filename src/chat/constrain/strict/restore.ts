@@ -9,18 +9,12 @@ import {
   setMember,
 } from '../schema.ts'
 
-/**
- * Removes the nulls that only the strict schema allows. For each object schema, `added` lists the members whose value
- * may be such a null.
- */
+/** Removes the nulls that only the strict schema allows. `added` maps object schemas to the members with such nulls. */
 export function restorer(root: JsonSchemaObject, added: WeakMap<object, ReadonlySet<string>>) {
   const target = (schema: JsonSchemaObject): JsonSchemaObject =>
     typeof schema.$ref === 'string' ? (resolve(root, schema.$ref, '') as JsonSchemaObject) : schema
 
-  /**
-   * Whether a value matches a branch. Only types, listed values and member names are compared, because strict branches
-   * differ only in these.
-   */
+  /** Whether a value matches a branch in its types, listed values and member names. Branches differ only in these. */
   const fits = (schemaOrReference: JsonSchemaObject, value: unknown): boolean => {
     const schema = target(schemaOrReference)
     if (Array.isArray(schema.anyOf))

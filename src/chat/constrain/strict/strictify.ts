@@ -16,7 +16,6 @@ import {
 } from '../schema.ts'
 import { restorer } from './restore.ts'
 
-/** A schema for strict mode. */
 export interface StrictSchema {
   readonly schema: JsonSchemaObject
   /** Keywords that were moved into descriptions or dropped. */
@@ -216,7 +215,7 @@ function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
   }
   return {
     schema(at: string, depth: number): void {
-      // Nested choices add no levels, so the path length is limited as well.
+      // Limit the path length as well, because nested choices add no levels.
       if (depth > limits.levels || at.length > maxPlace) refuse('nests too deeply')
       if (++schemas > maxSchemas) refuse('is too large')
     },
@@ -232,14 +231,13 @@ function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
   }
 }
 
-/** Whether a strict schema allows null. */
 function takesNull(schema: JsonSchemaObject): boolean {
   if (Array.isArray(schema.enum)) return schema.enum.includes(null)
   if ([schema.type].flat().includes('null')) return true
   return schemasIn(schema.anyOf).some((branch) => isSchemaObject(branch) && takesNull(branch))
 }
 
-/** The schema with null allowed. */
+/** Extends a strict schema to allow null. */
 function nullable(schema: JsonSchemaObject): JsonSchemaObject {
   if (takesNull(schema)) return schema
   const nothing = { type: 'null' }

@@ -9,7 +9,7 @@ const builds: Readonly<Record<string, string>> = {
   'win32 x64': 'win-x64',
 }
 
-/** The command that installs the library. It omits the builds for other platforms, which are ten times as large. */
+/** The command to install the library. It omits builds for other platforms, which together are ten times as large. */
 const command = `npm install --omit=optional node-llama-cpp @node-llama-cpp/${builds[`${platform} ${arch}`] ?? 'linux-x64'}`
 
 export const notInstalled = (name: string, cause: unknown): ToolwayError =>
@@ -65,7 +65,7 @@ export const tooMany = (name: string, waiting: number): ToolwayError =>
 export const tooSlow = (name: string, ms: number): ToolwayError =>
   new ToolwayError(
     'TIMEOUT',
-    `The model ${name} did not answer within ${ms / 1000} s. Request less, or raise models.${name}.timeout.`,
+    `The model ${name} did not answer within ${ms / 1000} s. Shorten the request, or raise models.${name}.timeout.`,
   )
 
 const unavailable = (name: string, what: string, cause?: unknown): ToolwayError =>

@@ -101,9 +101,8 @@ export function ggufModel(options: GgufModelOptions): Model {
           sampling: { temperature: request.temperature ?? 0.8, topK: 40, topP: 0.95, minP: 0.05, seed: seed() },
           maxTokens: request.maxTokens,
           signal,
-          emit: (kind, text) => {
-            emit({ choices: [{ delta: kind === 'text' ? { content: text } : { reasoning_content: text } }] })
-          },
+          emit: (kind, text) =>
+            emit({ choices: [{ delta: kind === 'text' ? { content: text } : { reasoning_content: text } }] }),
           tooLong: (tokens) => tooLong(name, tokens, loaded.context),
         })
         const usage = { prompt_tokens: promptTokens, completion_tokens: completionTokens }

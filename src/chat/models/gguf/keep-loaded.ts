@@ -5,22 +5,19 @@ import { waitFor } from '../../../core/deadline.ts'
 interface LoadedResource<Kept> extends AsyncDisposable {
   /**
    * Runs work with the resource, which is loaded first if necessary. Only one piece of work runs at a time. Work that
-   * is still running long after its signal aborted is abandoned, together with the resource.
+   * is still running long after its signal has aborted is abandoned, together with the resource.
    */
   use<Made>(work: (kept: Kept) => Promise<Made>, signal: AbortSignal): Promise<Made>
 }
 
-/**
- * Work that is still running this long after its signal aborted is considered stuck. Evaluating one slice of a prompt
- * can take seconds on a slow machine.
- */
+/** How long work may continue after its signal has aborted. A prompt slice can take seconds on a slow machine. */
 const stuckAfterMs = 15_000
 
 /** Keeps the resource loaded until it has been idle for `idleMs`; 0 means forever. A failed load is retried. */
 export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
   load(): Promise<Kept>
   readonly idleMs: number
-  /** Called when the resource was abandoned. */
+  /** Called when the resource has been abandoned. */
   stuck(): void
   unloaded(): void
   readonly clock: Clock
@@ -40,14 +37,9 @@ export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
   const drop = async (): Promise<void> => {
     const dropped = kept
     kept = undefined
-    await within(dropped?.dispose(), stuckAfterMs)
-  }
-
-  /** Waits for the work, but no longer than `ms`. */
-  const within = async (work: Promise<unknown> | undefined, ms: number): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    using _ = clock.after(ms, resolve)
-    await Promise.race([work, promise])
+    using _timer = clock.after(stuckAfterMs, resolve)
+    await Promise.race([dropped?.dispose(), promise])
   }
 
   const orAbandon = async <Made>(work: Promise<Made>, signal: AbortSignal): Promise<Made> => {
@@ -55,8 +47,7 @@ export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
     let timer: Disposable | undefined
     const begin = () => {
       timer = clock.after(stuckAfterMs, () => {
-        // The abandoned work may still be using the resource, so do not reuse the resource, and do not wait for its
-        // disposal.
+        // The abandoned work may still be using the resource, so do not reuse it or wait for its disposal.
         void kept?.dispose().catch(() => {})
         kept = undefined
         stuck()
@@ -112,8 +103,7 @@ export function createRequestQueue(maxWaiting: number, full: () => Error) {
       count++
       const before = last
       const { promise: done, resolve } = Promise.withResolvers<void>()
-      // A cancelled request keeps its place until the requests before it are done, so that the requests after it also
-      // wait for them.
+      // A cancelled request keeps its place, so that the requests after it still wait for those before it.
       last = before.then(() => done)
       const release = () => {
         count--

@@ -25,10 +25,7 @@ export interface LoadModelOptions {
   readonly threads: number
   readonly log: Log
   load(): Promise<LlamaLibrary>
-  /**
-   * Returns the free memory in bytes. Toolway must check it, because llama.cpp does not, and the kernel kills processes
-   * that take too much.
-   */
+  /** Returns the free memory in bytes. llama.cpp does not check it, and the kernel may kill the process. */
   readonly free?: () => number
 }
 
@@ -53,7 +50,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
     const needed = model.fileInsights.estimateContextResourceRequirements({ contextSize, modelGpuLayers: 0 }).cpuRam
     if (needed > free()) throw noMemory(name, needed, free())
     const context = await model.createContext({ contextSize, threads: options.threads, createSignal: signal })
-    // If the file has no chat template, use a general one: the library would guess one from the architecture.
+    // If the file has no chat template, use a general one instead of one that the library guesses.
     const isPlain = !model.fileInfo.metadata.tokenizer?.chat_template?.trim()
     const wrapper = library.resolveChatWrapper(model, { ...(isPlain && { type: 'general' }), warningLogs: false })
     log.info({ model: name, bytes: size, context: context.contextSize }, 'model loaded')
@@ -103,10 +100,7 @@ function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
   }
 }
 
-/**
- * The size of a model file. Throws if it is not a GGUF file: the library accepts any file and reports little when it
- * fails.
- */
+/** The size of a GGUF file. Throws for other files: the library accepts any file and explains little when it fails. */
 async function sizeOf(name: string, path: string): Promise<number> {
   try {
     await using file = await open(path)

@@ -19,7 +19,6 @@ export interface ModelServer {
 
 const look = ({ name, origin }: ModelServer): string => `Check models.${name} and the log of the server at ${origin}.`
 
-/** Why the server refused a request. */
 export interface ModelRefusal {
   readonly status: number
   readonly serverMessage: ServerMessage
@@ -37,7 +36,7 @@ export function refusalError(
   const quote = serverMessage.message === '' ? '' : ` It says: ${serverMessage.message}`
   if (isBusy(status)) {
     const when = retryAfterMs === undefined ? 'Try again later.' : `Try again in ${Math.ceil(retryAfterMs / 1000)} s.`
-    const message = `The server of the model ${name} is too busy (${http}). ${when}`
+    const message = `The server for the model ${name} is too busy (${http}). ${when}`
     return new ToolwayError('OVERLOADED', message, { retryAfterMs })
   }
   // Do not quote the server's message: it may contain part of the key.
@@ -51,15 +50,14 @@ export function refusalError(
     return failed(server, `sent a redirect, which is not followed. Set the final address in models.${name}.baseUrl.`)
   }
   if (status >= 400 && status < 500) {
-    const message = `The server of the model ${name} refused the request (${http}).`
-    return new ToolwayError('INVALID_ARGUMENTS', `${message} Change the request, for example by sending less.${quote}`)
+    const message = `The server for the model ${name} refused the request (${http}).`
+    return new ToolwayError('INVALID_ARGUMENTS', `${message} Change the request, for example by shortening it.${quote}`)
   }
   return failed(server, `failed (${http}). ${look(server)}${quote}`)
 }
 
 export const isBusy = (status: number): boolean => status === 429 || status === 503 || status === 529
 
-/** The error for a response that is not a completion. */
 export const notACompletion = (server: ModelServer, what: string): ToolwayError =>
   failed(server, `answered with ${what} instead of a completion. Check models.${server.name}.baseUrl.`)
 
@@ -83,24 +81,20 @@ export function connectionError(server: ModelServer, thrown: unknown, begun: boo
 
 /** The error for an expired timeout; `key` is the name of its setting. */
 export function timeoutError({ name }: ModelServer, what: string, ms: number, key: string): ToolwayError {
-  const message = `The server of the model ${name} ${what} within ${ms / 1000} s (models.${name}.timeouts.${key}).`
-  return new ToolwayError('TIMEOUT', `${message} Try again, or request less.`)
+  const message = `The server for the model ${name} ${what} within ${ms / 1000} s (models.${name}.timeouts.${key}).`
+  return new ToolwayError('TIMEOUT', `${message} Try again, or shorten the request.`)
 }
 
 const failed = ({ name }: ModelServer, what: string, cause?: unknown): ToolwayError =>
-  new ToolwayError('SERVER_UNAVAILABLE', `The server of the model ${name} ${what}`, { cause })
+  new ToolwayError('SERVER_UNAVAILABLE', `The server for the model ${name} ${what}`, { cause })
 
-/**
- * A short reason, such as ECONNREFUSED. If a host name has several addresses, there is one error per address; the first
- * one is used.
- */
+/** A short reason, such as ECONNREFUSED. If several addresses were tried, it is the reason for the first. */
 function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (!(error instanceof Error)) return 'unknown reason'
   return (error as NodeJS.ErrnoException).code ?? error.name
 }
 
-/** An error message from a server. */
 export interface ServerMessage {
   /** One line without control characters, truncated. */
   readonly message: string
@@ -178,10 +172,7 @@ function isValue({ code, message }: ServerMessage): boolean {
   return isNamed && isOutOfBounds.test(about) && !isUnsupported.test(about)
 }
 
-/**
- * Whether the server may accept the request in a weaker form: it refused the request, but not because of its length or
- * a number out of range.
- */
+/** Whether the server may accept a weaker form. It will not if the length or a number out of range is the problem. */
 export function mayAcceptWeakerForm({ status, serverMessage }: ModelRefusal): boolean {
   if (isTooMuch.test(`${serverMessage.code} ${serverMessage.message}`) || isValue(serverMessage)) return false
   if (status === 500) return isAboutForm.test(serverMessage.message)

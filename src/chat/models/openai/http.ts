@@ -21,9 +21,9 @@ export async function post(client: HttpClient, request: Omit<Parameters<HttpClie
     /** The media type, without parameters. */
     type: (header('content-type') ?? '').replace(/;.*/s, '').trim().toLowerCase(),
     header,
-    /** The body. Rejects when the request's signal aborts. */
+    /** The body. Reading it fails once the request's signal aborts. */
     chunks: body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
-    /** Marks the answer as complete: nothing but the end of the body is still expected. */
+    /** Marks the answer as complete: only the end of the body is still expected. */
     over: () => {
       isOver = true
     },

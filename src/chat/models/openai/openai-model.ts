@@ -1,6 +1,6 @@
 import type { Config } from '../../../config/schema.ts'
 import type { Clock } from '../../../core/clock.ts'
-import { deadline, waitFor } from '../../../core/deadline.ts'
+import { deadline, pause } from '../../../core/deadline.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { basicAuthOf, urlSecrets } from '../../../lib/basic-auth.ts'
@@ -88,9 +88,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     }
   }
 
-  /**
-   * Sends a request in one form and streams the answer; returns the refusal if the server refused before any output.
-   */
+  /** Sends a request in one form and streams the answer; returns the refusal if the server refused the request. */
   async function* attempt(
     plan: RequestPlan,
     body: object,
@@ -146,12 +144,6 @@ export function openaiModel(options: OpenAIModelOptions): Model {
   }
 }
 
-async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  using _timer = clock.after(ms, resolve)
-  await waitFor(promise, signal)
-}
-
 function bodyOf(
   model: string,
   request: ModelRequest,
@@ -182,7 +174,7 @@ function modelHeaders(name: string, url: URL, apiKey: string | undefined) {
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new ToolwayError(
       'INVALID_ARGUMENTS',
-      `The API key of the model ${name} is invalid. Remove spaces and line breaks from models.${name}.apiKey.`,
+      `The API key for the model ${name} is invalid. Remove spaces and line breaks from models.${name}.apiKey.`,
     )
   }
   return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...inQuery] }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../lib/parse-json.ts'
 import { EventTooLong, type ModelServer, notACompletion, tooLong } from './errors.ts'
 import type { HttpResponse } from './http.ts'
 
@@ -6,10 +7,7 @@ const maxBytes = 32 * 1024 * 1024
 /** Maximum length of a single object. */
 const maxCharacters = 4 * 1024 * 1024
 
-/**
- * The JSON objects in a response, which is either a stream of server-sent events or a single object. Detects the format
- * from the content if the media type is wrong.
- */
+/** The JSON objects in a response, which is either a stream of server-sent events or a single object. */
 export async function* responseObjects(
   server: ModelServer,
   answer: HttpResponse,
@@ -18,7 +16,7 @@ export async function* responseObjects(
   const events = createSseDecoder(maxCharacters)
   const parts: Buffer[] = []
   let length = 0
-  // Trust only these two media types; servers often send others by mistake.
+  // Trust only these two media types, because servers often send others by mistake; otherwise look at the content.
   let form: BodyForm | undefined =
     answer.type === 'text/event-stream' ? 'events' : answer.type === 'text/html' ? 'other' : undefined
   for await (const chunk of chunks) {
@@ -45,10 +43,7 @@ export async function* responseObjects(
 
 type BodyForm = 'events' | 'object' | 'other'
 
-/**
- * The format of a body, judging by its beginning, because some servers send a wrong media type. `undefined` while only
- * whitespace has arrived.
- */
+/** The format of a body, judging by its beginning; `undefined` while only whitespace has arrived. */
 function sniffed(bytes: Buffer): BodyForm | undefined {
   const start = bytes
     .subarray(0, 256)
@@ -61,11 +56,9 @@ function sniffed(bytes: Buffer): BodyForm | undefined {
 }
 
 function parsed(server: ModelServer, text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw notACompletion(server, 'text that is not JSON')
-  }
+  const value = parseJson(text)
+  if (value === undefined) throw notACompletion(server, 'text that is not JSON')
+  return value
 }
 
 /**
@@ -87,10 +80,8 @@ export function createSseDecoder(maxLength: number) {
     const found: string[] = []
     let from = 0
     for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', from)) {
-      const line = (begun.length > 0 ? [...begun, text.slice(from, at)].join('') : text.slice(from, at)).replace(
-        /\r$/,
-        '',
-      )
+      const part = text.slice(from, at)
+      const line = (begun.length > 0 ? [...begun, part].join('') : part).replace(/\r$/, '')
       begun = []
       grow(at - from)
       from = at + 1
