@@ -11,23 +11,17 @@ export interface ConfigDocument extends Translation {
   readonly path: string
 }
 
-interface ReadOptions {
+export interface ReadOptions {
   readonly env: EnvVars
   readonly cwd: string
   readonly home: string
-  /**
-   * Whether to reject empty files. Set while the gateway is running, because an editor may be in the middle of saving a
-   * file.
-   */
-  readonly whileRunning: boolean
+  /** Whether to reject empty files. Set while the gateway is running: an editor may be in the middle of saving one. */
+  readonly whileRunning?: boolean
   /** Unsaved file contents by path; used instead of the files on disk. */
   readonly drafts?: ReadonlyMap<string, string>
 }
 
-/**
- * Reads configuration files and the rules file that belongs to them. If any of them cannot be parsed, throws one
- * ConfigError with all parse errors.
- */
+/** Reads configuration files and their rules file. Throws one ConfigError with the parse errors in all of them. */
 export async function readDocuments(paths: readonly string[], options: ReadOptions) {
   const { env, cwd } = options
   const documents = await readAll(paths, options)

@@ -9,9 +9,7 @@ export type EnvVars = Readonly<Record<string, string | undefined>>
 
 type Found = { readonly text: string } | { readonly fault: string }
 
-/**
- * Sources for values other than environment variables. A reference whose scheme has no provider is reported as invalid.
- */
+/** Sources for values other than variables. A reference whose scheme has no provider is reported as invalid. */
 interface Providers {
   file?(path: string): Found
   exec?(command: string): Found
@@ -145,10 +143,7 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'this symbolic link points to itself',
 }
 
-/**
- * Reads a secret from a file and removes the final line break. Rejects files that other users can read. Error messages
- * never contain the secret.
- */
+/** Reads a secret from a file that others cannot read, without the final line break. Errors never contain it. */
 export function readSecretFile(path: string): Found {
   let descriptor: number
   try {

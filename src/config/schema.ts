@@ -45,10 +45,7 @@ export const configSchema = z
 
 type Checked = z.output<typeof configSchema>
 
-/**
- * A loaded configuration: validated and with defaults applied. Durations are in milliseconds, sizes in bytes, and paths
- * are absolute.
- */
+/** A validated configuration with defaults. Durations are in milliseconds, sizes in bytes, and paths are absolute. */
 export type Config = Checked & {
   readonly audit: { readonly path: string }
   readonly stores: {

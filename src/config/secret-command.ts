@@ -152,10 +152,7 @@ const othersCanWrite = ({ mode, uid, gid }: Stats): boolean =>
 const isTrustedGroup = (uid: number, gid: number): boolean =>
   gid === 0 || (process.platform === 'darwin' && gid === 80) || (gid === uid && uid === process.getuid?.())
 
-/**
- * Whether the sticky bit protects `below` from being replaced. In a folder with that bit, such as /tmp, only a file's
- * owner can replace it.
- */
+/** Whether the sticky bit protects `below`: in a folder with that bit, such as /tmp, only owners can replace files. */
 const isProtected = (folder: Stats, below: Stats | undefined): boolean =>
   below !== undefined && (folder.mode & 0o1000) !== 0 && (below.uid === 0 || below.uid === process.getuid?.())
 

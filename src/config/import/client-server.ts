@@ -51,10 +51,7 @@ export function clientServer(
   return inFolder(withSession(normal, name, report), manner.folder)
 }
 
-/**
- * Sets `session: caller` for stateful servers. Each client starts its own server processes, so a stateful server
- * expects only one caller.
- */
+/** Sets `session: caller` for stateful servers: each client starts its own process, so these expect only one caller. */
 function withSession(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const command = server.members.get('command')
   if (!command || server.members.has('session')) return server
@@ -86,10 +83,7 @@ function unknown(
 export const inUnit = (part: ConfigTree, unit: 's' | 'ms'): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}${unit}`) : part
 
-/**
- * Makes programs start in the same folder in which the client would start them. An added `cwd` gets the source location
- * of `command`.
- */
+/** Makes programs start in the client's folder for them. An added `cwd` gets the source location of `command`. */
 function inFolder(server: BranchNode, folder: string | undefined): BranchNode {
   const command = server.members.get('command')
   if (folder === undefined || !command) return server
@@ -126,13 +120,9 @@ function oauthOf(part: ConfigTree, server: string, report: TranslationReport): B
 /** Converts scopes to a list. Accepts a list, or a string separated by spaces or commas. */
 function scopesOf(part: ConfigTree | undefined): ConfigTree | undefined {
   if (part?.kind !== 'leaf' || typeof part.value !== 'string') return part
-  return list(
-    part.at,
-    part.value
-      .split(/[\s,]+/)
-      .filter((scope) => scope !== '')
-      .map((scope) => leaf(part.at, scope)),
-  )
+  const scopes = part.value.split(/[\s,]+/).filter((scope) => scope !== '')
+  const items = scopes.map((scope) => leaf(part.at, scope))
+  return list(part.at, items)
 }
 
 export interface ClientFormat {

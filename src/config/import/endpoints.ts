@@ -37,9 +37,7 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
   return shape(tree.at, { mcpServers: servers })
 }
 
-/**
- * Adds /mcp to an endpoint without a path. Applied after interpolation, because a variable may contain the endpoint.
- */
+/** Adds /mcp to an endpoint without a path, after interpolation because a variable may contain the endpoint. */
 function withPath(part: ConfigTree): ConfigTree {
   if (part.kind !== 'leaf' || typeof part.value !== 'string') return part
   return { ...part, finish: (url) => (/^https?:\/\/[^/?#]+\/?$/i.test(url) ? `${url.replace(/\/$/, '')}/mcp` : url) }

@@ -4,10 +4,7 @@ import { type BranchNode, branch, type ConfigTree, type TreeMember } from '../tr
 import { unknownKeyAt } from '../validate.ts'
 import type { TranslationReport } from './shape.ts'
 
-/**
- * Sections that cause an error instead of a warning, because ignoring one of them could allow what the author meant to
- * forbid.
- */
+/** Sections that cause an error, because ignoring one of them could allow what the author meant to forbid. */
 const neverIgnored = ['agents', 'policy', 'auth', 'limits', 'mcpServers']
 
 /**

@@ -38,10 +38,7 @@ interface ForwardingOptions {
   readonly at: SourceLocation
 }
 
-/**
- * Converts `[tool_forwarding]`. The section applies only to forwarded tools, so native tools are added to its
- * allow-lists.
- */
+/** Converts `[tool_forwarding]`. It applies only to forwarded tools, so native tools are added to its allow-lists. */
 export function readForwarding(
   forwarding: ConfigTree | undefined,
   { servers, authenticated, at: document }: ForwardingOptions,
@@ -143,11 +140,7 @@ function limitsOf(entry: TreeMember | undefined, report: TranslationReport): Bra
   members.delete('default')
   const servers = [...members].filter(([key]) => !key.includes('::'))
   const tools = [...members].flatMap(([key, limit]) => (key.includes('::') ? [[toolName(key), limit] as const] : []))
-  return shape(entry.at, {
-    perMinute,
-    servers: branch(entry.at, servers),
-    tools: branch(entry.at, tools),
-  })
+  return shape(entry.at, { perMinute, servers: branch(entry.at, servers), tools: branch(entry.at, tools) })
 }
 
 function cacheOf(entry: TreeMember | undefined, report: TranslationReport): BranchNode | undefined {

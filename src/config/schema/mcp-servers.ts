@@ -51,10 +51,7 @@ const oauth = z.strictObject({
     .describe('Whether each principal signs in separately; otherwise all calls use one grant.'),
 })
 
-/**
- * Checks combinations of OAuth settings. Returns a description of what is expected; undefined if the settings are
- * valid.
- */
+/** Checks combinations of OAuth settings. Returns what is expected; undefined if the settings are valid. */
 function oauthFault(auth: z.output<typeof oauth>, url: string): string | undefined {
   const { grant, clientId, clientSecret, privateKey, perPrincipal } = auth
   if (!safeAddress(url)) return 'an https:// url: OAuth tokens must not be sent unencrypted'
@@ -185,9 +182,7 @@ const mcpServer = fields.transform(({ command, args, env, cwd, url, headers, aut
   return { ...common, transport: transport ?? inferTransport(url), url, headers, auth }
 })
 
-/**
- * Infers the transport from the URL. Servers with the older HTTP+SSE transport usually publish their stream at …/sse.
- */
+/** Infers the transport from the URL: servers with the older HTTP+SSE usually publish their stream at …/sse. */
 function inferTransport(url: string): 'http' | 'sse' {
   return URL.canParse(url) && new URL(url).pathname.replace(/\/$/, '').endsWith('/sse') ? 'sse' : 'http'
 }
