@@ -11,10 +11,7 @@ import { type Column, cut, oneLine, table } from './table.ts'
 
 export type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
-/**
- * The environment in which a command runs. It is a parameter, so that tests can run commands without starting a
- * process.
- */
+/** The environment in which a command runs; a parameter, so that tests can run commands without starting a process. */
 export interface Shell {
   readonly stdin: Readable
   readonly stdout: Stream
@@ -58,8 +55,7 @@ export class UsageError extends CommandError {
   }
 }
 
-// Scripts may retry after exit code 3, because nothing was done. A failure whose outcome is unknown therefore gets exit
-// code 1.
+// Scripts may retry after exit code 3, because nothing was done. A failure with an unknown outcome gets exit code 1.
 const exitCodes: Record<ErrorCode, ExitCode> = {
   TOOL_NOT_FOUND: exit.usage,
   SERVER_NOT_FOUND: exit.usage,
@@ -124,7 +120,6 @@ export interface Output {
   table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void
   /** Prints an empty line, a heading and indented lines. */
   section(title: string, lines: readonly string[]): void
-  /** Prints a line to stderr. */
   note(line: string): void
   /** Prints a line to stderr in yellow. */
   warn(line: string): void

@@ -35,10 +35,7 @@ const wait = (): Option =>
 
 const agent = (): Option => new Option('--agent <agent>', 'the agent to act as (default: the default agent)')
 
-/**
- * The function that runs a command. Commander passes untyped arguments and options, so each command declares their
- * types.
- */
+/** Runs a command. Commander passes untyped arguments and options, so each command declares their types. */
 type Run = (shell: Shell, ...params: never[]) => Promise<ExitCode>
 
 /** The commands and their options. The code of a command is loaded when it runs. */

@@ -29,7 +29,6 @@ interface AddOptions extends EditConfigOptions {
   readonly force?: boolean
 }
 
-/** Adds one server to the configuration. */
 export async function addServer(
   shell: Shell,
   name: string,
@@ -177,7 +176,6 @@ async function requireValid(file: ConfigFile, name: string, draft: string): Prom
   }
 }
 
-/** Removes one server from the configuration. */
 export async function removeServer(shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const file = await openConfig(shell, options)

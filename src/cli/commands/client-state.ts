@@ -22,7 +22,6 @@ interface ClientState {
   readonly problem: string | null
 }
 
-/** Lists the supported clients and whether each is connected. */
 export async function listClients(shell: Shell, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const clients = await Promise.all(clientKinds.map((client) => stateOf(client, shell)))

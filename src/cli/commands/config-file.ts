@@ -27,16 +27,12 @@ export interface ConfigFile {
   readonly named: string
   readonly before: FileSnapshot
   readonly text: ServersText
-  /** The servers that the file defines. */
   readonly servers: ReadonlyMap<string, ServerDefinition>
   /** Problems that the whole configuration would have if this file contained `text`. */
   problemsWith(text: string): Promise<readonly ConfigProblem[]>
 }
 
-/**
- * Opens the file to edit: the one that the user named, or else the one that would be loaded, or else a new one in this
- * folder.
- */
+/** Opens the file to edit: the one that the user named, the one that would be loaded, or a new one in this folder. */
 export async function openConfig(shell: Shell, { config = [] }: CommonOptions): Promise<ConfigFile> {
   const { env, cwd } = shell
   const [found, ...others] = (await locate(config, env, cwd, homeOf(env))).paths

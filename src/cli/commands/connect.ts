@@ -178,10 +178,7 @@ async function disconnected(file: ClientFile, shell: Shell): Promise<Edit> {
 const textOf = ({ client, path }: ClientFile, { text }: FileSnapshot, shell: Shell): ClientText =>
   editText(shortPath(path, shell), () => clientText(client, path, text))
 
-/**
- * Adapts the entry to the file's format: OpenCode's newer format has the servers one level deeper and does not know
- * `enabled`.
- */
+/** Adapts the entry to OpenCode's newer format, which nests servers one level deeper and does not support `enabled`. */
 function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
   const { enabled: _, ...rest } = entry
   return path.length > 1 ? rest : entry
@@ -245,9 +242,6 @@ function noteToken(entry: object, way: ClientTransport, { note }: Output): void 
   if (way.kind !== 'http' || !way.token || way.token.literal !== undefined) return
   if (!JSON.stringify(entry).includes(tokenVariable)) return
   note(`The client reads the token from the variable ${tokenVariable}; set it where the client is started:`)
-  note(
-    way.token.file === undefined
-      ? `  export ${tokenVariable}=…`
-      : `  export ${tokenVariable}="$(cat ${way.token.file})"`,
-  )
+  const value = way.token.file === undefined ? '…' : `"$(cat ${way.token.file})"`
+  note(`  export ${tokenVariable}=${value}`)
 }

@@ -137,7 +137,6 @@ const asJson = (path: string, found: readonly FoundFile[], prepared: PreparedImp
   ...more,
 })
 
-/** Prints the clients that were found, their servers and problems. */
 function printFound(found: readonly FoundFile[], prepared: PreparedImport, output: Output, shell: Shell): void {
   const { print, note, warn, paint } = output
   if (found.length === 0) {

@@ -57,10 +57,7 @@ function print(keys: readonly ListedKey[], output: Output): void {
   ])
 }
 
-/**
- * Warns about unknown agents when the key is created, because later the requests would be refused without this
- * explanation.
- */
+/** Warns about agents that do not exist: requests as such an agent are refused without this explanation. */
 function warnOfAgents(agents: readonly string[], config: Config, output: Output): void {
   const known = Object.keys(config.agents)
   for (const agent of new Set(agents)) {

@@ -24,7 +24,6 @@ async function openPins(shell: Shell, options: CommonOptions) {
   return { ...(await readPins({ folder: config.stores.path, mode, now: systemClock.now(), log })), mode }
 }
 
-/** Lists the pinned definitions and their state. */
 export async function listPins(shell: Shell, options: PinsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { states, servers, notes, mode } = await openPins(shell, options)
@@ -140,7 +139,6 @@ interface ApproveOptions extends CommonOptions {
   readonly hash?: string
 }
 
-/** Approves the latest definitions. */
 export async function approvePins(shell: Shell, what: string | undefined, options: ApproveOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const pins = await openPins(shell, options)

@@ -61,7 +61,6 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   return exit.ok
 }
 
-/** Starts worker processes and supervises them. */
 async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<ExitCode> {
   const loaded = adjusted(await load(shell, options), (config) => listeningOn(config, options))
   refuseUnauthenticated(loaded)

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
+import { pause } from '../../core/deadline.ts'
 import type { CallFigures } from '../../telemetry/stats/history.ts'
 import type { By, StatsTable } from '../../telemetry/stats/stats.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
@@ -70,7 +71,7 @@ async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shel
   while (!interrupted.aborted) {
     if (output.terminal && !output.json) shell.stdout.write(clearScreen)
     show(tables, output)
-    await pause(clock, options.every, interrupted)
+    await pause(clock, options.every, interrupted).catch(() => {})
     if (interrupted.aborted) return
     tables = await fetchTables(gateway, options, interrupted).catch((thrown: unknown) => {
       if (interrupted.aborted) return tables
@@ -79,14 +80,6 @@ async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shel
       return tables
     })
   }
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve: over } = Promise.withResolvers<void>()
-  const timer = clock.after(ms, over)
-  signal.addEventListener('abort', () => over(), { once: true })
-  if (signal.aborted) over()
-  return promise.finally(() => timer[Symbol.dispose]())
 }
 
 type Row = StatsTable['rows'][number]

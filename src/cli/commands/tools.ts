@@ -86,7 +86,6 @@ function printTools(tools: readonly Served[], output: Output): void {
   ])
 }
 
-/** Shows one tool with its full definition. */
 export async function showTool(shell: Shell, name: string, options: ToolsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)

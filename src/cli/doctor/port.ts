@@ -9,9 +9,7 @@ import { NoGateway, RefusedByGateway, runningGateway } from '../running-gateway.
 import { count, span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 
-/**
- * Checks whether the gateway can listen on its address; if the address is in use, reports which process is using it.
- */
+/** Checks whether the gateway can listen on its address; if the address is in use, reports by which process. */
 export const portCheck = (config: Config, context: CheckContext): DoctorCheck => ({
   name: 'port',
   async run(signal) {
@@ -67,10 +65,7 @@ interface Overview {
   readonly reload: { readonly lastError: string | null }
 }
 
-/**
- * The overview of the gateway on this port, or the error with which the gateway refused; undefined if no gateway
- * answers.
- */
+/** The overview of the gateway on this port, or its refusal; undefined if no gateway answers. */
 async function fetchOverview(config: Config, signal: AbortSignal): Promise<Overview | RefusedByGateway | undefined> {
   // Do not generate a token just for this check.
   const unknown = config.auth.token === 'generated' && !existsSync(join(config.stores.common, 'token'))

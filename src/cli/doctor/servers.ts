@@ -1,5 +1,5 @@
 import type { Config, ServerConfig } from '../../config/schema.ts'
-import { keyPath } from '../../config/tree.ts'
+import { isWithin, keyPath } from '../../config/tree.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { compileRules } from '../../policy/rules.ts'
 import type { ProbeResult, ServerProber } from '../../runtime/probe-server.ts'
@@ -34,7 +34,7 @@ export function serverChecks({ context, only, prober, withinMs, env }: ServerChe
     if (loaded && isOurselves(server, loaded.config.server)) {
       return warning('is our own endpoint; Toolway ignores it', `remove mcpServers.${name}`)
     }
-    const variable = unset.find(({ key }) => within(key, name))?.variable
+    const variable = unset.find(({ key }) => isWithin(key, keyPath(['mcpServers', name])))?.variable
     if (variable !== undefined) {
       return problem(`not checked: the variable ${variable} in its configuration is not set`, `export ${variable}=…`)
     }
@@ -60,12 +60,6 @@ export function serverChecks({ context, only, prober, withinMs, env }: ServerChe
 const isServed = ({ tools: { include, exclude } }: ServerConfig, tool: string): boolean =>
   include.some((pattern) => matches(pattern, tool)) && !exclude.some((pattern) => matches(pattern, tool))
 
-/** Whether a key is inside a server's entry. */
-function within(key: string, server: string): boolean {
-  const start = keyPath(['mcpServers', server])
-  return key === start || key.startsWith(`${start}.`) || key.startsWith(`${start}[`)
-}
-
 /** How many of the last stderr lines are shown. */
 const maxDetails = 8
 
@@ -87,10 +81,7 @@ export function serverFinding(server: ProbedServer): CheckFinding {
 
 const isStackLine = /^at .*[:)]\d*/
 
-/**
- * The result of a successful probe: `13 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 20
- * ms`.
- */
+/** A successful probe: `13 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 20 ms`. */
 function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: ProbeResult): string {
   const { startMs, handshakeMs = 0, listMs = 0 } = times
   const steps = [

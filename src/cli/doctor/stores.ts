@@ -84,7 +84,6 @@ async function freeBytes(path: string): Promise<{ readonly bytes: number; readon
   return { bytes: bavail * bsize, noFiles: files > 0 && ffree === 0 }
 }
 
-/** Checks PostgreSQL if it is configured. */
 export function postgresChecks({ stores: { postgres: configured } }: Config, command: string): DoctorCheck[] {
   if (!configured || configured.disabled) return []
   const check: DoctorCheck = {

@@ -3,10 +3,7 @@ import type { OperationRow } from '../../../audit/search/rows.ts'
 import type { Output, Paint } from '../../kit.ts'
 import { oneLine } from '../../table.ts'
 
-/**
- * Characters that affect a terminal or hide text, and that JSON does not escape: DEL, C1, bidi, zero-width and tag
- * characters.
- */
+/** DEL, C1, bidi, zero-width and tag characters: they affect a terminal or hide text, and JSON does not escape them. */
 const harmful =
   /[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu
 

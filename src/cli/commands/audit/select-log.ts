@@ -80,10 +80,7 @@ export async function configuredArchive(
   }
 }
 
-/**
- * Queries the archive for commands with `--postgres`. Fails if the archive is unavailable; does not fall back to the
- * local log.
- */
+/** Queries the archive for `--postgres`. If the archive is unavailable, fails instead of reading the local log. */
 export async function askArchive<T>(
   shell: Shell,
   options: CommonOptions & LogLocationOptions,
