@@ -22,11 +22,11 @@ export interface Shell {
   readonly interrupted: AbortSignal
 }
 
-/** The command as the user calls it: npm scripts of a checkout have no `toolway` in their PATH. */
+/** The command as the user calls it: npm scripts in a checkout have no `toolway` in their PATH. */
 export const commandName = (env: Shell['env']): string =>
   env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'toolway' ? 'npm run -s toolway --' : 'toolway'
 
-/** Shows paths below the current folder, wherever they occur in the text, relative to it. */
+/** Makes all paths in the text that are below the current folder relative to it. */
 export const relativeTo = (text: string, cwd: string): string =>
   text.replaceAll(cwd.endsWith(sep) ? cwd : cwd + sep, '')
 

@@ -25,8 +25,8 @@ export type RunningGateway = Awaited<ReturnType<typeof runningGateway>>
 export async function runningGateway({ server, auth, stores }: Config) {
   if (server.port === 0) {
     throw new UsageError(
-      'The port of the gateway is unknown: server.port is 0 (any free port).',
-      'Pass the port that the gateway printed when it started with --port.',
+      "The gateway's port is unknown: server.port is 0 (any free port).",
+      'Use --port to pass the port that the gateway printed when it started.',
     )
   }
   const url = `http://${hostOf(server.host)}:${server.port}`

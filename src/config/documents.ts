@@ -39,8 +39,8 @@ export async function readDocuments(paths: readonly string[], options: ReadOptio
 }
 
 /**
- * Finishes an imported document. Servers get plain names. If there are rules for the servers, they keep their names,
- * because rules refer to servers by name, and each caller gets its own connections.
+ * Finishes an imported document. Servers get plain names; but servers with rules keep the names that the rules refer
+ * to, and each caller gets its own connections to them.
  */
 function finished(document: ConfigDocument, paired: boolean): ConfigDocument {
   const { dialect, tree } = document

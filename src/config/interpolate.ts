@@ -67,7 +67,7 @@ function meaning(body: string, env: EnvVars, providers: Providers): Found {
 function foreign(body: string): string {
   // Do not show the default value: it may be a secret.
   const written = `\${${body.replace(/:-.*/s, ':-…')}}`
-  if (body.startsWith('input:')) return `${written} is a prompt of an editor; write a variable such as \${NAME} instead`
+  if (body.startsWith('input:')) return `${written} is an editor's prompt; write a variable such as \${NAME} instead`
   return `${written} is not a variable; write \${NAME}, \${NAME:-default}, \${env:NAME}, \${file:PATH} or \${exec:COMMAND}, or $\${ for the literal text`
 }
 

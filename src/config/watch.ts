@@ -18,7 +18,7 @@ const lookMs = 2_000
 export function watchFiles(first: readonly string[], clock: Clock, changed: () => void) {
   let places = first
   const watchers = new Map<string, FSWatcher>()
-  /** `reported` is the state at the last call of `changed`; `seen` is the state at the last check. */
+  /** `reported` is the state at the last call to `changed`; `seen` is the state at the last check. */
   let reported = places.map(markOfFile)
   let seen = reported
   let pending: Disposable | undefined

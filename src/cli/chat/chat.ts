@@ -74,7 +74,7 @@ function requireModel(chat: Chat | undefined, model: string | undefined): Chat {
   throw new UsageError(`There is no model "${model}"${didYouMean(model, known)}`, `Models: ${known.join(', ')}.`)
 }
 
-/** Asks a question. The input is open only while the question is asked. */
+/** Asks a question. stdin is open only until the question is answered. */
 const questionAt =
   ({ stdin, stderr }: Shell): AskPerson =>
   async (question, signal) => {

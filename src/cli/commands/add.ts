@@ -109,14 +109,15 @@ function definitionOf([first = '', ...rest]: readonly string[], options: AddOpti
     if (transport === 'stdio') throw new UsageError('--transport stdio needs a command, not a URL.')
     return { url: first, ...explicit, headers: Object.fromEntries((header ?? []).map(parseHeader)) }
   }
-  if (header) throw new UsageError('--header is only for URLs.', 'Pass variables of a command with --env KEY=VALUE.')
+  if (header)
+    throw new UsageError('--header is only for URLs.', 'Pass environment variables to a command with --env KEY=VALUE.')
   if (transport !== undefined && transport !== 'stdio') {
     throw new UsageError(`--transport ${transport} needs a URL, which begins with https:// or http://.`)
   }
   return { command: first, ...explicit, args: rest, env: Object.fromEntries((env ?? []).map(parseVariable)) }
 }
 
-// Values of these options may be secrets, so the errors do not repeat them.
+// The values of these options may be secrets, so error messages do not repeat them.
 
 function parseVariable(text: string): [string, string] {
   const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []

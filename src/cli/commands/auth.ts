@@ -81,7 +81,7 @@ async function signInTo(
 }
 
 const elsewhere =
-  'If your browser is on another machine, the last page will fail to load: paste the address of that page here.'
+  "If your browser is on another machine, the last page will fail to load: paste that page's address here."
 
 async function signOut(oauth: OAuth, server: string, { principal, json }: AuthOptions, output: Output): Promise<void> {
   const forgotten = await oauth.forget(server, principal)
@@ -130,7 +130,7 @@ async function printGrants(oauth: OAuth, config: Config, name: string | undefine
   const all = await oauth.list()
   const grants = name === undefined ? all : all.filter(({ server }) => server === name)
   if (output.json) return output.value({ grants: grants.map(asJson) })
-  if (grants.length === 0) return output.note('No grants are stored: nobody has signed in yet.')
+  if (grants.length === 0) return output.note('No grants are stored yet; sign in to a server first.')
   output.table<KeptGrant>(grants, [
     { title: 'SERVER', value: ({ server }) => server, whole: true },
     { title: 'PRINCIPAL', value: ({ principal }) => principal },

@@ -46,7 +46,7 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
   if (dialect !== undefined && dialect !== 'toolway' && dialect !== 'mcpServers') {
     const kind = kindOf(path)
     throw new UsageError(
-      `${named} is in the format of ${kind ? clientLabels[kind] : dialect}, not in that of Toolway.`,
+      `${named} is in the ${kind ? clientLabels[kind] : dialect} format, not in Toolway's own.`,
       `\`${commandName(env)} import ${named}\` imports its servers; name another file with --config.`,
     )
   }
@@ -110,7 +110,7 @@ version: 1
 
 `
 
-const example = `# The servers to put behind Toolway. The entries of Claude, Cursor and other clients work here as they are.
+const example = `# The servers to put behind Toolway. Entries from Claude, Cursor and other clients work here unchanged.
 # Uncomment, adapt, and check with: toolway validate
 #
 # mcpServers:
@@ -150,7 +150,7 @@ export const starterWith = (servers: string): string =>
 /** Our configuration file, existing or new. It contains no secrets, so a new one may be readable by others. */
 export async function readConfigFile(path: string, named: string): Promise<FileSnapshot> {
   const target = await readSnapshot(path)
-  if (!existsSync(dirname(target.target))) throw new UsageError(`The folder of ${named} does not exist.`)
+  if (!existsSync(dirname(target.target))) throw new UsageError(`The folder for ${named} does not exist.`)
   return target.bytes ? target : { ...target, mode: 0o644 }
 }
 

@@ -103,7 +103,7 @@ interface CreateKeyOptions extends CommonOptions {
   readonly hashOnly?: boolean
 }
 
-const once = 'The key is shown only now; Toolway stores just a hash of it.'
+const once = 'The key is shown only once; Toolway stores only its hash.'
 
 /** Creates an API key. Only the key goes to stdout, so that scripts can read it. */
 export async function createKey(shell: Shell, id: string, options: CreateKeyOptions): Promise<ExitCode> {

@@ -21,7 +21,8 @@ interface StatsOptions extends CommonOptions {
 
 /** Shows the running gateway's statistics (G9). */
 export async function stats(shell: Shell, options: StatsOptions, clock: Clock = systemClock): Promise<ExitCode> {
-  if (options.watch && options.output !== undefined) throw new UsageError('--watch and --output exclude each other.')
+  if (options.watch && options.output !== undefined)
+    throw new UsageError('--watch and --output cannot be used together.')
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
   const { host = config.server.host, port = config.server.port } = options

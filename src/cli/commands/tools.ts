@@ -38,7 +38,7 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
     const longer = isStarting ? '; use --wait 5m to leave time for downloading its program' : ''
     output.warn(`${name} has no tools: ${status.reason}${longer}`)
   }
-  const more = `${hidden} more can be called by name but are not listed to the agent (expose).`
+  const more = `${hidden} more can be called by name but are not shown to the agent (expose).`
   if (hidden > 0) output.note(output.paintNote('dim', more))
   return exit.ok
 }

@@ -53,7 +53,7 @@ function clockFinding(ends: readonly LaneEnd[], now: number): CheckFinding {
   if (latest === undefined) return ok(`it is ${time}`)
   const behind = Date.parse(latest) - now
   if (behind <= toleranceMs) return ok(`it is ${time}, after the last record`)
-  const message = `it is ${time}, ${span(behind)} before the last audit record: times of records and expiries are wrong`
+  const message = `it is ${time}, ${span(behind)} before the last audit record: record times and expiry dates are wrong`
   return problem(message, 'sudo timedatectl set-ntp true')
 }
 
@@ -137,5 +137,5 @@ async function holderFinding(lane: string, pid: number): Promise<CheckFinding | 
   const program = await programOf(pid)
   if (program === basename(process.execPath)) return undefined
   const who = program === undefined ? `process ${pid}, which is not Toolway` : `${program} (process ${pid})`
-  return warning(`lane ${lane} is locked by ${who}; Toolway writes to another one`, `ps -fp ${pid}`)
+  return warning(`lane ${lane} is locked by ${who}; Toolway writes to another lane`, `ps -fp ${pid}`)
 }

@@ -57,7 +57,7 @@ async function read(shell: Shell, options: CommonOptions): Promise<Pick<DoctorCo
 /** Stands in for variables that are not set. It is also valid as a URL. */
 const placeholder = 'http://unset.invalid/'
 
-/** Loads with placeholders for missing variables, so that other servers can be checked; undefined on other problems. */
+/** Loads with placeholders for missing variables, to check the other servers; undefined if there are other problems. */
 async function readAsIfSet({ problems }: ConfigError, shell: Shell, options: CommonOptions) {
   const unset = problems.map(unsetVariable)
   if (unset.includes(undefined)) return undefined

@@ -52,7 +52,7 @@ const switches = [
 /** The command that makes bwrap work, if a kernel setting prevents it. */
 async function allowing(kernel: Kernel): Promise<string | undefined> {
   for (const { name, forbids, allows } of switches) {
-    if ((await kernel(name)) === forbids) return `sudo sysctl ${name}=${allows}   # docs/sandbox.md has other ways`
+    if ((await kernel(name)) === forbids) return `sudo sysctl ${name}=${allows}   # docs/sandbox.md lists alternatives`
   }
   return undefined
 }

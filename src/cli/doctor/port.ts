@@ -89,7 +89,7 @@ function ourFinding(overview: Overview, is: string, command: string, clock: Cloc
     return warning(message, `${command} validate`)
   }
   if (overview.version !== version) {
-    return warning(`${is}; this is ${version}`, `stop that process, then: ${command} serve`)
+    return warning(`${is}; this command is ${version}`, `stop that process, then: ${command} serve`)
   }
   const known = Object.values(servers).reduce((sum, number) => sum + number, 0)
   const up = `${is}, up for ${span(clock.now() - startedAt)}: ${healthy} of ${count(known, 'server')} healthy, ${count(tools, 'tool')}`
@@ -99,7 +99,7 @@ function ourFinding(overview: Overview, is: string, command: string, clock: Cloc
 function holderText(holder: Holder | undefined): string {
   if (holder === undefined) return 'another program'
   const { pid, program, uid } = holder
-  if (pid === undefined) return `a process of user ${uid}`
+  if (pid === undefined) return `a process owned by user ${uid}`
   return program === undefined ? `process ${pid}` : `${program}, process ${pid}`
 }
 

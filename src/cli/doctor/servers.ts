@@ -32,7 +32,7 @@ export function serverChecks({ context, only, prober, withinMs, env }: ServerChe
     const server = servers[name] as ServerConfig
     if (server.disabled) return ok('disabled, not checked')
     if (loaded && isOurselves(server, loaded.config.server)) {
-      return warning('is our own endpoint; Toolway ignores it', `remove mcpServers.${name}`)
+      return warning("it is Toolway's own endpoint and is ignored", `remove mcpServers.${name}`)
     }
     const variable = unset.find(({ key }) => isWithin(key, keyPath(['mcpServers', name])))?.variable
     if (variable !== undefined) {
@@ -81,7 +81,7 @@ export function serverFinding(server: ProbedServer): CheckFinding {
 
 const isStackLine = /^at .*[:)]\d*/
 
-/** A successful probe: `13 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 20 ms`. */
+/** A summary such as `13 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 20 ms`. */
 function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: ProbeResult): string {
   const { startMs, handshakeMs = 0, listMs = 0 } = times
   const steps = [
@@ -103,7 +103,7 @@ function oddity({ name, config, result }: ProbedServer, summary: string): CheckF
     return problem(`${summary}; it failed to list its tools`, 'check its log', remarks)
   }
   if (transport === 'sse' && config.transport === 'http') {
-    const message = `${summary}; it supports only the older HTTP+SSE, which costs a failed attempt at each start`
+    const message = `${summary}; it supports only the older HTTP+SSE transport, so the first attempt to connect always fails`
     return warning(message, `${setting}.transport: sse`)
   }
   if (stdout.length > 0) {
@@ -113,7 +113,7 @@ function oddity({ name, config, result }: ProbedServer, summary: string): CheckF
       'make it log to stderr; some clients disconnect a server that writes anything else to stdout',
     )
   }
-  if (remarks.length > 0) return warning(`${summary}; ${remarks[0]}`, 'report it to its author', remarks.slice(1))
+  if (remarks.length > 0) return warning(`${summary}; ${remarks[0]}`, 'report this to its author', remarks.slice(1))
   if (config.readOnly && tools.length > 0 && !tools.some(isRead)) {
     const remedy = hintedReads.length > 0 ? `${setting}.trustAnnotations: true` : `${setting}.readTools: [${tools[0]}]`
     const reason = 'readOnly is set, but none of its tools is known to be read-only (readTools, trustAnnotations)'
@@ -152,7 +152,7 @@ export const agentCheck = (
     }
     const idle = agents.filter(isIdle)
     if (idle.length === 0)
-      return ok(`${count(agents.length, 'agent')}, each may use at least one tool or is denied everything by its rules`)
+      return ok(`${count(agents.length, 'agent')}; each may use at least one tool or is denied everything by its rules`)
     const [server = 'native', names = []] = [...known].find(([, offered]) => offered.length > 0) ?? []
     const tool = `${server}.${names[0] ?? 'hash'}`
     return idle.map((agent) =>

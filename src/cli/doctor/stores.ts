@@ -71,7 +71,7 @@ export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorC
     const { path } = await nearest(audit.path)
     const { bytes, noFiles } = await measure(path)
     const look = `df -h ${quoted(path)}   # free some space there, or set audit.path and stores.path`
-    if (noFiles) return problem('the file system of the audit log has no inodes left', `df -i ${quoted(path)}`)
+    if (noFiles) return problem("the audit log's file system has no inodes left", `df -i ${quoted(path)}`)
     const free = `${sizeText(bytes)} free for the audit log`
     if (bytes < minBytes) return problem(`${free}, which is too little, so write calls are refused`, look)
     return bytes < enoughBytes ? warning(free, look) : ok(free)

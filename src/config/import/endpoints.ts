@@ -32,7 +32,9 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
   const trusted = [...(servers?.members ?? [])].filter(([, { value }]) => isTrue(find(value, ['readOnly'])))
   if (trusted.length > 0) {
     const names = trusted.map(([name]) => name).join(', ')
-    report.notes.push(`read_only: tools of ${names} count as reads if they have readOnlyHint (trustAnnotations: true)`)
+    report.notes.push(
+      `read_only: tools from ${names} count as reads if they have readOnlyHint (trustAnnotations: true)`,
+    )
   }
   return shape(tree.at, { mcpServers: servers })
 }

@@ -16,7 +16,7 @@ export function otherSections(tree: BranchNode, known: readonly string[], report
   for (const [key, { at }] of tree.members) {
     if (known.includes(key)) continue
     if (neverIgnored.includes(key)) {
-      const message = `Toolway's own section ${key} has no effect beside ${known.find((name) => tree.members.has(name))}; put it into a file of its own and name both with --config`
+      const message = `Toolway's own section ${key} has no effect in a file with ${known.find((name) => tree.members.has(name))}; put it in a separate file and pass both with --config`
       report.problems.push(problemAt(at, message))
     } else if (nearMiss(key, known) !== undefined) report.problems.push(unknownKeyAt(at, key, known))
     else ignored.push(key)

@@ -16,7 +16,7 @@ export function translateRules(tree: BranchNode, report: TranslationReport): Bra
   const agents = members.get('agents')
   const number = agents?.value.kind === 'branch' ? agents.value.members.size : 0
   report.notes.push(
-    `read as the rules of an agent gateway: ${count(number, 'agent')}; each calling session gets its own connection (session: caller) unless a server sets session`,
+    `read as an agent gateway's rules: ${count(number, 'agent')}; each calling session gets its own connection (session: caller) unless a server sets session`,
   )
   return shape(tree.at, {
     agents,

@@ -49,7 +49,7 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
   report.notes.push(`read as ${kind}: ${count(servers.size, 'server')}`)
   if (read.caches && servers.size > 0) {
     report.notes.push(
-      'cache.enabled: tools with readOnlyHint are cached (trustAnnotations: true), and those in readTools',
+      'cache.enabled: tools in readTools and tools with readOnlyHint are cached (trustAnnotations: true)',
     )
   }
   const finished = mapMembers(branch(tree.at, servers), (value) =>

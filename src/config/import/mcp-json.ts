@@ -36,7 +36,7 @@ export function translateMcpJson(
     timeout: kind && units[kind],
   }
   const called =
-    kind === undefined || kind === 'claude-code' ? 'a plain mcpServers file' : `the file of ${clientLabels[kind]}`
+    kind === undefined || kind === 'claude-code' ? 'a plain mcpServers file' : `${clientLabels[kind]}'s file`
   return clientServers({ tree, servers: tree.members.get('mcpServers'), manner, called }, report)
 }
 

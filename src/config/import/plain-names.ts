@@ -4,7 +4,7 @@ import type { TranslationReport } from './shape.ts'
 
 const reserved = ['native', 'sink']
 
-/** Renames servers whose names are invalid in Toolway: some clients allow sentences or URLs. Each gets a note. */
+/** Renames servers whose names are invalid in Toolway, with a note: some clients allow sentences or URLs as names. */
 export function withPlainNames(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')
   if (servers?.value.kind !== 'branch') return tree

@@ -88,7 +88,7 @@ function withNative(entry: TreeMember | undefined, native: string, report: Trans
   if (allowsNative || (native !== 'native' && items.length === 0)) return entry
   if (native === 'native') {
     report.notes.push(
-      'allowed_namespaces is about forwarded tools; native ones stay usable (blocked_tools = ["native::*"] blocks them)',
+      'allowed_namespaces applies to forwarded tools only; native tools stay usable (blocked_tools = ["native::*"] blocks them)',
     )
   }
   return { at: entry.at, value: { ...entry.value, items: [...items, leaf(entry.at, native)] } }

@@ -53,7 +53,7 @@ export const authSection = z.strictObject({
   maxFailures: numeric()
     .prefault(10)
     .describe(
-      'Invalid credentials that one address (IPv6: a /64) may send in a burst; more get 429. 0: no limit. Valid credentials are always accepted.',
+      'Invalid credentials that one address (IPv6: a /64) may send in a burst; further ones get 429. 0: no limit. Valid credentials are always accepted.',
     ),
   failureInterval: duration({ least: '1ms' })
     .prefault('1s')
