@@ -26,7 +26,7 @@ export interface Shell {
 export const commandName = (env: Shell['env']): string =>
   env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'toolway' ? 'npm run -s toolway --' : 'toolway'
 
-/** Makes all paths in the text that are below the current folder relative to it. */
+/** Makes all paths below the current folder that occur in the text relative to that folder. */
 export const relativeTo = (text: string, cwd: string): string =>
   text.replaceAll(cwd.endsWith(sep) ? cwd : cwd + sep, '')
 
@@ -34,7 +34,7 @@ export const exit = { ok: 0, failed: 1, usage: 2, unavailable: 3, refused: 4, un
 
 export type ExitCode = (typeof exit)[keyof typeof exit]
 
-/** A command failed for a reason that is not a ToolwayError. */
+/** An error that ends a command and is not a ToolwayError. */
 export class CommandError extends Error {
   readonly code: string
   readonly exitCode: ExitCode
@@ -48,7 +48,7 @@ export class CommandError extends Error {
   }
 }
 
-/** The command line was parsed, but cannot be executed. */
+/** The error for a command line that was parsed but cannot be executed. */
 export class UsageError extends CommandError {
   constructor(message: string, hint?: string) {
     super(message, { code: 'USAGE', exitCode: exit.usage }, hint)

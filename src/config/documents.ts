@@ -39,7 +39,7 @@ export async function readDocuments(paths: readonly string[], options: ReadOptio
 }
 
 /**
- * Finishes an imported document. Servers get plain names; but servers with rules keep the names that the rules refer
+ * Finishes an imported document. Servers get plain names, but servers with rules keep the names that the rules refer
  * to, and each caller gets its own connections to them.
  */
 function finished(document: ConfigDocument, paired: boolean): ConfigDocument {

@@ -14,8 +14,7 @@ const usualMs = 5_000
 /**
  * Runs a command and returns its output without the final line break. The command runs without a shell, so its
  * arguments are not interpreted; without stdin, so it cannot wait for input; and in its own process group, so its child
- * processes are killed with it. Error messages never contain the output. `folder` is the folder of the configuration
- * file.
+ * processes are killed with it. Error messages never contain the output. `folder` is the configuration file's folder.
  */
 export async function runSecretCommand(
   { line, folder }: { readonly line: string; readonly folder: string },

@@ -16,7 +16,7 @@ export function configWarnings(config: Config, tree: ConfigTree): string[] {
   ]
 }
 
-/** Warns if the gateway is open to other machines, even though `server.allowUnauthenticated` permits this. */
+/** Warns if the gateway is open to other machines, even if `server.allowUnauthenticated` permits this. */
 function openToAll(config: Config): string[] {
   if (!isOpenToOthers(config)) return []
   return [`auth.token is none and server.host is ${config.server.host}: anyone who can reach it may use every tool`]
@@ -77,7 +77,7 @@ function secretAt(args: readonly string[], index: number, written: ConfigTree | 
 /** Warns if no tool is known to be read-only: the cache can then store only resources and prompts. */
 function cachesNothing(config: Config): string[] {
   if (!config.cache.enabled || cachedTools(config).length > 0 || Object.keys(config.mcpServers).length === 0) return []
-  const help = 'list tools in cache.tools or in readTools of their server, or set trustAnnotations'
+  const help = "list tools in cache.tools or in their server's readTools, or set trustAnnotations"
   return [`cache.enabled has no effect on tools, because none is known to be read-only; ${help}`]
 }
 

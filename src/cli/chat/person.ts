@@ -14,7 +14,7 @@ interface Elicitation {
 
 /** The person at the terminal, who can answer only yes-or-no questions. Without `question`, approval is refused. */
 export function personAt(caller: Caller, question: AskPerson | undefined): { caller: Caller; peer: Peer } {
-  // Tools that run in parallel must ask one after the other.
+  // Ask one question at a time, even if several tools are running in parallel.
   let turn: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const mine = turn.then(work)

@@ -66,7 +66,7 @@ export async function addServer(
   const how = replaced ? `Replaced ${name} in` : `Added ${name} to`
   if (written) output.print(`${how} ${file.named}. ${appliedAutomatically}`)
   else if (!changes) output.print(`${file.named} already contains ${name} with these settings.`)
-  if (lost.length > 0) output.warn(`These settings of the old entry were removed: ${lost.join(', ')}.`)
+  if (lost.length > 0) output.warn(`These settings from the old entry were removed: ${lost.join(', ')}.`)
   if (left.length > 0) output.note(`Its old secrets are still in ${left.join(', ')}.`)
   noteOf(prepared, output, 'file')
   const client = kindOf(file.path)

@@ -62,7 +62,7 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
   }
 }
 
-/** The caller at the terminal, which shows progress but cannot answer sampling or elicitation requests. */
+/** The peer for calls from the terminal: it shows progress but cannot answer sampling or elicitation requests. */
 const peerFor = (name: string, progress: ProgressLine): Peer => ({
   rounds: false,
   logLevel: undefined,

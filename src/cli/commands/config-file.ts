@@ -140,7 +140,7 @@ telemetry:
   log: info                # debug | info | warn | error
 `
 
-/** The configuration that `init` writes if it finds no servers. It is valid as it is. */
+/** The configuration that `init` writes if it finds no servers. It is valid without changes. */
 export const starter = head + example + tail
 
 /** The starter configuration, with these lines under `mcpServers`. */

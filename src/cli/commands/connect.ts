@@ -183,7 +183,7 @@ function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
   return path.length > 1 ? rest : entry
 }
 
-/** Refuses to use the same file as our configuration and as the client's. */
+/** Throws if the client's file is also our configuration. */
 function refuseOwnFile({ files }: LoadedConfig, { path, client }: ClientFile, shell: Shell): void {
   if (!files.some((file) => file.path === path)) return
   throw new UsageError(

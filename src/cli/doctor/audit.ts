@@ -57,7 +57,7 @@ function clockFinding(ends: readonly LaneEnd[], now: number): CheckFinding {
   return problem(message, 'sudo timedatectl set-ntp true')
 }
 
-/** Reads only the newest file of each lane, which is small and shows damage first. `audit verify` reads all files. */
+/** Reads only the newest file in each lane, which is small and shows damage first. `audit verify` reads all files. */
 async function readEnds(folder: string, keyFolder: string): Promise<LaneEnd[]> {
   const secret = await existingAuditKey(keyFolder)
   const signer = secret === undefined ? undefined : signerOf(secret)

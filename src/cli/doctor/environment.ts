@@ -42,7 +42,7 @@ const readKernel: Kernel = (name) =>
     () => undefined,
   )
 
-/** Kernel settings that can forbid the user namespaces that bwrap needs, and the value that allows them. */
+/** Kernel settings that can forbid the user namespaces that bwrap needs, with the values that forbid and allow them. */
 const switches = [
   { name: 'kernel.apparmor_restrict_unprivileged_userns', forbids: '1', allows: '0' },
   { name: 'kernel.unprivileged_userns_clone', forbids: '0', allows: '1' },

@@ -134,7 +134,7 @@ function listening(table: string, port: number): { readonly inode: string; reado
   })
 }
 
-/** The lines of a kernel file; empty if there is no such file. */
+/** The lines of a file in /proc; empty if the file cannot be read. */
 export function procRows(path: string): string[] {
   try {
     return readFileSync(path, 'latin1').split('\n')
@@ -145,7 +145,7 @@ export function procRows(path: string): string[] {
 
 async function processWith(target: string): Promise<number | undefined> {
   for (const pid of (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))) {
-    // Processes of other users cannot be inspected, and some have just exited.
+    // Other users' processes cannot be inspected, and some processes have just exited.
     const open = await readdir(`/proc/${pid}/fd`).catch(() => [])
     const targets = await Promise.all(open.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')))
     if (targets.includes(target)) return Number(pid)

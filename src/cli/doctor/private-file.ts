@@ -6,7 +6,7 @@ interface PrivateFile {
   readonly path: string
   /** The path as shown to the user. */
   readonly shown: string
-  /** What the file contains: `the token`. */
+  /** What the file contains, such as `the token`. */
   readonly what: string
 }
 

@@ -83,7 +83,7 @@ const commandMissing: RecogniseCause<StdioServer> = ({ name, failure, config }) 
   return { message: `the command ${command} was not found`, remedy }
 }
 
-/** The file of a command, looked up in PATH; undefined if there is none. */
+/** The path of a command's executable file, looked up in PATH; undefined if there is none. */
 function findCommand({ command, cwd = '.', env }: StdioServer): string | undefined {
   const path = env.PATH ?? process.env.PATH ?? ''
   const places = command.includes('/')
@@ -152,7 +152,7 @@ const dockerWithoutInput: RecogniseCause<StdioServer> = ({ name, config: { comma
 const otherOutput: RecogniseCause<StdioServer> = ({ result: { stdout }, config }) => {
   const [first] = stdout
   if (first === undefined) return
-  const message = `it writes lines to its standard output that are not MCP messages ("${first}"): it is not a stdio server, or runs in another mode`
+  const message = `it writes lines to its standard output that are not MCP messages ("${first}"): it is not a stdio server, or it is running in another mode`
   return { message, remedy: byHand(config) }
 }
 

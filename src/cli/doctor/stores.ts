@@ -80,7 +80,7 @@ export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorC
 
 async function freeBytes(path: string): Promise<{ readonly bytes: number; readonly noFiles: boolean }> {
   const { bavail, bsize, files, ffree } = await statfs(path)
-  // Some file systems do not report a number of files.
+  // Some file systems do not report the number of files; `files` is 0 then.
   return { bytes: bavail * bsize, noFiles: files > 0 && ffree === 0 }
 }
 

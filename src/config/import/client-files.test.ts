@@ -21,7 +21,7 @@ describe('B11: the files of other clients are configurations as they stand', () 
     expect(warnings).toEqual([])
     expect(shown(place, notes)).toEqual([
       "/home/claude_desktop_config.json: read as Claude Desktop's file: 2 servers",
-      '/home/claude_desktop_config.json: 2 settings of Claude Desktop ignored',
+      '/home/claude_desktop_config.json: 2 settings from Claude Desktop ignored',
     ])
   })
 

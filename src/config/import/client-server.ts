@@ -83,7 +83,7 @@ function unknown(
 export const inUnit = (part: ConfigTree, unit: 's' | 'ms'): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}${unit}`) : part
 
-/** Makes programs start in the same folder as in the client. An added `cwd` gets the source location of `command`. */
+/** Makes programs start where the client would start them. An added `cwd` gets the source location of `command`. */
 function inFolder(server: BranchNode, folder: string | undefined): BranchNode {
   const command = server.members.get('command')
   if (folder === undefined || !command) return server
@@ -117,7 +117,7 @@ function oauthOf(part: ConfigTree, server: string, report: TranslationReport): B
   })
 }
 
-/** Converts scopes to a list. Accepts a list, or a string separated by spaces or commas. */
+/** Converts scopes to a list. Accepts a list, or a string of scopes separated by spaces or commas. */
 function scopesOf(part: ConfigTree | undefined): ConfigTree | undefined {
   if (part?.kind !== 'leaf' || typeof part.value !== 'string') return part
   const scopes = part.value.split(/[\s,]+/).filter((scope) => scope !== '')
@@ -151,7 +151,7 @@ const startTimeouts: ReadonlyMap<string, 's' | 'ms'> = new Map([
 const approval =
   'has no effect: the client decides which calls need approval; list tools under approve to have Toolway ask for approval'
 
-/** Keys that matter but are not supported, each with the end of a warning. */
+/** Keys that matter but are not supported, with their warnings. */
 const leftAside: Readonly<Record<string, string>> = {
   authProviderType: 'has no effect: write the credential under headers or auth',
   default_tools_approval_mode: approval,
@@ -184,7 +184,7 @@ export function clientServers(
   const others = [...tree.members].filter(
     ([key, entry]) => entry !== servers && key !== '$schema' && !known.includes(key),
   )
-  if (others.length > 0) report.notes.push(`${count(others.length, 'setting')} of ${manner.label} ignored`)
+  if (others.length > 0) report.notes.push(`${count(others.length, 'setting')} from ${manner.label} ignored`)
   return mapServers(shaped, (server, name) => clientServer(server, name, manner, report))
 }
 

@@ -34,7 +34,7 @@ export function keepsState({ command, args }: Readonly<Record<string, unknown>>)
 }
 
 export const statefulNote = (name: string): string =>
-  `mcpServers.${name} keeps state in its process: each caller gets its own (session: caller)`
+  `mcpServers.${name} keeps state in its process, so each caller gets its own process (session: caller)`
 
 /** Possible package names in a word such as `--package=@x/y@1.2`, `mcp/y:latest` or `/node_modules/@x/y/cli.js`. */
 function namesOf(word: string): string[] {

@@ -83,10 +83,10 @@ const archiveColumns = archiveCsvHeading.split(',') as (keyof ArchiveRow)[]
 export const csvLine = (row: OperationRow): string => columns.map((column) => cell(row[column])).join(',')
 export const archiveCsvLine = (row: ArchiveRow): string => archiveColumns.map((column) => cell(row[column])).join(',')
 
-/** Text that a spreadsheet would treat as a formula, also after blanks and with full-width characters. */
+/** Matches text that a spreadsheet would treat as a formula, even after blanks or with full-width characters. */
 const formula = /^[\s\0]*[=+\-@＝＋－＠|%]|^[\t\r\n]/
 
-/** Control characters and those that hide or reverse text. */
+/** Matches control characters and characters that hide or reverse text. */
 const unprintable =
   /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/gu
 
