@@ -101,7 +101,8 @@ function requireServer(server: string, { loaded }: DoctorContext): void {
 
 const skippedChecks: DoctorCheck = {
   name: 'rest',
-  run: async () => warning('port, credentials, stores and sandbox were not checked, which needs a valid configuration'),
+  run: async () =>
+    warning('port, credentials, stores and sandbox were not checked: these checks need a valid configuration'),
 }
 
 /** How many checks run at once. Many start a server process, and more processes would only slow each other down. */
