@@ -1,4 +1,4 @@
-/** The public surface of Toolway as a library. */
+/** Toolway's public API as a library. */
 
 import { resolve } from 'node:path'
 import { type LoadedConfig, loadConfig } from './config/load.ts'
@@ -33,14 +33,14 @@ export { defineTool, type HandlerOptions, type Tool, type ToolContext } from './
 export type { JsonSchema, StandardSchema, ToolSchema } from './tools/schema.ts'
 export { defineSink } from './tools/sinks/sink.ts'
 
-/** Options of `createGateway`; all are optional. */
+/** Options for `createGateway`. */
 export interface ProgramOptions extends Omit<GatewayOptions, 'log' | 'shared'> {
   /**
    * The result of `loadConfig`, or an object with the keys of a configuration file. The default is an empty
    * configuration; no file is read.
    */
   readonly config?: LoadedConfig | Readonly<Record<string, unknown>>
-  /** The default writes warnings and errors to standard error. */
+  /** By default, warnings and errors are logged to standard error. */
   readonly log?: GatewayOptions['log']
 }
 
@@ -69,7 +69,7 @@ export async function createGateway(
 
 const isLoaded = (value: object): value is LoadedConfig => 'problemAt' in value && 'places' in value
 
-/** An object is read like a file with this content: same validation, variables and messages. */
+/** Reads an object like a file with the same content: with the same validation, variables and messages. */
 function inline(config: object): Promise<LoadedConfig> {
   const [env, cwd] = [process.env, process.cwd()]
   const path = resolve(cwd, 'toolway.json')

@@ -18,10 +18,7 @@ function fromJson(key: string, text: string): unknown {
 
 const numeral = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 
-/**
- * Returns the text itself if the schema accepts strings or does not say; otherwise converts it to the first accepted
- * type that it matches. Throws if it matches none.
- */
+/** Converts text to the first accepted type that it matches, unless strings are accepted or the types are unknown. */
 function typed(key: string, text: string, accepted: ReadonlySet<string>): unknown {
   if (accepted.size === 0 || accepted.has('string')) return text
   if (accepted.has('null') && text === 'null') return null

@@ -17,10 +17,7 @@ interface Change {
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
-/**
- * Makes a change and audits it. The record goes to a separate lane, because a gateway may be running. Fails if the
- * record cannot be written.
- */
+/** Makes a change and audits it, in a separate lane because a gateway may be running. Fails if auditing fails. */
 export async function audited<T>(config: Config, change: Change, work: () => Promise<T>): Promise<T> {
   const { audit, stores } = config
   const redactor = createRedactor({ secrets: secretsOf(secretSettings(config)), keys: audit.redact })

@@ -16,8 +16,8 @@ interface Failure {
 const hints = (command: string): Partial<Record<ErrorCode | 'NO_GATEWAY', string>> => ({
   TOOL_NOT_FOUND: `\`${command} tools\` lists the tools.`,
   SERVER_NOT_FOUND: `\`${command} servers\` lists the servers.`,
-  SERVER_UNAVAILABLE: `\`${command} servers\` shows the state of each server; --log debug shows what this one wrote.`,
-  INVALID_ARGUMENTS: `\`${command} tools show NAME\` shows the arguments of a tool.`,
+  SERVER_UNAVAILABLE: `\`${command} servers\` shows each server's state; --log debug shows the server's output.`,
+  INVALID_ARGUMENTS: `\`${command} tools show NAME\` shows a tool's arguments.`,
   DENIED_BY_POLICY: `\`${command} why AGENT TOOL\` shows which rule decided.`,
   NO_FALLBACK_CONFIGURED: 'Specify the agent with --agent.',
   FALLBACK_AGENT_NOT_IN_RULES: 'Specify another agent with --agent.',

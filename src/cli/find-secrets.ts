@@ -9,10 +9,7 @@ import { isSecretName } from '../core/secret-name.ts'
 /** The position of a secret within a string, and the secret's name. */
 type TextSpan = Omit<SecretSpan, 'path'>
 
-/**
- * Finds the secrets in a server's definition: those that are redacted in logs and audit records, and those that are too
- * short to be redacted there.
- */
+/** Finds the secrets in a server's definition, even those too short to be redacted in logs and audit records. */
 export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
   ...named(env, ['env'], ofVariable),
   ...named(headers, ['headers'], ofHeader),

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Clock } from '../core/clock.ts'
 
-/** Measures CPU time and memory of this process and releases unused memory. */
+/** Measures this process's CPU time and memory, and releases unused memory. */
 interface ProcessMemory {
   /** CPU time since the start, in milliseconds. */
   cpuMs(): number

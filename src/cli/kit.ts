@@ -11,10 +11,7 @@ import { type Column, cut, oneLine, table } from './table.ts'
 
 export type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
-/**
- * The environment in which a command runs. It is a parameter, so that tests can run commands without starting a
- * process.
- */
+/** The environment in which a command runs; a parameter, so that tests can run commands without starting a process. */
 export interface Shell {
   readonly stdin: Readable
   readonly stdout: Stream
@@ -25,11 +22,11 @@ export interface Shell {
   readonly interrupted: AbortSignal
 }
 
-/** The command as the user calls it: npm scripts of a checkout have no `toolway` in their PATH. */
+/** The command as the user calls it: npm scripts in a checkout have no `toolway` in their PATH. */
 export const commandName = (env: Shell['env']): string =>
   env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'toolway' ? 'npm run -s toolway --' : 'toolway'
 
-/** Shows paths below the current folder, wherever they occur in the text, relative to it. */
+/** Makes all paths below the current folder that occur in the text relative to that folder. */
 export const relativeTo = (text: string, cwd: string): string =>
   text.replaceAll(cwd.endsWith(sep) ? cwd : cwd + sep, '')
 
@@ -37,7 +34,7 @@ export const exit = { ok: 0, failed: 1, usage: 2, unavailable: 3, refused: 4, un
 
 export type ExitCode = (typeof exit)[keyof typeof exit]
 
-/** A command failed for a reason that is not a ToolwayError. */
+/** An error that ends a command and is not a ToolwayError. */
 export class CommandError extends Error {
   readonly code: string
   readonly exitCode: ExitCode
@@ -51,15 +48,14 @@ export class CommandError extends Error {
   }
 }
 
-/** The command line was parsed, but cannot be executed. */
+/** The error for a command line that was parsed but cannot be executed. */
 export class UsageError extends CommandError {
   constructor(message: string, hint?: string) {
     super(message, { code: 'USAGE', exitCode: exit.usage }, hint)
   }
 }
 
-// Scripts may retry after exit code 3, because nothing was done. A failure whose outcome is unknown therefore gets exit
-// code 1.
+// Scripts may retry after exit code 3, because nothing was done. A failure with an unknown outcome gets exit code 1.
 const exitCodes: Record<ErrorCode, ExitCode> = {
   TOOL_NOT_FOUND: exit.usage,
   SERVER_NOT_FOUND: exit.usage,
@@ -124,7 +120,6 @@ export interface Output {
   table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void
   /** Prints an empty line, a heading and indented lines. */
   section(title: string, lines: readonly string[]): void
-  /** Prints a line to stderr. */
   note(line: string): void
   /** Prints a line to stderr in yellow. */
   warn(line: string): void

@@ -4,7 +4,6 @@ import type { Log } from '../core/log.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { Shell } from './kit.ts'
 
-/** Options that every command has. */
 export interface CommonOptions {
   readonly config?: readonly string[]
   readonly json?: boolean

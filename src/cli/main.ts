@@ -13,8 +13,7 @@ if (Number.parseInt(process.versions.node, 10) < minVersion) {
   process.exit(2)
 }
 
-// Node opens its inspector on SIGUSR1, and anyone who can connect to the inspector can run code here. A listener
-// prevents that.
+// Without a listener, SIGUSR1 opens Node's inspector, and anyone who can connect to the inspector can run code here.
 process.on('SIGUSR1', () => {})
 
 // Enable the compile cache before anything else is loaded. The cache is in the user's own folder, because anyone who

@@ -20,8 +20,7 @@ export function printDiff(
 ): void {
   const redactor = createRedactor({ secrets: [...servers].flatMap(secretTexts), keys })
   const shown = (line: string): string => {
-    // Show a line that contains a reference to a secret but not the secret itself, so that the user can check the
-    // reference.
+    // Show a line that contains only a reference to a secret, so that the user can check the reference.
     const rest = line.replace(/(?:Bearer )?(?:\$\{[^{}]*\}|\{(?:env|file):[^{}]*\})/g, '')
     return printable(rest !== line && redactor.text(rest) === rest ? line : redactor.text(line))
   }

@@ -35,13 +35,10 @@ const wait = (): Option =>
 
 const agent = (): Option => new Option('--agent <agent>', 'the agent to act as (default: the default agent)')
 
-/**
- * The function that runs a command. Commander passes untyped arguments and options, so each command declares their
- * types.
- */
+/** Runs a command. Commander passes untyped arguments and options, so each command declares their types. */
 type Run = (shell: Shell, ...params: never[]) => Promise<ExitCode>
 
-/** The commands and their options. The code of a command is loaded when it runs. */
+/** The commands and their options. A command's code is loaded only when the command runs. */
 export function createProgram(shell: Shell, finish: (code: ExitCode) => void): Command {
   const name = commandName(shell.env)
   const command = (parent: Command, verb: string, load: () => Promise<Run>, how?: CommandOptions): Command =>
@@ -54,7 +51,7 @@ export function createProgram(shell: Shell, finish: (code: ExitCode) => void): C
   const program = new Command('toolway')
     .description('One way to every tool: a gateway that puts many MCP servers behind one endpoint.')
     .version(version, '-V, --version')
-    .option('-c, --config <file>', 'configuration to read; repeat it to merge several, later ones win', collect)
+    .option('-c, --config <file>', 'configuration file; repeat to merge several (later ones win)', collect)
     .option('--json', 'print JSON')
     .addOption(
       choice('--log <level>', 'minimum level of log messages on stderr', 'trace debug info warn error fatal silent'),
@@ -91,9 +88,9 @@ ${exitCodeHelp}`,
     .description('add a server to the configuration (--config names the file)')
     .argument('<name>', 'name of the server: letters, digits and _ . -')
     .argument('<target...>', 'its URL, or -- and the command that starts it, with its arguments')
-    .option('-e, --env <KEY=VALUE>', 'a variable for the command; repeat it for several', collect)
-    .option('-H, --header <header>', 'a header for the URL, as "Name: value"; repeat it for several', collect)
-    .addOption(choice('-t, --transport <transport>', 'transport of the URL (default: inferred)', 'http sse stdio'))
+    .option('-e, --env <KEY=VALUE>', 'an environment variable for the command; repeat for several', collect)
+    .option('-H, --header <header>', 'a header for the URL, as "Name: value"; repeat for several', collect)
+    .addOption(choice('-t, --transport <transport>', 'transport for the URL (default: inferred)', 'http sse stdio'))
     .option('--force', 'replace an existing server with that name')
     .option('--dry-run', 'show the change without writing it')
     .addHelpText(
@@ -122,7 +119,7 @@ Examples:
     .addOption(wait())
   command(tools, 'cost', async () => (await import('./commands/tools.ts')).showCost)
     .description("show how many tokens the tools take in a model's context, by exposure mode and by tool")
-    .option('--server <server>', 'only the tools of this server')
+    .option('--server <server>', "only this server's tools")
     .option('--top <count>', 'how many tools to show, the most expensive first', recordCount, 10)
     .addOption(agent())
     .addOption(wait())
@@ -152,7 +149,7 @@ Examples:
     .addOption(choice('--mode <mode>', 'how the answer is produced', 'staged agent'))
     .option('--system <text>', 'system message')
     .option('--no-tools', 'answer without any tool')
-    .option('--only <server.tool>', 'a tool that the model may use; * is a wildcard; repeat it for several', collect)
+    .option('--only <server.tool>', 'a tool that the model may use; * is a wildcard; repeat for several', collect)
     .option('--stream', 'with --json: print events as they arrive, one per line')
     .addOption(agent())
     .addOption(wait())
@@ -162,9 +159,9 @@ Examples:
     .description('sign in to a server that requires OAuth')
     .argument('[server]', 'its name in the configuration')
     .option('--no-browser', 'print the sign-in address instead of opening a browser')
-    .option('--paste', 'read the final address of the browser from stdin (on a terminal this is always possible)')
+    .option('--paste', "read the browser's final address from stdin (always possible on a terminal)")
     .option('--list', 'list the stored grants instead')
-    .option('--logout', 'delete the stored grant of this server instead')
+    .option('--logout', 'delete the stored grant for this server instead')
     .option('--principal <principal>', 'the principal to sign in, for servers with auth.perPrincipal')
     .addOption(timeout('how long to wait for the sign-in', '5m'))
 
@@ -175,7 +172,7 @@ Examples:
   command(keys, 'create', async () => (await import('./commands/keys.ts')).createKey)
     .description('create a key and show it once')
     .argument('<name>', 'name of the key, shown in the audit log')
-    .option('--agent <agent>', 'an agent that the key may act as; repeat it for several, "*" for all', collect)
+    .option('--agent <agent>', 'an agent that the key may act as; repeat for several, "*" for all', collect)
     .option('--admin', 'allow the admin interface')
     .option('--expires <time>', 'lifetime of the key: 12h, 90d (default: unlimited)', lifetimeMs)
     .option('--hash-only', 'print a line for auth.keys instead of storing the key')
@@ -194,7 +191,7 @@ Examples:
     .option('--limit <count>', 'maximum number of operations', recordCount, 50)
     .option('--before <cursor>', 'continue after a previous page')
     .option('--raw', 'print records instead of operations')
-    .option('--local', 'search only the log of this machine, even if PostgreSQL has the records of all replicas')
+    .option('--local', "search only this machine's log, even if PostgreSQL has all replicas' records")
   withLogOptions(command(audit, 'verify', async () => (await import('./commands/audit/verify.ts')).verifyLog))
     .description('check that no record was changed, removed, moved or cut off')
     .option('--public-key <file>', 'check signatures only with this key')
@@ -230,12 +227,12 @@ Examples:
   withLogOptions(command(policy, 'replay', async () => (await import('./commands/policy.ts')).replayPolicy))
     .description('apply another policy to recorded calls and show what would change')
     .requiredOption('--policy <file>', 'configuration with the proposed agents and policy')
-    .option('--since <when>', 'only calls not older than this: 30m, 7d, 2026-03-01')
+    .option('--since <when>', 'only calls no older than this: 30m, 7d, 2026-03-01')
     .option('--until <when>', 'only calls older than this')
-    .option('--strict', 'exit with 4 if a call that was allowed would be denied or its tool would no longer exist')
+    .option('--strict', 'exit with code 4 if a call that was allowed would be denied or its tool would no longer exist')
 
   command(program, 'stats', async () => (await import('./commands/stats.ts')).stats)
-    .description('show statistics of the running gateway')
+    .description('show statistics for the running gateway')
     .addOption(choice('--by <what>', 'show one table instead of three', 'agent server operation tool'))
     .option('--output <file>', 'write to a file (as JSON with --json)')
     .option('-w, --watch', 'refresh until interrupted')
@@ -258,17 +255,17 @@ Examples:
     .option('--strict', 'treat warnings as problems')
 
   withWriteOptions(command(program, 'init', async () => (await import('./commands/init.ts')).init))
-    .description('write a configuration with the servers of the clients on this machine, or a starter')
+    .description('write a configuration with the servers from all clients on this machine, or a starter')
     .option('--output <file>', 'the file to write', 'toolway.yaml')
-    .option('--from <client>', 'import only from this client; repeat it for several', collect)
+    .option('--from <client>', 'import only from this client; repeat for several', collect)
     .addOption(secrets())
     .option('--force', 'replace an existing file')
 
   withWriteOptions(command(program, 'import', async () => (await import('./commands/import.ts')).importServers))
-    .description("add the servers of another program's file to a configuration")
+    .description("add the servers from another program's file to a configuration")
     .argument(
       '<file>',
-      'a file of Claude, Cursor, VS Code, Codex, OpenCode, Gemini CLI, Windsurf, Zed, Cline and others',
+      'a file from Claude, Cursor, VS Code, Codex, OpenCode, Gemini CLI, Windsurf, Zed, Cline and others',
     )
     .option('--into <file>', 'the configuration to add to', 'toolway.yaml')
     .addOption(secrets())

@@ -64,13 +64,10 @@ interface Interrupt {
   readonly signal: AbortSignal
   /** Aborts `signal`, as the first SIGINT or SIGTERM does. */
   stop(): void
-  /** Called for each SIGINT and SIGTERM. */
   receive(): void
 }
 
-/**
- * A second signal within this time is ignored: the terminal and npm both send Ctrl+C to us, so one press arrives twice.
- */
+/** A second signal within this time is ignored: the terminal and npm both send Ctrl+C, so one press arrives twice. */
 const echoMs = 400
 
 /** The first signal stops the command gracefully; the second calls `leave`, which ends the process. */

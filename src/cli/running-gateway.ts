@@ -3,14 +3,14 @@ import type { Config } from '../config/schema.ts'
 import { keptToken } from '../stores/secret-file.ts'
 import { CommandError, exit, UsageError } from './kit.ts'
 
-/** No gateway is running at the configured address. */
+/** The error if no gateway is running at the configured address. */
 export class NoGateway extends CommandError {
   constructor(message: string) {
     super(message, { code: 'NO_GATEWAY', exitCode: exit.unavailable })
   }
 }
 
-/** The gateway rejected the request; the code and the message come from the gateway. */
+/** The error if the gateway rejected the request. The code and the message come from the gateway. */
 export class RefusedByGateway extends CommandError {
   constructor(code: string, message: string) {
     super(message, { code, exitCode: exit.refused })
@@ -25,8 +25,8 @@ export type RunningGateway = Awaited<ReturnType<typeof runningGateway>>
 export async function runningGateway({ server, auth, stores }: Config) {
   if (server.port === 0) {
     throw new UsageError(
-      'The port of the gateway is unknown: server.port is 0 (any free port).',
-      'Pass the port that the gateway printed when it started with --port.',
+      "The gateway's port is unknown: server.port is 0 (any free port).",
+      'Use --port to pass the port that the gateway printed when it started.',
     )
   }
   const url = `http://${hostOf(server.host)}:${server.port}`

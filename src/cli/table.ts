@@ -22,10 +22,7 @@ function narrow(widths: number[], available: number, whole: readonly boolean[]):
   }
 }
 
-/**
- * The lines of a table no wider than `width` cells. Cells that are too long end with `…`; columns without any value are
- * omitted.
- */
+/** The lines of a table, at most `width` cells wide. Truncated cells end with `…`; empty columns are omitted. */
 export function table<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],

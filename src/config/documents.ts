@@ -11,23 +11,17 @@ export interface ConfigDocument extends Translation {
   readonly path: string
 }
 
-interface ReadOptions {
+export interface ReadOptions {
   readonly env: EnvVars
   readonly cwd: string
   readonly home: string
-  /**
-   * Whether to reject empty files. Set while the gateway is running, because an editor may be in the middle of saving a
-   * file.
-   */
-  readonly whileRunning: boolean
+  /** Whether to reject empty files. Set while the gateway is running: an editor may be in the middle of saving one. */
+  readonly whileRunning?: boolean
   /** Unsaved file contents by path; used instead of the files on disk. */
   readonly drafts?: ReadonlyMap<string, string>
 }
 
-/**
- * Reads configuration files and the rules file that belongs to them. If any of them cannot be parsed, throws one
- * ConfigError with all parse errors.
- */
+/** Reads configuration files and their rules file. Throws one ConfigError with the parse errors in all of them. */
 export async function readDocuments(paths: readonly string[], options: ReadOptions) {
   const { env, cwd } = options
   const documents = await readAll(paths, options)
@@ -45,8 +39,8 @@ export async function readDocuments(paths: readonly string[], options: ReadOptio
 }
 
 /**
- * Finishes an imported document. Servers get plain names. If there are rules for the servers, they keep their names,
- * because rules refer to servers by name, and each caller gets its own connections.
+ * Finishes an imported document. Servers get plain names, but servers with rules keep the names that the rules refer
+ * to, and each caller gets its own connections to them.
  */
 function finished(document: ConfigDocument, paired: boolean): ConfigDocument {
   const { dialect, tree } = document

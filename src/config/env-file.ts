@@ -17,10 +17,7 @@ import {
   withoutMember,
 } from './tree.ts'
 
-/**
- * Merges each server's `envFile` into its `env`; existing keys in `env` win. The returned `files` must be watched,
- * because a change to one of them requires a reload.
- */
+/** Merges each server's `envFile` into its `env`, whose own keys win. A change to one of `files` requires a reload. */
 export async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string) {
   const problems: ConfigProblem[] = []
   const read = new Map<LeafNode, { readonly path: string; readonly variables: NodeJS.Dict<string> }>()

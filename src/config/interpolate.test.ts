@@ -28,7 +28,7 @@ test('$${ stands for the text itself, and a lone $ is a $', () => {
 
 test('what is not a variable is refused and says what to write', () => {
   expect(filled('${A')).toMatch(/no closing }/)
-  expect(filled('${input:key}')).toMatch(/a prompt of an editor/)
+  expect(filled('${input:key}')).toMatch(/editor's prompt/)
   expect(filled('${file:x}')).toMatch(/is not a variable/)
   expect(filled('${command:x}')).toMatch(/is not a variable/)
   expect(filled('${A:-${B}}')).toMatch(/is not a variable/)

@@ -9,9 +9,7 @@ export type EnvVars = Readonly<Record<string, string | undefined>>
 
 type Found = { readonly text: string } | { readonly fault: string }
 
-/**
- * Sources for values other than environment variables. A reference whose scheme has no provider is reported as invalid.
- */
+/** Sources for values other than variables. A reference whose scheme has no provider is reported as invalid. */
 interface Providers {
   file?(path: string): Found
   exec?(command: string): Found
@@ -69,7 +67,7 @@ function meaning(body: string, env: EnvVars, providers: Providers): Found {
 function foreign(body: string): string {
   // Do not show the default value: it may be a secret.
   const written = `\${${body.replace(/:-.*/s, ':-…')}}`
-  if (body.startsWith('input:')) return `${written} is a prompt of an editor; write a variable such as \${NAME} instead`
+  if (body.startsWith('input:')) return `${written} is an editor's prompt; write a variable such as \${NAME} instead`
   return `${written} is not a variable; write \${NAME}, \${NAME:-default}, \${env:NAME}, \${file:PATH} or \${exec:COMMAND}, or $\${ for the literal text`
 }
 
@@ -145,10 +143,7 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'this symbolic link points to itself',
 }
 
-/**
- * Reads a secret from a file and removes the final line break. Rejects files that other users can read. Error messages
- * never contain the secret.
- */
+/** Reads a secret from a file that others cannot read, without the final line break. Errors never contain it. */
 export function readSecretFile(path: string): Found {
   let descriptor: number
   try {

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import type * as z from 'zod'
 import { homeOf } from '../core/home.ts'
 import { proxySecrets } from '../lib/proxy.ts'
-import { type ConfigDocument, readDocuments, rulePlaces } from './documents.ts'
+import { type ConfigDocument, type ReadOptions, readDocuments, rulePlaces } from './documents.ts'
 import { withEnvFiles } from './env-file.ts'
 import type { ConfigDialect } from './import/dialect.ts'
 import { type EnvVars, escapeVariables, interpolate } from './interpolate.ts'
@@ -32,18 +32,9 @@ export interface LoadedConfig {
   problemAt(path: Path, message: string): ConfigProblem
 }
 
-interface LoadConfigOptions {
+interface LoadConfigOptions extends Omit<ReadOptions, 'home'> {
   /** Files to merge; later ones win. If empty, the default locations are searched. */
   readonly paths?: readonly string[]
-  readonly env: EnvVars
-  readonly cwd: string
-  /**
-   * Whether to reject an empty file. Set while the gateway is running, because an editor may be in the middle of saving
-   * the file.
-   */
-  readonly whileRunning?: boolean
-  /** Unsaved file contents by path; used instead of the files on disk. */
-  readonly drafts?: ReadonlyMap<string, string>
 }
 
 const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
@@ -52,16 +43,15 @@ const isOwnFile = (path: string): boolean => /^toolway\.\w+$/.test(basename(path
 
 /** Finds, reads, merges and validates the configuration. If it is invalid, throws one ConfigError with all problems. */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
-  const { paths = [], env, cwd, whileRunning = false, drafts } = options
+  const { paths = [], env, cwd } = options
   const home = homeOf(env)
   const located = await locate(paths, env, cwd, home)
-  const read = await readDocuments(located.paths, { env, cwd, home, whileRunning, drafts })
+  const read = await readDocuments(located.paths, { ...options, home })
   const { documents } = read
   const own = documents.reduce((base, { tree }) => merge(base, tree), nothing)
   const merged = withDefaultAgent(own, documents, env)
   const complete = await withEnvFiles(merged, env, home)
-  // Do not run commands from another program's file that was found automatically: any cloned repository can contain
-  // one.
+  // Do not run commands from other programs' files that were found automatically: cloned repositories can contain them.
   const named = paths.length > 0 || Boolean(env.TOOLWAY_CONFIG || env.GATEWAY_MCP_CONFIG)
   const trusted = new Set(documents.map(({ path }) => path).filter((path) => named || isOwnFile(path)))
   const filled = interpolate(complete.tree, env, home, await runCommands(complete.tree, env, trusted))
@@ -136,10 +126,7 @@ function withFolders(config: Checked, tree: ConfigTree, paths: readonly string[]
 const nameOf = (paths: readonly string[]): string =>
   paths.length === 0 ? 'default' : createHash('sha256').update(paths.join('\n')).digest('hex').slice(0, 12)
 
-/**
- * Sets the default working folder for programs: the folder that contains the file that defines the server, not the
- * gateway's working folder.
- */
+/** Sets the default working folder for programs: the folder of the file that defines the server, not the gateway's. */
 function withWorkingFolders(servers: Checked['mcpServers'], tree: ConfigTree): Checked['mcpServers'] {
   const placed = Object.entries(servers).map(([name, server]) => {
     if (server.transport !== 'stdio' || server.cwd !== undefined) return [name, server] as const

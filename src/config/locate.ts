@@ -52,10 +52,7 @@ export async function locate(
   return { paths: [], places, warnings: [] }
 }
 
-/**
- * Returns `named` if it is an absolute path, and `otherwise` if not. The XDG specification says to ignore relative
- * paths.
- */
+/** Returns `named` if it is an absolute path, and `otherwise` if not: XDG says to ignore relative paths. */
 export const folder = (named: string | undefined, otherwise: string): string =>
   named !== undefined && isAbsolute(named) ? named : otherwise
 

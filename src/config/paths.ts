@@ -31,9 +31,6 @@ function absolute({ at, variables }: LeafNode, path: string, home: string): stri
 export const inHome = (path: string, home: string): string | undefined =>
   path === '~' || path.startsWith('~/') ? resolve(home, `.${path.slice(1)}`) : undefined
 
-/**
- * Whether a path is relative to the folder of the configuration file that contains it. A path that starts with a
- * variable counts as not relative.
- */
+/** Whether a path is relative to its configuration file's folder; false for a path that starts with a variable. */
 export const isRelative = (path: string): boolean =>
   path !== '' && !isAbsolute(path) && !/^~(\/|$)|^\$\{|^[A-Za-z]:[\\/]/.test(path)

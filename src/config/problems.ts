@@ -66,7 +66,7 @@ function formatProblem({ file, line, column, key, message, excerpt }: ConfigProb
   return `${head}\n  ${gutter} | ${excerpt}\n  ${' '.repeat(gutter.length)} | ${indent}^`
 }
 
-/** Keeps the order of the files and sorts the problems of each file by position. */
+/** Keeps the order of the files and sorts each file's problems by position. */
 function inOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
   const files = [...new Set(problems.map(({ file }) => file))]
   const offset = ({ line = 0, column = 0 }: ConfigProblem) => line * 1e6 + column

@@ -10,7 +10,7 @@ import type { Path } from './tree.ts'
  * - `digest`: the hash of a credential. It does not reveal the credential, but it is not shown either.
  * - `address`: a URL that may contain a credential in any part.
  * - `publicAddress`: a URL with a public path; its user name, password and query are not shown.
- * - `variables`, `headers`: named values; the name or the look of a value tells whether it is secret.
+ * - `variables`, `headers`: named values; a value's name or format tells whether it is secret.
  * - `words`: a command or its arguments, which may contain credentials.
  * - `payload`: JSON that is redacted like the arguments of a call.
  * - `section`: a section with credentials; changes in it are reported without values.
@@ -59,10 +59,7 @@ function* settingsIn(value: unknown, schemas: readonly Schema[], path: Path): Ge
   }
 }
 
-/**
- * The kind of secret at a path; undefined if the setting is not secret. In the path, any string can stand for a server
- * name.
- */
+/** The kind of secret at a path; undefined if it is not secret. Any string in the path can stand for a server name. */
 export const secretKindAt = (path: Path): SecretKind | undefined =>
   kindOf(path.reduce<readonly Schema[]>(childrenOf, [configSchema]))
 

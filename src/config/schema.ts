@@ -19,25 +19,25 @@ export const configSchema = z
     server: serverSection.prefault({}).describe('The HTTP endpoint.'),
     mcpServers: mcpServersSection.default({}).describe('The MCP servers behind the gateway, by name.'),
     naming: namingSection.prefault({}).describe('How served tools are named.'),
-    discovery: discoverySection.prefault({}).describe('When the tools of servers are listed.'),
+    discovery: discoverySection.prefault({}).describe("When servers' tools are listed."),
     agents: agentsSection
       .default({})
       .describe('What each agent may use; without agents everyone may use everything. team.role inherits from team.'),
     defaults: defaultsSection.prefault({}).describe('Defaults for agents and calls.'),
     policy: policySection.prefault({}).describe('Rules for all agents.'),
-    auth: authSection.prefault({}).meta({ secret: 'section' }).describe('Authentication of callers.'),
+    auth: authSection.prefault({}).meta({ secret: 'section' }).describe('Caller authentication.'),
     limits: limitsSection.prefault({}).describe('Rate and concurrency limits.'),
-    cache: cacheSection.prefault({}).describe('Cache of results.'),
-    retry: retrySection.prefault({}).describe('Retries of failed calls.'),
+    cache: cacheSection.prefault({}).describe('The result cache.'),
+    retry: retrySection.prefault({}).describe('Retries for failed calls.'),
     breaker: breakerSection.prefault({}).describe('Circuit breaker for failing servers; can be set per server.'),
-    scan: scanSection.prefault({}).describe('Scanning of results.'),
+    scan: scanSection.prefault({}).describe('Result scanning.'),
     health: healthSection.prefault({}).describe('Health checks for servers.'),
     audit: auditSection.prefault({}).describe('The audit log of all calls.'),
     telemetry: telemetrySection.prefault({}).describe('Logs, metrics and traces.'),
     models: modelsSection.default({}).describe('Language models, by name.'),
     chat: chatSection.prefault({}).describe('The chat endpoint.'),
     native: nativeSection.prefault({}).describe('Built-in tools.'),
-    sinks: sinksSection.default({}).describe('Named destinations for the output of agents.'),
+    sinks: sinksSection.default({}).describe("Named destinations for agents' output."),
     sandbox: sandboxSection.prefault({}).describe('Limits for code that agents run.'),
     stores: storesSection.prefault({}).describe('Where state is stored.'),
   })
@@ -45,10 +45,7 @@ export const configSchema = z
 
 type Checked = z.output<typeof configSchema>
 
-/**
- * A loaded configuration: validated and with defaults applied. Durations are in milliseconds, sizes in bytes, and paths
- * are absolute.
- */
+/** A validated configuration with defaults. Durations are in milliseconds, sizes in bytes, and paths are absolute. */
 export type Config = Checked & {
   readonly audit: { readonly path: string }
   readonly stores: {

@@ -14,8 +14,7 @@ const usualMs = 5_000
 /**
  * Runs a command and returns its output without the final line break. The command runs without a shell, so its
  * arguments are not interpreted; without stdin, so it cannot wait for input; and in its own process group, so its child
- * processes are killed with it. Error messages never contain the output. `folder` is the folder of the configuration
- * file.
+ * processes are killed with it. Error messages never contain the output. `folder` is the configuration file's folder.
  */
 export async function runSecretCommand(
   { line, folder }: { readonly line: string; readonly folder: string },
@@ -152,10 +151,7 @@ const othersCanWrite = ({ mode, uid, gid }: Stats): boolean =>
 const isTrustedGroup = (uid: number, gid: number): boolean =>
   gid === 0 || (process.platform === 'darwin' && gid === 80) || (gid === uid && uid === process.getuid?.())
 
-/**
- * Whether the sticky bit protects `below` from being replaced. In a folder with that bit, such as /tmp, only a file's
- * owner can replace it.
- */
+/** Whether the sticky bit protects `below`: in a folder with that bit, such as /tmp, only owners can replace files. */
 const isProtected = (folder: Stats, below: Stats | undefined): boolean =>
   below !== undefined && (folder.mode & 0o1000) !== 0 && (below.uid === 0 || below.uid === process.getuid?.())
 

@@ -4,9 +4,7 @@ export interface SourceFile {
   readonly text: string
 }
 
-/**
- * The place where a value was written. Translation and merging preserve it, so that errors point to the original text.
- */
+/** Where a value was written. Translation and merging preserve it, so that errors point to the original text. */
 export interface SourceLocation {
   readonly file: SourceFile
   readonly offset: number
@@ -77,6 +75,10 @@ export function keyPath(path: Path): string {
   return written
 }
 
+/** Whether a formatted path is `section` or inside it. */
+export const isWithin = (key: string, section: string): boolean =>
+  key === section || key.startsWith(`${section}.`) || key.startsWith(`${section}[`)
+
 export function find(tree: ConfigTree | undefined, path: Path): ConfigTree | undefined {
   let current = tree
   for (const part of path) {
@@ -87,16 +89,12 @@ export function find(tree: ConfigTree | undefined, path: Path): ConfigTree | und
   return current
 }
 
-/** The value at this path, if it is a scalar. */
 export function scalarAt(tree: ConfigTree | undefined, path: Path): Scalar | undefined {
   const found = find(tree, path)
   return found?.kind === 'leaf' ? found.value : undefined
 }
 
-/**
- * The location of the key at this path. If the key does not exist, returns the location of its nearest existing
- * ancestor.
- */
+/** The location of the key at this path or, if it does not exist, of its nearest existing ancestor. */
 export function locationOf(tree: ConfigTree, path: Path): SourceLocation {
   let current: ConfigTree | undefined = tree
   let place = tree.at
@@ -127,7 +125,6 @@ export function mapLeaves(
   return mapMembers(tree, (value, key) => mapLeaves(value, change, [...path, key]))
 }
 
-/** Applies `change` to each value in a section. */
 export const mapMembers = (
   section: BranchNode,
   change: (value: ConfigTree, key: string, at: SourceLocation) => ConfigTree,
@@ -143,9 +140,7 @@ export function matchesPath(pattern: string, path: Path): boolean {
   return parts.length === path.length && parts.every((part, index) => part === '*' || part === String(path[index]))
 }
 
-/**
- * Converts a tree to plain values. Members with a null value are dropped, so that an empty section counts as absent.
- */
+/** Converts a tree to plain values. Null members are dropped, so that an empty section counts as absent. */
 export function toPlain(tree: ConfigTree, path: Path = []): unknown {
   if (tree.kind === 'leaf') return tree.value
   if (tree.kind === 'list') return tree.items.map((item, index) => toPlain(item, [...path, index]))
@@ -158,7 +153,6 @@ export function toPlain(tree: ConfigTree, path: Path = []): unknown {
   return value
 }
 
-/** Adds or replaces a member. */
 export const withMember = (section: BranchNode, key: string, value: TreeMember): BranchNode =>
   branch(section.at, [...section.members, [key, value]])
 

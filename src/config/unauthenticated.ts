@@ -8,10 +8,7 @@ loopback.addSubnet('127.0.0.0', 8)
 loopback.addAddress('::1', 'ipv6')
 // The IPv4 subnet also matches IPv4-mapped IPv6 addresses.
 
-/**
- * Whether a host is a loopback address. Host names other than localhost do not count, because they may resolve to any
- * address.
- */
+/** Whether a host is a loopback address or localhost. Other names do not count: they may resolve to any address. */
 export function isLoopback(host: string): boolean {
   const family = isIP(host)
   return family === 0 ? host.toLowerCase() === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')

@@ -20,10 +20,7 @@ import {
 
 type Outcome = { readonly config: z.output<typeof configSchema> } | { readonly problems: readonly ConfigProblem[] }
 
-/**
- * Keys whose values are text. Numbers and booleans in these places keep their spelling, so that 1.10 does not become
- * 1.1.
- */
+/** Keys whose values are text: numbers and booleans keep their spelling there, so that 1.10 does not become 1.1. */
 const textKeys = ['mcpServers.*.args.*', 'mcpServers.*.env.*', 'mcpServers.*.headers.*', 'sinks.*.headers.*']
 
 export const asText = (part: LeafNode, path: Path): LeafNode =>

@@ -4,9 +4,7 @@ import type { Config, ServerConfig } from './schema.ts'
 import { type ConfigTree, find, keyPath } from './tree.ts'
 import { isOpenToOthers } from './unauthenticated.ts'
 
-/**
- * Returns warnings about settings that are valid but probably unintended. The policy module checks rules and limits.
- */
+/** Warnings about settings that are valid but probably unintended. The policy module checks rules and limits. */
 export function configWarnings(config: Config, tree: ConfigTree): string[] {
   return [
     ...openToAll(config),
@@ -18,7 +16,7 @@ export function configWarnings(config: Config, tree: ConfigTree): string[] {
   ]
 }
 
-/** Warns if the gateway is open to other machines, even though `server.allowUnauthenticated` permits this. */
+/** Warns if the gateway is open to other machines, even if `server.allowUnauthenticated` permits this. */
 function openToAll(config: Config): string[] {
   if (!isOpenToOthers(config)) return []
   return [`auth.token is none and server.host is ${config.server.host}: anyone who can reach it may use every tool`]
@@ -76,20 +74,14 @@ function secretAt(args: readonly string[], index: number, written: ConfigTree | 
   return found && `\${${variableOf(found) ?? found.replace(/(?<=^\w+:).*/s, '…')}}`
 }
 
-/**
- * Warns if no tool is known to be read-only: the cache can then store only resources and prompts, and only if servers
- * allow it.
- */
+/** Warns if no tool is known to be read-only: the cache can then store only resources and prompts. */
 function cachesNothing(config: Config): string[] {
   if (!config.cache.enabled || cachedTools(config).length > 0 || Object.keys(config.mcpServers).length === 0) return []
-  const help = 'list tools in cache.tools or in readTools of their server, or set trustAnnotations'
+  const help = "list tools in cache.tools or in their server's readTools, or set trustAnnotations"
   return [`cache.enabled has no effect on tools, because none is known to be read-only; ${help}`]
 }
 
-/**
- * Warns if replicas cannot share OAuth sign-ins because `stores.key` is missing, or if the key has no effect because
- * Redis is not used.
- */
+/** Warns if replicas cannot share OAuth sign-ins without `stores.key`, or if the key has no effect without Redis. */
 function unshared({ stores: { redis, key }, mcpServers }: Config): string[] {
   const sharing = redis && !redis.disabled
   if (!sharing) return key === undefined ? [] : ['stores.key has no effect without stores.redis']

@@ -5,9 +5,7 @@ import type { Clock } from '../core/clock.ts'
 /** Delay between a change event and the file check, because events come in bursts. */
 const soonMs = 20
 
-/**
- * How long files must stay unchanged before a change is reported, because programs often write a file in several steps.
- */
+/** How long files must stay unchanged before a change is reported: programs often write a file in several steps. */
 const quietMs = 100
 
 /** Polling interval, for folders that do not exist yet and for file systems without change events. */
@@ -20,7 +18,7 @@ const lookMs = 2_000
 export function watchFiles(first: readonly string[], clock: Clock, changed: () => void) {
   let places = first
   const watchers = new Map<string, FSWatcher>()
-  /** `reported` is the state at the last call of `changed`; `seen` is the state at the last check. */
+  /** `reported` is the state at the last call to `changed`; `seen` is the state at the last check. */
   let reported = places.map(markOfFile)
   let seen = reported
   let pending: Disposable | undefined

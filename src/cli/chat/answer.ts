@@ -60,7 +60,6 @@ export async function answerOnce(
   return exit.ok
 }
 
-/** Streams an answer to stdout as text. */
 export async function printAnswer(
   shell: Pick<Shell, 'stdout' | 'stderr'>,
   context: ChatContext,
@@ -98,7 +97,6 @@ function createTyping(stdout: Stream) {
       stdout.write(shown)
       midLine = !shown.endsWith('\n')
     },
-    /** Ends an unfinished line. */
     breakLine() {
       if (midLine) stdout.write('\n')
       midLine = false

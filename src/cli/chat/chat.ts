@@ -28,7 +28,6 @@ export async function chat(shell: Shell, words: readonly string[], options: Chat
   return await talk(shell, gateway, message, options)
 }
 
-/** Answers the message; without one, starts a conversation. */
 export async function talk(
   shell: Shell,
   gateway: Pick<Gateway, 'localAs'> & { readonly chat?: Chat | undefined },
@@ -49,10 +48,7 @@ export async function talk(
 
 const howToPass = 'Write it after the command, or pipe it in.'
 
-/**
- * Reads the message from the words, where `-` stands for standard input. Without words, reads standard input; returns
- * undefined if standard input is a terminal.
- */
+/** The message in the words, where `-` stands for stdin, or else all of stdin; undefined if stdin is a terminal. */
 async function readMessage(
   shell: Shell,
   words: readonly string[],
@@ -78,7 +74,7 @@ function requireModel(chat: Chat | undefined, model: string | undefined): Chat {
   throw new UsageError(`There is no model "${model}"${didYouMean(model, known)}`, `Models: ${known.join(', ')}.`)
 }
 
-/** Asks a question. The input is open only while the question is asked. */
+/** Asks a question. stdin is open only until the question is answered. */
 const questionAt =
   ({ stdin, stderr }: Shell): AskPerson =>
   async (question, signal) => {

@@ -12,12 +12,9 @@ interface Elicitation {
   readonly requestedSchema?: { readonly properties?: Readonly<Record<string, { readonly type?: unknown }>> }
 }
 
-/**
- * The person at the terminal as a caller; they can answer yes-or-no questions only. Without a terminal, calls that need
- * approval are refused.
- */
+/** The person at the terminal, who can answer only yes-or-no questions. Without `question`, approval is refused. */
 export function personAt(caller: Caller, question: AskPerson | undefined): { caller: Caller; peer: Peer } {
-  // Tools that run in parallel must ask one after the other.
+  // Ask one question at a time, even if several tools are running in parallel.
   let turn: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const mine = turn.then(work)

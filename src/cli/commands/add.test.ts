@@ -147,7 +147,7 @@ describe('B11: invalid additions are errors with a hint, and change nothing', ()
     ['half a header', ['add', 'b', 'https://x', '-H', token], /--header.*"Name: value"/],
     ['a header in two lines', ['add', 'b', 'https://x', '-H', `A: ${token}\nB: c`], /without control characters/],
     ['several files', ['add', 'b', '-c', 'a.yaml', '-c', 'b.yaml', '--', 'x'], /in several files/],
-    ['no folder', ['add', 'b', '-c', 'no/where.yaml', '--', 'x'], /folder of no\/where\.yaml does not exist/],
+    ['no folder', ['add', 'b', '-c', 'no/where.yaml', '--', 'x'], /no\/where\.yaml does not exist/],
   ])('%s', async (_, words, message) => {
     const { run, text } = await withFile()
     const { code, stdout, stderr } = await run(...words)
@@ -162,7 +162,7 @@ describe('B11: invalid additions are errors with a hint, and change nothing', ()
     expect(await broken.run('add', 'b', '--', 'x')).toMatchObject({ code: 2, stderr: expect.stringMatching(/yaml:1/) })
     const codex = await withFile('codex.toml', '[mcp_servers.a]\ncommand = "x"\n')
     expect((await codex.run('remove', 'a', '--config', 'codex.toml')).stderr).toMatch(
-      /codex\.toml is in the format of codex.*\nhint: `toolway import codex\.toml` imports its servers/,
+      /codex\.toml is in the codex format.*\nhint: `toolway import codex\.toml` imports its servers/,
     )
     const braces = await withFile('toolway.yaml', '{"version": 1}\n')
     expect((await braces.run('add', 'b', '--', 'x')).stderr).toContain('toolway.yaml was not changed')

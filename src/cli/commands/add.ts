@@ -29,7 +29,6 @@ interface AddOptions extends EditConfigOptions {
   readonly force?: boolean
 }
 
-/** Adds one server to the configuration. */
 export async function addServer(
   shell: Shell,
   name: string,
@@ -67,7 +66,7 @@ export async function addServer(
   const how = replaced ? `Replaced ${name} in` : `Added ${name} to`
   if (written) output.print(`${how} ${file.named}. ${appliedAutomatically}`)
   else if (!changes) output.print(`${file.named} already contains ${name} with these settings.`)
-  if (lost.length > 0) output.warn(`These settings of the old entry were removed: ${lost.join(', ')}.`)
+  if (lost.length > 0) output.warn(`These settings from the old entry were removed: ${lost.join(', ')}.`)
   if (left.length > 0) output.note(`Its old secrets are still in ${left.join(', ')}.`)
   noteOf(prepared, output, 'file')
   const client = kindOf(file.path)
@@ -110,14 +109,15 @@ function definitionOf([first = '', ...rest]: readonly string[], options: AddOpti
     if (transport === 'stdio') throw new UsageError('--transport stdio needs a command, not a URL.')
     return { url: first, ...explicit, headers: Object.fromEntries((header ?? []).map(parseHeader)) }
   }
-  if (header) throw new UsageError('--header is only for URLs.', 'Pass variables of a command with --env KEY=VALUE.')
+  if (header)
+    throw new UsageError('--header is only for URLs.', 'Pass environment variables to a command with --env KEY=VALUE.')
   if (transport !== undefined && transport !== 'stdio') {
     throw new UsageError(`--transport ${transport} needs a URL, which begins with https:// or http://.`)
   }
   return { command: first, ...explicit, args: rest, env: Object.fromEntries((env ?? []).map(parseVariable)) }
 }
 
-// Values of these options may be secrets, so the errors do not repeat them.
+// The values of these options may be secrets, so error messages do not repeat them.
 
 function parseVariable(text: string): [string, string] {
   const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
@@ -177,7 +177,6 @@ async function requireValid(file: ConfigFile, name: string, draft: string): Prom
   }
 }
 
-/** Removes one server from the configuration. */
 export async function removeServer(shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const file = await openConfig(shell, options)

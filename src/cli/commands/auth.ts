@@ -81,7 +81,7 @@ async function signInTo(
 }
 
 const elsewhere =
-  'If your browser is on another machine, the last page will fail to load: paste the address of that page here.'
+  "If your browser is on another machine, the last page will fail to load: paste that page's address here."
 
 async function signOut(oauth: OAuth, server: string, { principal, json }: AuthOptions, output: Output): Promise<void> {
   const forgotten = await oauth.forget(server, principal)
@@ -110,10 +110,7 @@ function unnamed({ config: { mcpServers } }: LoadedConfig, command: string): Usa
   return new UsageError('Specify the server to sign in to.', `${which} \`${command} auth --list\` lists the grants.`)
 }
 
-/**
- * The program that opens an address on each operating system. It gets the address as one argument, without a shell in
- * between.
- */
+/** The program that opens a URL on each operating system. It gets the URL as one argument, without a shell. */
 const programs: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
@@ -133,7 +130,7 @@ async function printGrants(oauth: OAuth, config: Config, name: string | undefine
   const all = await oauth.list()
   const grants = name === undefined ? all : all.filter(({ server }) => server === name)
   if (output.json) return output.value({ grants: grants.map(asJson) })
-  if (grants.length === 0) return output.note('No grants are stored: nobody has signed in yet.')
+  if (grants.length === 0) return output.note('No grants are stored yet; sign in to a server first.')
   output.table<KeptGrant>(grants, [
     { title: 'SERVER', value: ({ server }) => server, whole: true },
     { title: 'PRINCIPAL', value: ({ principal }) => principal },
@@ -157,20 +154,15 @@ const asJson = ({ expiresAt, grantedAt, ...grant }: KeptGrant) => ({
   expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
 })
 
-/** Reads the redirect address that the user pastes when the browser runs on another machine. */
-interface Pasting extends Disposable {
-  /** Aborted by Ctrl+C, which readline receives as a key instead of a signal. */
-  readonly left: AbortSignal
-  /** Starts reading lines; each valid address is sent to our redirect endpoint, which checks it. */
-  begin(signInUrl: string): void
-}
-
-function createPasting(shell: Shell, output: Output): Pasting {
+/** Reads the redirect address that the user pastes when the browser is running on another machine. */
+function createPasting(shell: Shell, output: Output) {
   const leaving = new AbortController()
   const done = new AbortController()
   return {
+    /** Aborted by Ctrl+C, which readline receives as a key instead of a signal. */
     left: leaving.signal,
-    begin(signInUrl) {
+    /** Starts reading lines; each valid address is sent to our redirect endpoint, which checks it. */
+    begin(signInUrl: string) {
       const redirect = new URL(new URL(signInUrl).searchParams.get('redirect_uri') ?? '')
       const terminal = isInteractive(shell)
       const echo = terminal ? shell.stderr : undefined

@@ -27,7 +27,6 @@ interface CallOptions extends CommonOptions {
   readonly agent?: string
 }
 
-/** Calls a tool and prints its result. */
 export async function callTool(shell: Shell, name: string, words: string[], options: CallOptions): Promise<ExitCode> {
   const base = await argumentsOption(options.args, shell)
   await using gateway = await openBriefly(shell, options)
@@ -63,7 +62,7 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
   }
 }
 
-/** The caller at the terminal, which shows progress but cannot answer sampling or elicitation requests. */
+/** The peer for calls from the terminal: it shows progress but cannot answer sampling or elicitation requests. */
 const peerFor = (name: string, progress: ProgressLine): Peer => ({
   rounds: false,
   logLevel: undefined,
@@ -86,10 +85,7 @@ async function writeBlob(body: ResultBody, file: string | undefined, { cwd }: Sh
   return `Wrote ${file} (${blob.mimeType}, ${sizeText(blob.bytes.length)}).`
 }
 
-/**
- * Prints a result as JSON. Without a terminal, the original bytes are printed, because parsing could change large
- * numbers.
- */
+/** Without a terminal, prints the original bytes, because parsing could change large numbers. */
 function printJson({ body }: Result, { stdout }: Shell, { terminal, value }: Output): void {
   if (terminal) value(body.exact)
   else stdout.write(Buffer.concat([body.bytes, Buffer.from('\n')]))

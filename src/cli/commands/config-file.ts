@@ -27,16 +27,12 @@ export interface ConfigFile {
   readonly named: string
   readonly before: FileSnapshot
   readonly text: ServersText
-  /** The servers that the file defines. */
   readonly servers: ReadonlyMap<string, ServerDefinition>
   /** Problems that the whole configuration would have if this file contained `text`. */
   problemsWith(text: string): Promise<readonly ConfigProblem[]>
 }
 
-/**
- * Opens the file to edit: the one that the user named, or else the one that would be loaded, or else a new one in this
- * folder.
- */
+/** Opens the file to edit: the one that the user named, the one that would be loaded, or a new one in this folder. */
 export async function openConfig(shell: Shell, { config = [] }: CommonOptions): Promise<ConfigFile> {
   const { env, cwd } = shell
   const [found, ...others] = (await locate(config, env, cwd, homeOf(env))).paths
@@ -50,7 +46,7 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
   if (dialect !== undefined && dialect !== 'toolway' && dialect !== 'mcpServers') {
     const kind = kindOf(path)
     throw new UsageError(
-      `${named} is in the format of ${kind ? clientLabels[kind] : dialect}, not in that of Toolway.`,
+      `${named} is in the ${kind ? clientLabels[kind] : dialect} format, not in Toolway's own.`,
       `\`${commandName(env)} import ${named}\` imports its servers; name another file with --config.`,
     )
   }
@@ -114,7 +110,7 @@ version: 1
 
 `
 
-const example = `# The servers to put behind Toolway. The entries of Claude, Cursor and other clients work here as they are.
+const example = `# The servers to put behind Toolway. Entries from Claude, Cursor and other clients work here unchanged.
 # Uncomment, adapt, and check with: toolway validate
 #
 # mcpServers:
@@ -144,7 +140,7 @@ telemetry:
   log: info                # debug | info | warn | error
 `
 
-/** The configuration that `init` writes if it finds no servers. It is valid as it is. */
+/** The configuration that `init` writes if it finds no servers. It is valid without changes. */
 export const starter = head + example + tail
 
 /** The starter configuration, with these lines under `mcpServers`. */
@@ -154,7 +150,7 @@ export const starterWith = (servers: string): string =>
 /** Our configuration file, existing or new. It contains no secrets, so a new one may be readable by others. */
 export async function readConfigFile(path: string, named: string): Promise<FileSnapshot> {
   const target = await readSnapshot(path)
-  if (!existsSync(dirname(target.target))) throw new UsageError(`The folder of ${named} does not exist.`)
+  if (!existsSync(dirname(target.target))) throw new UsageError(`The folder for ${named} does not exist.`)
   return target.bytes ? target : { ...target, mode: 0o644 }
 }
 

@@ -154,7 +154,7 @@ describe('B11: obstacles are errors, and nothing is lost', () => {
     ['a client that there is not', ['connect', 'cursr'], config, /did you mean "cursor"/],
     ['half a name', ['connect', 'claude'], config, /claude-code or claude-desktop/],
     ['no configuration', ['connect', 'zed', '--yes'], {}, /no configuration file.*toolway init/s],
-    ['two ways at once', ['connect', 'zed', '--stdio', '--http'], config, /exclude each other/],
+    ['two ways at once', ['connect', 'zed', '--stdio', '--http'], config, /--stdio and --http/],
     [
       'a client that starts programs only',
       ['connect', 'claude-desktop', '--http'],
@@ -173,7 +173,7 @@ describe('B11: obstacles are errors, and nothing is lost', () => {
       'the very file that Toolway reads',
       ['connect', 'claude-code', '--project', '--yes'],
       { 'shop/.mcp.json': cursor },
-      /file of Claude Code.*toolway init/s,
+      /Claude Code's.*toolway init/s,
     ],
     [
       'nowhere to move servers',

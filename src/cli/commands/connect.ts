@@ -45,7 +45,7 @@ interface ConnectOptions extends CommonOptions {
 /** Connects a client to Toolway or disconnects it; without a client, lists the clients. */
 export async function connect(shell: Shell, name: string | undefined, options: ConnectOptions): Promise<ExitCode> {
   if (name === undefined) return listClients(shell, options)
-  if (options.stdio && options.http) throw new UsageError('--stdio and --http exclude each other.')
+  if (options.stdio && options.http) throw new UsageError('--stdio and --http cannot be used together.')
   const output = createOutput(shell, options.json)
   const file = await fileOf(clientNamed(name), hostEnvironment(shell), options.project ? 'project' : 'user')
   if (options.undo) return undo(shell, file, options.force === true, output)
@@ -67,8 +67,7 @@ async function write({ file, before, after, move }: Edit, shell: Shell): Promise
 
 async function confirmed(shell: Shell, { yes, json }: ConnectOptions, { file }: Edit): Promise<boolean> {
   if (yes) return true
-  if (!json && isInteractive(shell))
-    return confirm(shell, `Change the configuration file of ${clientLabels[file.client]}?`)
+  if (!json && isInteractive(shell)) return confirm(shell, `Change ${clientLabels[file.client]}'s configuration file?`)
   throw new UsageError('Nothing was written: confirmation needs a terminal.', 'Add --yes to write without asking.')
 }
 
@@ -116,7 +115,7 @@ async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, 
     return exit.ok
   }
   const file = shortPath(path, shell)
-  output.print(restored ? `Restored ${file} of ${clientLabels[client]}.` : `Removed ${file}: it did not exist before.`)
+  output.print(restored ? `Restored ${file} for ${clientLabels[client]}.` : `Removed ${file}: it did not exist before.`)
   if (forced) output.warn(`Changes made since then are lost${kept ? `, but a copy is in ${kept}` : ''}.`)
   return exit.ok
 }
@@ -178,20 +177,17 @@ async function disconnected(file: ClientFile, shell: Shell): Promise<Edit> {
 const textOf = ({ client, path }: ClientFile, { text }: FileSnapshot, shell: Shell): ClientText =>
   editText(shortPath(path, shell), () => clientText(client, path, text))
 
-/**
- * Adapts the entry to the file's format: OpenCode's newer format has the servers one level deeper and does not know
- * `enabled`.
- */
+/** Adapts the entry to OpenCode's newer format, which nests servers one level deeper and does not support `enabled`. */
 function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
   const { enabled: _, ...rest } = entry
   return path.length > 1 ? rest : entry
 }
 
-/** Refuses to use the same file as our configuration and as the client's. */
+/** Throws if the client's file is also our configuration. */
 function refuseOwnFile({ files }: LoadedConfig, { path, client }: ClientFile, shell: Shell): void {
   if (!files.some((file) => file.path === path)) return
   throw new UsageError(
-    `The configuration in use, ${shortPath(path, shell)}, is also the configuration file of ${clientLabels[client]}.`,
+    `The configuration in use, ${shortPath(path, shell)}, is also ${clientLabels[client]}'s configuration file.`,
     'Run `toolway init` to create a separate configuration from it, then connect again.',
   )
 }
@@ -208,7 +204,7 @@ async function variablesOf({ files }: LoadedConfig, { env }: Shell): Promise<str
 /** The variable from which clients read the token. */
 const tokenVariable = 'TOOLWAY_TOKEN'
 
-/** The file of the running program, because `toolway` may not be in the client's PATH. */
+/** This program's main file; clients start it by its path, because `toolway` may not be in their PATH. */
 const main = fileURLToPath(moduleFile('cli/main'))
 
 /** The entry for stdio. All its paths are absolute, because the client's working folder and PATH are unknown. */
@@ -245,9 +241,6 @@ function noteToken(entry: object, way: ClientTransport, { note }: Output): void 
   if (way.kind !== 'http' || !way.token || way.token.literal !== undefined) return
   if (!JSON.stringify(entry).includes(tokenVariable)) return
   note(`The client reads the token from the variable ${tokenVariable}; set it where the client is started:`)
-  note(
-    way.token.file === undefined
-      ? `  export ${tokenVariable}=…`
-      : `  export ${tokenVariable}="$(cat ${way.token.file})"`,
-  )
+  const value = way.token.file === undefined ? '…' : `"$(cat ${way.token.file})"`
+  note(`  export ${tokenVariable}=${value}`)
 }

@@ -91,7 +91,7 @@ describe('B11: import adds the servers of a file to a configuration', () => {
       'shop/rules.toml':
         '[[mcp_client.servers]]\nname = "a"\ncommand = "x"\n[tool_forwarding.security]\nblocked_tools = ["a::b"]\n',
     })
-    expect((await run('import', 'rules.toml')).stderr).toContain('Only servers are imported; policy of that file')
+    expect((await run('import', 'rules.toml')).stderr).toMatch(/Only servers are imported; .*policy.*--config/)
   })
 })
 

@@ -38,7 +38,9 @@ export async function importServers(shell: Shell, file: string, options: ImportO
   warnOfProblems(allProblems(content), output, shell)
   for (const warning of content.warnings) output.warn(warning)
   if (content.sections.length > 0) {
-    output.note(`Only servers are imported; ${content.sections.join(', ')} of that file can be used with --config.`)
+    output.note(
+      `Only servers are imported; to use ${content.sections.join(', ')} as well, pass that file with --config.`,
+    )
   }
   if (!json) {
     for (const name of present) output.print(`${name} is already in ${named}.`)

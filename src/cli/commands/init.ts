@@ -86,7 +86,7 @@ async function foundFiles(shell: Shell, { from }: InitOptions): Promise<FoundFil
   const clients = from?.map(clientNamed)
   const found = await discover(hostEnvironment(shell), clients)
   if (clients && found.length === 0) {
-    throw new UsageError(`No file of ${clients.map((client) => clientLabels[client]).join(', ')} was found.`)
+    throw new UsageError(`No file was found for ${clients.map((client) => clientLabels[client]).join(', ')}.`)
   }
   return found.filter(({ content }) => content.servers.length > 0 || content.problems.length > 0)
 }
@@ -137,7 +137,6 @@ const asJson = (path: string, found: readonly FoundFile[], prepared: PreparedImp
   ...more,
 })
 
-/** Prints the clients that were found, their servers and problems. */
 function printFound(found: readonly FoundFile[], prepared: PreparedImport, output: Output, shell: Shell): void {
   const { print, note, warn, paint } = output
   if (found.length === 0) {

@@ -57,10 +57,7 @@ function print(keys: readonly ListedKey[], output: Output): void {
   ])
 }
 
-/**
- * Warns about unknown agents when the key is created, because later the requests would be refused without this
- * explanation.
- */
+/** Warns about agents that do not exist: requests as such an agent are refused without this explanation. */
 function warnOfAgents(agents: readonly string[], config: Config, output: Output): void {
   const known = Object.keys(config.agents)
   for (const agent of new Set(agents)) {
@@ -106,7 +103,7 @@ interface CreateKeyOptions extends CommonOptions {
   readonly hashOnly?: boolean
 }
 
-const once = 'The key is shown only now; Toolway stores just a hash of it.'
+const once = 'The key is shown only once; Toolway stores only its hash.'
 
 /** Creates an API key. Only the key goes to stdout, so that scripts can read it. */
 export async function createKey(shell: Shell, id: string, options: CreateKeyOptions): Promise<ExitCode> {

@@ -8,7 +8,6 @@ interface MigrateOptions extends CommonOptions {
   readonly dryRun?: boolean
 }
 
-/** Migrates the PostgreSQL tables to this version. */
 export async function migrateDatabase(shell: Shell, options: MigrateOptions): Promise<ExitCode> {
   const { dryRun = false } = options
   const output = createOutput(shell, options.json)

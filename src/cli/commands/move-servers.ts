@@ -12,7 +12,7 @@ import { noteOf } from './prepare-import.ts'
 
 /** Servers that move from a client's file into our configuration. */
 export interface ServerMove {
-  /** Their names in the client's file. */
+  /** The servers' names in the client's file. */
   readonly names: readonly string[]
   /** Servers that cannot be moved. */
   readonly kept: readonly string[]

@@ -24,7 +24,6 @@ async function openPins(shell: Shell, options: CommonOptions) {
   return { ...(await readPins({ folder: config.stores.path, mode, now: systemClock.now(), log })), mode }
 }
 
-/** Lists the pinned definitions and their state. */
 export async function listPins(shell: Shell, options: PinsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { states, servers, notes, mode } = await openPins(shell, options)
@@ -43,7 +42,7 @@ export async function listPins(shell: Shell, options: PinsOptions): Promise<Exit
     const approve = `${commandName(shell.env)} pins approve ${visible(server)}.*`
     const about = moved
       ? `${visible(server)} came from ${visible(moved.from.text)} until ${day(moved.to.at)} and now comes from ${visible(moved.to.text)}; its pins still apply.`
-      : `The pins of ${visible(server)} were lost on ${day(lostAt ?? 0)}; its definitions need approval again.`
+      : `The pins for ${visible(server)} were lost on ${day(lostAt ?? 0)}; its definitions need approval again.`
     output.warn(`${about} Run \`${approve}\` to confirm it.`)
   }
   return exit.ok
@@ -140,7 +139,6 @@ interface ApproveOptions extends CommonOptions {
   readonly hash?: string
 }
 
-/** Approves the latest definitions. */
 export async function approvePins(shell: Shell, what: string | undefined, options: ApproveOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const pins = await openPins(shell, options)
@@ -158,8 +156,8 @@ export async function approvePins(shell: Shell, what: string | undefined, option
   const others = selection.label === undefined ? [] : (pins.find(selection.label)?.pin.pending ?? [])
   const left = others.filter(({ hash }) => approved.every((one) => one.hash !== hash))
   if (left.length === 0) return exit.ok
-  const waiting = `${count(left.length, 'other definition')} with this name also waiting for approval`
-  output.note(`${waiting}; \`toolway pins show\` shows them.`)
+  const waiting = `${count(left.length, 'other definition')} with this name still to be approved`
+  output.note(`${waiting}: see \`toolway pins show\`.`)
   return exit.ok
 }
 

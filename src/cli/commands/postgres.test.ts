@@ -91,7 +91,7 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
     await server.stop()
     try {
       const away = await toolway(['audit', 'query', '--json'], here)
-      expect(away.stderr).toContain('only records of this machine')
+      expect(away.stderr).toContain("this machine's records")
       expect(JSON.parse(away.stdout)).toMatchObject({ source: 'local', rows: [{ call: 'here' }] })
       expect(await toolway(['audit', 'query', '--before', String(next)], here)).toMatchObject({ code: 1 })
     } finally {

@@ -61,7 +61,6 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   return exit.ok
 }
 
-/** Starts worker processes and supervises them. */
 async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<ExitCode> {
   const loaded = adjusted(await load(shell, options), (config) => listeningOn(config, options))
   refuseUnauthenticated(loaded)
@@ -166,7 +165,7 @@ export function banner(facts: ReturnType<typeof bannerFacts>, paint: Paint): str
 
 const monthMs = 30 * 86_400_000
 
-/** Removes compile caches of other Node versions that have not changed for a month. */
+/** Removes other Node versions' compile caches that have not changed for a month. */
 export async function removeOldCompiled(present = getCompileCacheDir(), now = Date.now()): Promise<void> {
   if (present === undefined) return
   const folder = dirname(present)

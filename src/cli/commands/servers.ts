@@ -24,7 +24,7 @@ export async function servers(shell: Shell, options: ServersOptions): Promise<Ex
 /** Advice for servers that did not respond: the first start with `npx`, `uvx` or `docker` may take minutes. */
 const longer = ({ env }: Shell): string =>
   `The first start may have to download the program: \`${commandName(env)} servers --timeout 5m\` waits longer. ` +
-  `Otherwise, \`${commandName(env)} doctor\` shows its output.`
+  `Otherwise, \`${commandName(env)} doctor\` shows the server's output.`
 
 /** Waits until every server has responded or failed, or the time is up. */
 async function refreshAll(gateway: Gateway, timeoutMs: number, shell: Shell): Promise<void> {

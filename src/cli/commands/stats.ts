@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
+import { pause } from '../../core/deadline.ts'
 import type { CallFigures } from '../../telemetry/stats/history.ts'
 import type { By, StatsTable } from '../../telemetry/stats/stats.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
@@ -20,7 +21,8 @@ interface StatsOptions extends CommonOptions {
 
 /** Shows the running gateway's statistics (G9). */
 export async function stats(shell: Shell, options: StatsOptions, clock: Clock = systemClock): Promise<ExitCode> {
-  if (options.watch && options.output !== undefined) throw new UsageError('--watch and --output exclude each other.')
+  if (options.watch && options.output !== undefined)
+    throw new UsageError('--watch and --output cannot be used together.')
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
   const { host = config.server.host, port = config.server.port } = options
@@ -70,7 +72,7 @@ async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shel
   while (!interrupted.aborted) {
     if (output.terminal && !output.json) shell.stdout.write(clearScreen)
     show(tables, output)
-    await pause(clock, options.every, interrupted)
+    await pause(clock, options.every, interrupted).catch(() => {})
     if (interrupted.aborted) return
     tables = await fetchTables(gateway, options, interrupted).catch((thrown: unknown) => {
       if (interrupted.aborted) return tables
@@ -79,14 +81,6 @@ async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shel
       return tables
     })
   }
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve: over } = Promise.withResolvers<void>()
-  const timer = clock.after(ms, over)
-  signal.addEventListener('abort', () => over(), { once: true })
-  if (signal.aborted) over()
-  return promise.finally(() => timer[Symbol.dispose]())
 }
 
 type Row = StatsTable['rows'][number]

@@ -38,7 +38,7 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
     const longer = isStarting ? '; use --wait 5m to leave time for downloading its program' : ''
     output.warn(`${name} has no tools: ${status.reason}${longer}`)
   }
-  const more = `${hidden} more can be called by name but are not listed to the agent (expose).`
+  const more = `${hidden} more can be called by name but are not shown to the agent (expose).`
   if (hidden > 0) output.note(output.paintNote('dim', more))
   return exit.ok
 }
@@ -86,7 +86,6 @@ function printTools(tools: readonly Served[], output: Output): void {
   ])
 }
 
-/** Shows one tool with its full definition. */
 export async function showTool(shell: Shell, name: string, options: ToolsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)

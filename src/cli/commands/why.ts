@@ -33,7 +33,7 @@ export async function why(shell: Shell, agent: string, tool: string, options: Wh
   return found.decision.allowed ? exit.ok : exit.refused
 }
 
-/** The decision for a caller without a credential. Such a caller may not be allowed to act as this agent. */
+/** The decision for a caller without a credential. Such a caller might not be allowed to act as this agent. */
 async function withoutCredential(gateway: Gateway, known: Why, tool: string): Promise<Why> {
   try {
     return await gateway.why(known.agent, tool, { authenticated: false })

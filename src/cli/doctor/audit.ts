@@ -53,11 +53,11 @@ function clockFinding(ends: readonly LaneEnd[], now: number): CheckFinding {
   if (latest === undefined) return ok(`it is ${time}`)
   const behind = Date.parse(latest) - now
   if (behind <= toleranceMs) return ok(`it is ${time}, after the last record`)
-  const message = `it is ${time}, ${span(behind)} before the last audit record: times of records and expiries are wrong`
+  const message = `it is ${time}, ${span(behind)} before the last audit record: record times and expiry dates are wrong`
   return problem(message, 'sudo timedatectl set-ntp true')
 }
 
-/** Reads only the newest file of each lane, which is small and shows damage first. `audit verify` reads all files. */
+/** Reads only the newest file in each lane, which is small and shows damage first. `audit verify` reads all files. */
 async function readEnds(folder: string, keyFolder: string): Promise<LaneEnd[]> {
   const secret = await existingAuditKey(keyFolder)
   const signer = secret === undefined ? undefined : signerOf(secret)
@@ -123,10 +123,7 @@ async function foreignFile(folder: string, lanes: readonly string[]): Promise<st
 /** First byte of the range that SQLite locks in a file. Other programs do not lock these bytes. */
 const lockStart = 0x40000000
 
-/**
- * The process that holds a lane's lock, found in the kernel's list of locks. Opening the file instead could take the
- * lane away from a gateway that is just starting.
- */
+/** The process that holds a lane's lock, from the kernel's list: opening the file could lock out a starting gateway. */
 function holderOf(path: string): number | undefined {
   const inode = statSync(path, { throwIfNoEntry: false })?.ino
   for (const row of procRows('/proc/locks')) {
@@ -140,5 +137,5 @@ async function holderFinding(lane: string, pid: number): Promise<CheckFinding | 
   const program = await programOf(pid)
   if (program === basename(process.execPath)) return undefined
   const who = program === undefined ? `process ${pid}, which is not Toolway` : `${program} (process ${pid})`
-  return warning(`lane ${lane} is locked by ${who}; Toolway writes to another one`, `ps -fp ${pid}`)
+  return warning(`lane ${lane} is locked by ${who}; Toolway writes to another lane`, `ps -fp ${pid}`)
 }

@@ -54,13 +54,10 @@ async function read(shell: Shell, options: CommonOptions): Promise<Pick<DoctorCo
   }
 }
 
-/** Stands in for variables that are not set. It is also valid as a URL. */
+/** Placeholder for variables that are not set. It is also valid as a URL. */
 const placeholder = 'http://unset.invalid/'
 
-/**
- * Loads the configuration with placeholders for missing variables, so that the other servers can be checked although
- * one server's variable is missing. Undefined if the configuration has other problems.
- */
+/** Loads with placeholders for missing variables, to check the other servers; undefined if there are other problems. */
 async function readAsIfSet({ problems }: ConfigError, shell: Shell, options: CommonOptions) {
   const unset = problems.map(unsetVariable)
   if (unset.includes(undefined)) return undefined
@@ -75,7 +72,7 @@ async function readAsIfSet({ problems }: ConfigError, shell: Shell, options: Com
 const unsetVariable = ({ message }: ConfigProblem): string | undefined =>
   /^the variable (\w+) is not set/.exec(message)?.[1]
 
-/** Reads a temporary configuration with only the valid servers from an invalid one; undefined if there are none. */
+/** Writes an invalid configuration's valid servers to a temporary file, and reads that; undefined if there are none. */
 async function withValidServers<T>(
   { env, cwd }: Shell,
   { config = [] }: CommonOptions,

@@ -64,7 +64,7 @@ test('B11: other stored secrets that others can read are problems', async () => 
   await using at = await configured()
   await keep(at, 'audit-key', 'x'.repeat(43), 0o640)
   expect((await checkup(at)).of('credentials.files')).toMatchObject([
-    { status: 'problem', message: expect.stringMatching(/audit log .*mode 640/) },
+    { status: 'problem', message: expect.stringMatching(/audit log.*mode 640/) },
   ])
 })
 

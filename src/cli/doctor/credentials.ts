@@ -30,9 +30,7 @@ function openFinding({ auth, server: { host } }: Config): CheckFinding {
   const remedy = 'auth.token: generated'
   const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
   const message = `none is required, and server.host is ${host}: anyone who can reach this machine may use`
-  return identified
-    ? warning(`${message} the tools of the default agent`, remedy)
-    : problem(`${message} every tool`, remedy)
+  return identified ? warning(`${message} the default agent's tools`, remedy) : problem(`${message} every tool`, remedy)
 }
 
 async function keptFinding({ stores }: Config, short: (path: string) => string): Promise<CheckFinding> {
@@ -93,7 +91,7 @@ export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: 
     const { path: folder } = config.stores
     const secretFiles = [
       { name: 'seal', what: 'the key that encrypts call state' },
-      { name: 'audit-key', what: 'the signing key of the audit log' },
+      { name: 'audit-key', what: "the audit log's signing key" },
     ].map(({ name, what }) => ({ path: join(folder, name), shown: short(join(folder, name)), what }))
     const secrets = secretsOf(secretSettings(config))
     const found = await Promise.all([

@@ -83,7 +83,7 @@ test('B11: a disabled server and our own endpoint are not probed', async () => {
   await using at = await configured({ server: { port: 4123 }, mcpServers: { off, own } })
   const { of } = await checkup(at)
   expect(of('server.off')).toMatchObject([{ status: 'ok', message: expect.stringContaining('disabled') }])
-  expect(of('server.own')).toMatchObject([{ status: 'warning', message: expect.stringContaining('our own endpoint') }])
+  expect(of('server.own')).toMatchObject([{ status: 'warning', message: expect.stringContaining('own endpoint') }])
 })
 
 test('B11: problems of an invalid configuration are reported with their places, and its valid servers are probed', async () => {

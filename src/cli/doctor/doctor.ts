@@ -92,10 +92,7 @@ function checksFor(
   ]
 }
 
-/**
- * Throws if the configuration does not define this server. If the configuration is invalid, its servers are unknown and
- * any name is accepted.
- */
+/** Throws if a valid configuration does not define this server; the servers in an invalid one are unknown. */
 function requireServer(server: string, { loaded }: DoctorContext): void {
   const names = Object.keys(loaded?.config.mcpServers ?? {})
   if (loaded === undefined || names.includes(server)) return
@@ -104,13 +101,11 @@ function requireServer(server: string, { loaded }: DoctorContext): void {
 
 const skippedChecks: DoctorCheck = {
   name: 'rest',
-  run: async () => warning('port, credentials, stores and sandbox were not checked: this needs a valid configuration'),
+  run: async () =>
+    warning('port, credentials, stores and sandbox were not checked: these checks need a valid configuration'),
 }
 
-/**
- * How many checks run at once. Many checks start a server process, and starting more of them at once would only slow
- * each one down.
- */
+/** How many checks run at once. Many start a server process, and more processes would only slow each other down. */
 const atOnce = 8
 
 interface RunOptions {

@@ -42,7 +42,7 @@ const readKernel: Kernel = (name) =>
     () => undefined,
   )
 
-/** Kernel settings that can forbid the user namespaces that bwrap needs, and the value that allows them. */
+/** Kernel settings that can forbid the user namespaces that bwrap needs, with the values that forbid and allow them. */
 const switches = [
   { name: 'kernel.apparmor_restrict_unprivileged_userns', forbids: '1', allows: '0' },
   { name: 'kernel.unprivileged_userns_clone', forbids: '0', allows: '1' },
@@ -52,7 +52,7 @@ const switches = [
 /** The command that makes bwrap work, if a kernel setting prevents it. */
 async function allowing(kernel: Kernel): Promise<string | undefined> {
   for (const { name, forbids, allows } of switches) {
-    if ((await kernel(name)) === forbids) return `sudo sysctl ${name}=${allows}   # docs/sandbox.md has other ways`
+    if ((await kernel(name)) === forbids) return `sudo sysctl ${name}=${allows}   # docs/sandbox.md lists alternatives`
   }
   return undefined
 }

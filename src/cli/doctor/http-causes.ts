@@ -44,11 +44,11 @@ const encryption: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }
   }
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
     const remedy = `date; ${curl(config)} 2>&1 | grep -i 'expire date'   # renew it, or correct the clock`
-    return { message: `the certificate of ${host} has expired or is not valid yet (${code})`, remedy }
+    return { message: `the certificate for ${host} has expired or is not valid yet (${code})`, remedy }
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     const remedy = `mcpServers.${name}.url: https://the-name-in-the-certificate/…`
-    return { message: `the certificate of ${host} is for a different host name`, remedy }
+    return { message: `${host} presents a certificate for a different host name`, remedy }
   }
   if (config.url.startsWith('https:') && (code === 'EPROTO' || code.startsWith('ERR_SSL_'))) {
     const remedy = `mcpServers.${name}.url: ${bare(config.url).replace(/^https/, 'http')}`

@@ -73,7 +73,7 @@ test('B11: the state of our own gateway is fetched', async () => {
 })
 
 test.each([
-  ['is of another version', { version: '0.0.1-other' }, /0\.0\.1-other .*this is/],
+  ['is of another version', { version: '0.0.1-other' }, /0\.0\.1-other .*; this command is/],
   [
     'could not take over the configuration',
     { reload: { lastError: 'prot is unknown' } },

@@ -9,9 +9,7 @@ import { NoGateway, RefusedByGateway, runningGateway } from '../running-gateway.
 import { count, span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 
-/**
- * Checks whether the gateway can listen on its address; if the address is in use, reports which process is using it.
- */
+/** Checks whether the gateway can listen on its address; if the address is in use, reports by which process. */
 export const portCheck = (config: Config, context: CheckContext): DoctorCheck => ({
   name: 'port',
   async run(signal) {
@@ -67,10 +65,7 @@ interface Overview {
   readonly reload: { readonly lastError: string | null }
 }
 
-/**
- * The overview of the gateway on this port, or the error with which the gateway refused; undefined if no gateway
- * answers.
- */
+/** The overview of the gateway on this port, or its refusal; undefined if no gateway answers. */
 async function fetchOverview(config: Config, signal: AbortSignal): Promise<Overview | RefusedByGateway | undefined> {
   // Do not generate a token just for this check.
   const unknown = config.auth.token === 'generated' && !existsSync(join(config.stores.common, 'token'))
@@ -94,7 +89,7 @@ function ourFinding(overview: Overview, is: string, command: string, clock: Cloc
     return warning(message, `${command} validate`)
   }
   if (overview.version !== version) {
-    return warning(`${is}; this is ${version}`, `stop that process, then: ${command} serve`)
+    return warning(`${is}; this command is ${version}`, `stop that process, then: ${command} serve`)
   }
   const known = Object.values(servers).reduce((sum, number) => sum + number, 0)
   const up = `${is}, up for ${span(clock.now() - startedAt)}: ${healthy} of ${count(known, 'server')} healthy, ${count(tools, 'tool')}`
@@ -104,7 +99,7 @@ function ourFinding(overview: Overview, is: string, command: string, clock: Cloc
 function holderText(holder: Holder | undefined): string {
   if (holder === undefined) return 'another program'
   const { pid, program, uid } = holder
-  if (pid === undefined) return `a process of user ${uid}`
+  if (pid === undefined) return `a process owned by user ${uid}`
   return program === undefined ? `process ${pid}` : `${program}, process ${pid}`
 }
 
@@ -139,7 +134,7 @@ function listening(table: string, port: number): { readonly inode: string; reado
   })
 }
 
-/** The lines of a kernel file; empty if there is no such file. */
+/** The lines of a file in /proc; empty if the file cannot be read. */
 export function procRows(path: string): string[] {
   try {
     return readFileSync(path, 'latin1').split('\n')
@@ -150,7 +145,7 @@ export function procRows(path: string): string[] {
 
 async function processWith(target: string): Promise<number | undefined> {
   for (const pid of (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))) {
-    // Processes of other users cannot be inspected, and some have just exited.
+    // Other users' processes cannot be inspected, and some processes have just exited.
     const open = await readdir(`/proc/${pid}/fd`).catch(() => [])
     const targets = await Promise.all(open.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')))
     if (targets.includes(target)) return Number(pid)

@@ -6,7 +6,7 @@ interface PrivateFile {
   readonly path: string
   /** The path as shown to the user. */
   readonly shown: string
-  /** What the file contains: `the token`. */
+  /** What the file contains, such as `the token`. */
   readonly what: string
 }
 
@@ -37,8 +37,5 @@ export function isForeign(uid: number): boolean {
   return own !== 0 && own !== uid
 }
 
-/**
- * The command that makes the user the owner again. Running Toolway with sudo even once leaves files that belong to
- * root.
- */
+/** The command that makes the user the owner again: a single run with sudo leaves files that belong to root. */
 export const ownAgain = (path: string): string => `sudo chown -R "$(id -u)" ${quoted(path)}`

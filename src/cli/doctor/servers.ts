@@ -1,5 +1,5 @@
 import type { Config, ServerConfig } from '../../config/schema.ts'
-import { keyPath } from '../../config/tree.ts'
+import { isWithin, keyPath } from '../../config/tree.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { compileRules } from '../../policy/rules.ts'
 import type { ProbeResult, ServerProber } from '../../runtime/probe-server.ts'
@@ -32,9 +32,9 @@ export function serverChecks({ context, only, prober, withinMs, env }: ServerChe
     const server = servers[name] as ServerConfig
     if (server.disabled) return ok('disabled, not checked')
     if (loaded && isOurselves(server, loaded.config.server)) {
-      return warning('is our own endpoint; Toolway ignores it', `remove mcpServers.${name}`)
+      return warning("it is Toolway's own endpoint and is ignored", `remove mcpServers.${name}`)
     }
-    const variable = unset.find(({ key }) => within(key, name))?.variable
+    const variable = unset.find(({ key }) => isWithin(key, keyPath(['mcpServers', name])))?.variable
     if (variable !== undefined) {
       return problem(`not checked: the variable ${variable} in its configuration is not set`, `export ${variable}=…`)
     }
@@ -60,12 +60,6 @@ export function serverChecks({ context, only, prober, withinMs, env }: ServerChe
 const isServed = ({ tools: { include, exclude } }: ServerConfig, tool: string): boolean =>
   include.some((pattern) => matches(pattern, tool)) && !exclude.some((pattern) => matches(pattern, tool))
 
-/** Whether a key is inside a server's entry. */
-function within(key: string, server: string): boolean {
-  const start = keyPath(['mcpServers', server])
-  return key === start || key.startsWith(`${start}.`) || key.startsWith(`${start}[`)
-}
-
 /** How many of the last stderr lines are shown. */
 const maxDetails = 8
 
@@ -87,10 +81,7 @@ export function serverFinding(server: ProbedServer): CheckFinding {
 
 const isStackLine = /^at .*[:)]\d*/
 
-/**
- * The result of a successful probe: `13 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 20
- * ms`.
- */
+/** A summary such as `13 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 20 ms`. */
 function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: ProbeResult): string {
   const { startMs, handshakeMs = 0, listMs = 0 } = times
   const steps = [
@@ -112,7 +103,7 @@ function oddity({ name, config, result }: ProbedServer, summary: string): CheckF
     return problem(`${summary}; it failed to list its tools`, 'check its log', remarks)
   }
   if (transport === 'sse' && config.transport === 'http') {
-    const message = `${summary}; it supports only the older HTTP+SSE, which costs a failed attempt at each start`
+    const message = `${summary}; it supports only the older HTTP+SSE transport, so the first attempt to connect always fails`
     return warning(message, `${setting}.transport: sse`)
   }
   if (stdout.length > 0) {
@@ -122,7 +113,7 @@ function oddity({ name, config, result }: ProbedServer, summary: string): CheckF
       'make it log to stderr; some clients disconnect a server that writes anything else to stdout',
     )
   }
-  if (remarks.length > 0) return warning(`${summary}; ${remarks[0]}`, 'report it to its author', remarks.slice(1))
+  if (remarks.length > 0) return warning(`${summary}; ${remarks[0]}`, 'report this to its author', remarks.slice(1))
   if (config.readOnly && tools.length > 0 && !tools.some(isRead)) {
     const remedy = hintedReads.length > 0 ? `${setting}.trustAnnotations: true` : `${setting}.readTools: [${tools[0]}]`
     const reason = 'readOnly is set, but none of its tools is known to be read-only (readTools, trustAnnotations)'
@@ -161,7 +152,7 @@ export const agentCheck = (
     }
     const idle = agents.filter(isIdle)
     if (idle.length === 0)
-      return ok(`${count(agents.length, 'agent')}, each may use at least one tool or is denied everything by its rules`)
+      return ok(`${count(agents.length, 'agent')}; each may use at least one tool or is denied everything by its rules`)
     const [server = 'native', names = []] = [...known].find(([, offered]) => offered.length > 0) ?? []
     const tool = `${server}.${names[0] ?? 'hash'}`
     return idle.map((agent) =>

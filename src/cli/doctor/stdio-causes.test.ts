@@ -61,7 +61,7 @@ test.each([
 test('B11: a variable that is set here but not passed on differs from one that is not set', async () => {
   const seen = { stderr: ['GITHUB_TOKEN is required'], failure: ended }
   const { message } = await findingOf({ command: 'node' }, seen, { GITHUB_TOKEN: 'x' })
-  expect(message).toContain('set here, but servers get only the variables of their configuration')
+  expect(message).toContain('set here')
   const given = await findingOf({ command: 'node', env: { GITHUB_TOKEN: 'y' } }, seen)
   expect(given.message).not.toContain('needs the variable')
 })
@@ -116,7 +116,7 @@ test.each([
 
 test('B11: a container without -i gets no input', async () => {
   const finding = await findingOf({ command: 'docker', args: ['run', '--rm', 'some/server'] }, { failure: ended })
-  expect(finding.message).toBe('docker run without -i closes the input of the server')
+  expect(finding.message).toContain('docker run without -i')
   const right = await findingOf({ command: 'docker', args: ['run', '-it', 'some/server'] }, { failure: ended })
   expect(right.message).toBe('it ended (exit code 1)')
 })

@@ -44,7 +44,7 @@ const downloadFailed: RecogniseCause<StdioServer> = ({ name, result, failure, wi
   // A proxy is probably inspecting TLS. Servers inherit the variables that name the proxy's certificate.
   if (wrote(untrusted)) {
     const variable = /^(?:npx|bunx)$/.test(runner) ? 'NODE_EXTRA_CA_CERTS' : 'SSL_CERT_FILE'
-    const message = `${runner} cannot fetch ${wanted}: the certificate of the registry is not trusted here`
+    const message = `${runner} cannot fetch ${wanted}: the registry's certificate is not trusted here`
     return { message, remedy: `export ${variable}=/path/to/ca.pem` }
   }
   if (wrote(offline)) {
@@ -83,7 +83,7 @@ const commandMissing: RecogniseCause<StdioServer> = ({ name, failure, config }) 
   return { message: `the command ${command} was not found`, remedy }
 }
 
-/** The file of a command, looked up in PATH; undefined if there is none. */
+/** The path of a command's executable file, looked up in PATH; undefined if there is none. */
 function findCommand({ command, cwd = '.', env }: StdioServer): string | undefined {
   const path = env.PATH ?? process.env.PATH ?? ''
   const places = command.includes('/')
@@ -115,7 +115,7 @@ const variableMissing: RecogniseCause<StdioServer> = ({ name, result: { stderr }
   const missing = named.find((one) => !noVariable.test(one) && !config.env[one])
   if (missing === undefined) return
   const here =
-    env[missing] === undefined ? '' : ', which is set here, but servers get only the variables of their configuration'
+    env[missing] === undefined ? '' : ', which is set here, but servers get only the variables in their configuration'
   return {
     message: `it needs the environment variable ${missing}${here}`,
     remedy: `mcpServers.${name}.env.${missing}: \${${missing}}`,
@@ -144,7 +144,7 @@ const dockerWithoutInput: RecogniseCause<StdioServer> = ({ name, config: { comma
   const runs = /(?:^|\/)(?:docker|podman)$/.test(command) && args.includes('run')
   if (!runs || args.some((word) => word === '--interactive' || /^-[a-z]*i[a-z]*$/.test(word))) return
   return {
-    message: `${command} run without -i closes the input of the server`,
+    message: `${command} run without -i closes the server's input`,
     remedy: `mcpServers.${name}.args: [run, -i, …]`,
   }
 }
@@ -152,7 +152,7 @@ const dockerWithoutInput: RecogniseCause<StdioServer> = ({ name, config: { comma
 const otherOutput: RecogniseCause<StdioServer> = ({ result: { stdout }, config }) => {
   const [first] = stdout
   if (first === undefined) return
-  const message = `it writes lines to its standard output that are not MCP messages ("${first}"): it is not a stdio server, or runs in another mode`
+  const message = `it writes lines to its standard output that are not MCP messages ("${first}"): it is not a stdio server, or it is running in another mode`
   return { message, remedy: byHand(config) }
 }
 

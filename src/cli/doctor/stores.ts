@@ -71,7 +71,7 @@ export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorC
     const { path } = await nearest(audit.path)
     const { bytes, noFiles } = await measure(path)
     const look = `df -h ${quoted(path)}   # free some space there, or set audit.path and stores.path`
-    if (noFiles) return problem('the file system of the audit log has no inodes left', `df -i ${quoted(path)}`)
+    if (noFiles) return problem("the audit log's file system has no inodes left", `df -i ${quoted(path)}`)
     const free = `${sizeText(bytes)} free for the audit log`
     if (bytes < minBytes) return problem(`${free}, which is too little, so write calls are refused`, look)
     return bytes < enoughBytes ? warning(free, look) : ok(free)
@@ -80,11 +80,10 @@ export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorC
 
 async function freeBytes(path: string): Promise<{ readonly bytes: number; readonly noFiles: boolean }> {
   const { bavail, bsize, files, ffree } = await statfs(path)
-  // Some file systems do not report a number of files.
+  // Some file systems do not report the number of files; `files` is 0 then.
   return { bytes: bavail * bsize, noFiles: files > 0 && ffree === 0 }
 }
 
-/** Checks PostgreSQL if it is configured. */
 export function postgresChecks({ stores: { postgres: configured } }: Config, command: string): DoctorCheck[] {
   if (!configured || configured.disabled) return []
   const check: DoctorCheck = {

@@ -55,7 +55,7 @@ export function normaliseServer(server: BranchNode, name: string, report: Transl
     else if (key === 'excludeTools' || key === 'disabledTools') put('exclude', entry, value, tools)
     else if (leftAside.includes(key)) {
       report.warnings.push(
-        `mcpServers.${name}.${key} has no effect: the client decides which calls need approval; list tools under approve for approval by Toolway`,
+        `mcpServers.${name}.${key} has no effect: the client decides which calls need approval; list tools under approve to have Toolway ask for approval`,
       )
     } else put(key, entry, value)
   }

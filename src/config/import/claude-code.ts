@@ -67,15 +67,10 @@ function add(
   report: TranslationReport,
 ): void {
   const known = found.get(name)
-  if (!known) {
-    found.set(name, entry)
-    return
-  }
-  if (markOf(known.value) === markOf(entry.value)) {
-    // A server that is enabled in any project is enabled.
-    if (isDisabled(known.value)) found.set(name, entry)
-    return
-  }
+  const isSame = known !== undefined && markOf(known.value) === markOf(entry.value)
+  // A server that is enabled in any project is enabled.
+  if (!known || (isSame && isDisabled(known.value))) found.set(name, entry)
+  if (!known || isSame) return
   const project = plainName(basename(folder ?? '')) ?? basename(folder ?? '')
   let other = `${name}-${project}`
   for (let number = 2; found.has(other); number++) other = `${name}-${project}-${number}`
@@ -83,10 +78,7 @@ function add(
   found.set(other, entry)
 }
 
-/**
- * Returns a string that identifies a server, for comparison. The working folder is included only if the command depends
- * on it.
- */
+/** A string that identifies a server; the working folder is included only if the command depends on it. */
 function markOf(server: ConfigTree): string {
   const { cwd, ...rest } = toPlain(server) as Record<string, unknown>
   return fingerprint(dependsOnFolder(rest) ? { ...rest, cwd } : rest)

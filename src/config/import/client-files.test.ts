@@ -20,8 +20,8 @@ describe('B11: the files of other clients are configurations as they stand', () 
     expect(config.mcpServers.github).toMatchObject({ transport: 'stdio', command: 'docker' })
     expect(warnings).toEqual([])
     expect(shown(place, notes)).toEqual([
-      '/home/claude_desktop_config.json: read as the file of Claude Desktop: 2 servers',
-      '/home/claude_desktop_config.json: 2 settings of Claude Desktop ignored',
+      "/home/claude_desktop_config.json: read as Claude Desktop's file: 2 servers",
+      '/home/claude_desktop_config.json: 2 settings from Claude Desktop ignored',
     ])
   })
 

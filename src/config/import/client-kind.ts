@@ -45,9 +45,7 @@ export function folderOf(path: string): string {
   return inside.includes(basename(folder)) ? dirname(folder) : folder
 }
 
-/**
- * The editor's workspace folder. Undefined for user-level files, because only the editor knows which workspace is open.
- */
+/** The editor's workspace folder; undefined for user-level files, because only the editor knows what is open. */
 export function workspaceOf(path: string, home: string): string | undefined {
   const folder = folderOf(path)
   return folder === home || /[/\\]User[/\\](?:profiles[/\\][^/\\]+[/\\])?mcp\.json$/.test(path) ? undefined : folder

@@ -51,10 +51,7 @@ export function clientServer(
   return inFolder(withSession(normal, name, report), manner.folder)
 }
 
-/**
- * Sets `session: caller` for stateful servers. Each client starts its own server processes, so a stateful server
- * expects only one caller.
- */
+/** Sets `session: caller` for stateful servers, which expect one caller, because each client starts its own process. */
 function withSession(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const command = server.members.get('command')
   if (!command || server.members.has('session')) return server
@@ -78,7 +75,7 @@ function unknown(
   else if (nearMiss(key, serverKeys) !== undefined) report.problems.push(unknownKeyAt(entry.at, key, serverKeys))
   else
     report.warnings.push(
-      `${keyPath(['mcpServers', name, key])} is ignored: Toolway does not support this key of ${label}`,
+      `${keyPath(['mcpServers', name, key])} is ignored: Toolway does not support this key from ${label}`,
     )
 }
 
@@ -86,10 +83,7 @@ function unknown(
 export const inUnit = (part: ConfigTree, unit: 's' | 'ms'): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}${unit}`) : part
 
-/**
- * Makes programs start in the same folder in which the client would start them. An added `cwd` gets the source location
- * of `command`.
- */
+/** Makes programs start where the client would start them. An added `cwd` gets the source location of `command`. */
 function inFolder(server: BranchNode, folder: string | undefined): BranchNode {
   const command = server.members.get('command')
   if (folder === undefined || !command) return server
@@ -123,16 +117,12 @@ function oauthOf(part: ConfigTree, server: string, report: TranslationReport): B
   })
 }
 
-/** Converts scopes to a list. Accepts a list, or a string separated by spaces or commas. */
+/** Converts scopes to a list. Accepts a list, or a string of scopes separated by spaces or commas. */
 function scopesOf(part: ConfigTree | undefined): ConfigTree | undefined {
   if (part?.kind !== 'leaf' || typeof part.value !== 'string') return part
-  return list(
-    part.at,
-    part.value
-      .split(/[\s,]+/)
-      .filter((scope) => scope !== '')
-      .map((scope) => leaf(part.at, scope)),
-  )
+  const scopes = part.value.split(/[\s,]+/).filter((scope) => scope !== '')
+  const items = scopes.map((scope) => leaf(part.at, scope))
+  return list(part.at, items)
 }
 
 export interface ClientFormat {
@@ -159,17 +149,17 @@ const startTimeouts: ReadonlyMap<string, 's' | 'ms'> = new Map([
 ])
 
 const approval =
-  'has no effect: the client decides which calls need approval; list tools under approve for approval by Toolway'
+  'has no effect: the client decides which calls need approval; list tools under approve to have Toolway ask for approval'
 
-/** Keys that matter but that Toolway does not support, each with a warning text. */
+/** Keys that matter but are not supported, with their warnings. */
 const leftAside: Readonly<Record<string, string>> = {
   authProviderType: 'has no effect: write the credential under headers or auth',
   default_tools_approval_mode: approval,
   experimental_environment: 'has no effect: Toolway starts programs on the machine where it runs',
   headersHelper: 'has no effect: Toolway does not run programs for headers; write them with ${NAME} or ${file:PATH}',
   oauth_resource: 'has no effect: Toolway gets the resource from the server',
-  sandbox: 'has no effect: Toolway does not use the sandbox of the editor',
-  sandboxEnabled: 'has no effect: Toolway does not use the sandbox of the editor',
+  sandbox: "has no effect: Toolway does not use the editor's sandbox",
+  sandboxEnabled: "has no effect: Toolway does not use the editor's sandbox",
   targetAudience: 'has no effect: write the credential under headers or auth',
   targetServiceAccount: 'has no effect: write the credential under headers or auth',
 }
@@ -194,7 +184,7 @@ export function clientServers(
   const others = [...tree.members].filter(
     ([key, entry]) => entry !== servers && key !== '$schema' && !known.includes(key),
   )
-  if (others.length > 0) report.notes.push(`${count(others.length, 'setting')} of ${manner.label} ignored`)
+  if (others.length > 0) report.notes.push(`${count(others.length, 'setting')} from ${manner.label} ignored`)
   return mapServers(shaped, (server, name) => clientServer(server, name, manner, report))
 }
 

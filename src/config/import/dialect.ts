@@ -35,9 +35,7 @@ type Translate = (tree: BranchNode, report: TranslationReport, home: string) => 
 
 type Reader = { readonly dialect: ConfigDialect; readonly translate: Translate }
 
-/**
- * The formats in order of detection; the first match wins. Toolway's own format is last because it accepts anything.
- */
+/** The formats in order of detection; the first match wins. Toolway's own is last because it accepts anything. */
 const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => boolean })[] = [
   { dialect: 'mcp-endpoints', recognises: isEndpoints, translate: translateEndpoints },
   { dialect: 'opencode', recognises: isOpencode, translate: translateOpencode },
@@ -52,10 +50,7 @@ const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => b
   { dialect: 'toolway', recognises: () => true, translate: translateOwn },
 ]
 
-/**
- * Converts a file that contains only `mcpServers`. If the file is named toolway.*, it is validated strictly, as a
- * Toolway configuration.
- */
+/** Converts a file that contains only `mcpServers`. A file named toolway.* is validated strictly, as our own. */
 function translatePlain(tree: BranchNode, report: TranslationReport, home: string): BranchNode {
   const own = basename(tree.at.file.path).startsWith('toolway.')
   return own ? translateOwn(tree, report) : translateMcpJson(tree, report, home)
@@ -91,10 +86,7 @@ export function translate(
 
 const ownName = 'toolway'
 
-/**
- * An editor's file usually lists Toolway as a server. Drop that entry, including its references to variables, so that
- * Toolway does not connect to itself.
- */
+/** Drops the entry for Toolway, including its references to variables, so that Toolway does not connect to itself. */
 function withoutOurselves(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')
   if (servers?.value.kind !== 'branch' || !servers.value.members.has(ownName)) return tree

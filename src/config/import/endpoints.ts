@@ -32,14 +32,14 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
   const trusted = [...(servers?.members ?? [])].filter(([, { value }]) => isTrue(find(value, ['readOnly'])))
   if (trusted.length > 0) {
     const names = trusted.map(([name]) => name).join(', ')
-    report.notes.push(`read_only: tools of ${names} count as reads if they have readOnlyHint (trustAnnotations: true)`)
+    report.notes.push(
+      `read_only: tools from ${names} count as reads if they have readOnlyHint (trustAnnotations: true)`,
+    )
   }
   return shape(tree.at, { mcpServers: servers })
 }
 
-/**
- * Adds /mcp to an endpoint without a path. Applied after interpolation, because a variable may contain the endpoint.
- */
+/** Adds /mcp to an endpoint without a path, after interpolation because a variable may contain the endpoint. */
 function withPath(part: ConfigTree): ConfigTree {
   if (part.kind !== 'leaf' || typeof part.value !== 'string') return part
   return { ...part, finish: (url) => (/^https?:\/\/[^/?#]+\/?$/i.test(url) ? `${url.replace(/\/$/, '')}/mcp` : url) }

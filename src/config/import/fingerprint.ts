@@ -1,25 +1,17 @@
+import { canonical } from '../../lib/canonical-json.ts'
+
 /** Keys that are ignored when servers are compared. */
 const besides = ['disabled', 'timeout', 'startTimeout', 'description', 'session']
 
 /** Returns a string that is the same for all definitions of one server, regardless of key order. */
 export function fingerprint(definition: Readonly<Record<string, unknown>>): string {
   const kept = Object.entries(definition).filter(([key, value]) => !besides.includes(key) && !isEmpty(value))
-  return JSON.stringify(sorted(Object.fromEntries(kept)))
+  return canonical(Object.fromEntries(kept))
 }
 
 /** Whether a value counts as absent: empty lists, empty sections and the implied transport stdio. */
 const isEmpty = (value: unknown): boolean =>
   value === 'stdio' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, part]) => [key, sorted(part)]),
-  )
-}
 
 /** Matches paths relative to the working folder, such as `.`, `../x` and `server.py`. */
 const relative = /^\.{1,2}([/\\]|$)|^(?![/\\~$-]|[A-Za-z]:[/\\]|[a-z]+:\/\/|@).*\.(?:[cm]?[jt]s|py|sh|rb|jar|exe)$/

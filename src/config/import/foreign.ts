@@ -4,10 +4,7 @@ import { type BranchNode, branch, type ConfigTree, type TreeMember } from '../tr
 import { unknownKeyAt } from '../validate.ts'
 import type { TranslationReport } from './shape.ts'
 
-/**
- * Sections that cause an error instead of a warning, because ignoring one of them could allow what the author meant to
- * forbid.
- */
+/** Sections that cause an error, because ignoring one of them could allow what the author meant to forbid. */
 const neverIgnored = ['agents', 'policy', 'auth', 'limits', 'mcpServers']
 
 /**
@@ -19,7 +16,7 @@ export function otherSections(tree: BranchNode, known: readonly string[], report
   for (const [key, { at }] of tree.members) {
     if (known.includes(key)) continue
     if (neverIgnored.includes(key)) {
-      const message = `Toolway's own section ${key} has no effect beside ${known.find((name) => tree.members.has(name))}; put it into a file of its own and name both with --config`
+      const message = `Toolway's own section ${key} has no effect in a file with ${known.find((name) => tree.members.has(name))}; put it in a separate file and pass both with --config`
       report.problems.push(problemAt(at, message))
     } else if (nearMiss(key, known) !== undefined) report.problems.push(unknownKeyAt(at, key, known))
     else ignored.push(key)

@@ -24,7 +24,7 @@ test('G6: a pair of .mcp.json and rules beside it is read as one configuration',
     { path: at('.mcp.json'), dialect: 'mcpServers' },
     { path: at('.mcp-gateway-rules.json'), dialect: 'gateway-rules' },
   ])
-  expect(notes[1]).toMatch(/read as the rules of an agent gateway: 3 agents; .*session: caller/)
+  expect(notes[1]).toMatch(/read as .*rules: 3 agents; .*session: caller/)
   expect(warnings).toEqual([])
   expect(config.agents).toEqual({
     researcher: {

@@ -4,17 +4,11 @@ import { count, membersOf, shape, type TranslationReport } from './shape.ts'
 
 export const rulesName = '.mcp-gateway-rules.json'
 
-/**
- * Recognizes an agent gateway's rules file: `agents.NAME.allow|deny.servers|tools` and
- * `defaults.deny_on_missing_agent`.
- */
+/** Recognizes an agent gateway's rules file by its name or by `defaults.deny_on_missing_agent`. */
 export const isRules = (tree: BranchNode): boolean =>
   basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined
 
-/**
- * Converts a rules file. In this format, callers that do not name an agent are rejected unless `deny_on_missing_agent`
- * is false.
- */
+/** Converts a rules file, which rejects callers that do not name an agent unless `deny_on_missing_agent` is false. */
 export function translateRules(tree: BranchNode, report: TranslationReport): BranchNode {
   const members = membersOf(tree, ['agents', 'defaults', '$schema'], report)
   const defaults = members.get('defaults')
@@ -22,7 +16,7 @@ export function translateRules(tree: BranchNode, report: TranslationReport): Bra
   const agents = members.get('agents')
   const number = agents?.value.kind === 'branch' ? agents.value.members.size : 0
   report.notes.push(
-    `read as the rules of an agent gateway: ${count(number, 'agent')}; each calling session gets its own connection (session: caller) unless a server sets session`,
+    `read as an agent gateway's rules: ${count(number, 'agent')}; each calling session gets its own connection (session: caller) unless a server sets session`,
   )
   return shape(tree.at, {
     agents,

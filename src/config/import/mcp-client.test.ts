@@ -125,7 +125,7 @@ test('F1: allow-lists are about forwarded tools, so native ones stay usable, and
     allowedServers: ['files', 'native'],
     allowedTools: ['files.read', 'native.*'],
   })
-  expect(notes.join('\n')).toContain('native ones stay usable')
+  expect(notes.join('\n')).toContain('native::*')
   const { policy } = (await load({ paths: ['empty.toml'] })).config
   expect(policy).toMatchObject({ allowedServers: ['native'], allowedTools: [] })
   const blocked = (await load({ paths: ['blocked.toml'] })).config.policy
@@ -235,6 +235,6 @@ blockedTools = ["a.b"]
     '16:1 limits.perMinute: expected a whole number of at least 1, found "many" (written as tool_forwarding.rate_limit.default)',
     '18:1 cache.ttl: expected a duration such as 500ms, 30s, 5m or 1h, found "5"; did you mean 5s (or 5ms)? (written as tool_forwarding.cache.ttl_seconds)',
     '19:2 tool_forwardin: unknown key `tool_forwardin`; did you mean `tool_forwarding`?',
-    "21:2 policy: Toolway's own section policy has no effect beside mcp_client; put it into a file of its own and name both with --config",
+    "21:2 policy: Toolway's own section policy has no effect in a file with mcp_client; put it in a separate file and pass both with --config",
   ])
 })

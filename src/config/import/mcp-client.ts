@@ -49,7 +49,7 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
   report.notes.push(`read as ${kind}: ${count(servers.size, 'server')}`)
   if (read.caches && servers.size > 0) {
     report.notes.push(
-      'cache.enabled: tools with readOnlyHint are cached (trustAnnotations: true), and those in readTools',
+      'cache.enabled: tools in readTools and tools with readOnlyHint are cached (trustAnnotations: true)',
     )
   }
   const finished = mapMembers(branch(tree.at, servers), (value) =>
@@ -71,10 +71,7 @@ function finishedServer(server: BranchNode, { caches, paths }: Forwarding): Bran
   return paths ? withPathGuard(trusting, paths.roots) : trusting
 }
 
-/**
- * Converts a value that consists only of `"$NAME"` to a variable; in this dialect, `$NAME` within longer text is
- * literal.
- */
+/** Converts a value that is only `"$NAME"` to a variable; in this dialect, `$NAME` within longer text is literal. */
 function withVariable(part: LeafNode): LeafNode {
   const [, name] = typeof part.value === 'string' ? (/^\$([A-Za-z_]\w*)$/.exec(part.value) ?? []) : []
   return name === undefined ? part : instead(part, `\${${name}}`)
@@ -114,10 +111,7 @@ function withPathGuard(server: BranchNode, roots: ListNode | undefined): BranchN
   return withMember(server, 'guards', member(list(server.at, [guard])))
 }
 
-/**
- * Returns the arguments that are absolute or explicitly relative paths. A path with a file extension is assumed to be a
- * program and is omitted.
- */
+/** The arguments that are absolute or explicitly relative paths, except files with an extension, such as programs. */
 function foldersIn(args: ConfigTree | undefined): readonly ConfigTree[] {
   if (args?.kind !== 'list') return []
   return args.items.filter(

@@ -14,10 +14,7 @@ export const isPlainClient = (kind: ClientKind): kind is PlainClient =>
 
 const units: Partial<Record<ClientKind, 's' | 'ms'>> = { cline: 's', 'claude-code': 'ms' }
 
-/**
- * Toolway's own sections. A file that contains one of them is a Toolway configuration: ignoring the section could allow
- * what the author meant to forbid.
- */
+/** Sections that make a file a Toolway configuration: ignoring one could allow what the author meant to forbid. */
 const ours = ['agents', 'policy', 'auth', 'limits', 'defaults', 'server', 'version']
 
 /** Recognizes a client's file, even if the client keeps other settings in it. */
@@ -39,7 +36,7 @@ export function translateMcpJson(
     timeout: kind && units[kind],
   }
   const called =
-    kind === undefined || kind === 'claude-code' ? 'a plain mcpServers file' : `the file of ${clientLabels[kind]}`
+    kind === undefined || kind === 'claude-code' ? 'a plain mcpServers file' : `${clientLabels[kind]}'s file`
   return clientServers({ tree, servers: tree.members.get('mcpServers'), manner, called }, report)
 }
 

@@ -3,10 +3,7 @@ import { clientServers, withoutThose } from './client-server.ts'
 import { shape, type TranslationReport } from './shape.ts'
 import { bracedVariables } from './variables.ts'
 
-/**
- * Recognizes OpenCode's `opencode.json`: `{"mcp": {NAME: {"type": "local" | "remote", …}}}`, or the same under
- * `mcp.servers`.
- */
+/** Recognizes `opencode.json`: `{"mcp": {NAME: {"type": "local" | "remote", …}}}`, or the same under `mcp.servers`. */
 export function isOpencode(tree: BranchNode): boolean {
   if (String(scalarAt(tree, ['$schema'])).includes('opencode.ai')) return true
   return [...entriesOf(tree)].some(({ value }) => typeOf(value) === 'local' || typeOf(value) === 'remote')

@@ -4,10 +4,7 @@ import type { TranslationReport } from './shape.ts'
 
 const reserved = ['native', 'sink']
 
-/**
- * Renames servers whose names are not valid in Toolway, with a note for each. Some clients allow sentences or URLs as
- * names.
- */
+/** Renames servers whose names are invalid in Toolway, with a note: some clients allow sentences or URLs as names. */
 export function withPlainNames(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')
   if (servers?.value.kind !== 'branch') return tree

@@ -7,6 +7,7 @@ import { type ConfigProblem, problemAt } from '../problems.ts'
 import {
   type BranchNode,
   branch,
+  isWithin,
   type LeafNode,
   mapLeaves,
   matchesPath,
@@ -76,15 +77,12 @@ function readServer(name: string, server: BranchNode, problems: readonly ConfigP
     key,
     impliedFolder: impliedFolder(server),
     problems: [
-      ...problems.filter((problem) => within(problem.key, key)),
+      ...problems.filter((problem) => isWithin(problem.key, key)),
       ...('problems' in outcome ? outcome.problems : []),
       ...unfinished(server),
     ],
   }
 }
-
-const within = (part: string, whole: string): boolean =>
-  part === whole || part.startsWith(`${whole}.`) || part.startsWith(`${whole}[`)
 
 function impliedFolder(server: BranchNode): string | undefined {
   const [command, cwd] = ['command', 'cwd'].map((key) => server.members.get(key))
@@ -93,10 +91,7 @@ function impliedFolder(server: BranchNode): string | undefined {
   return cwd.at === command.at ? String(toPlain(cwd.value)) : undefined
 }
 
-/**
- * Reports values that can be converted only after their variables are expanded. Such values cannot be written to
- * another file.
- */
+/** Reports values that cannot be converted before their variables are expanded, and so cannot be imported. */
 function unfinished(server: BranchNode): ConfigProblem[] {
   const found: ConfigProblem[] = []
   mapLeaves(server, (part) => {

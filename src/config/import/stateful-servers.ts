@@ -1,7 +1,4 @@
-/**
- * Packages and images of servers that keep state in their process (browsers, reasoning, open shells). Callers must not
- * share these servers. Versions and tags are ignored.
- */
+/** Packages and images (without versions) whose servers keep state in their process, so callers must not share them. */
 const stateful: ReadonlySet<string> = new Set([
   // Browsers
   '@playwright/mcp',
@@ -37,12 +34,9 @@ export function keepsState({ command, args }: Readonly<Record<string, unknown>>)
 }
 
 export const statefulNote = (name: string): string =>
-  `mcpServers.${name} keeps state in its process: each caller gets its own (session: caller)`
+  `mcpServers.${name} keeps state in its process, so each caller gets its own process (session: caller)`
 
-/**
- * Possible package names in a command-line word, such as `--package=@x/y@1.2`, `mcp/y:latest` or
- * `/usr/lib/node_modules/@x/y/cli.js`.
- */
+/** Possible package names in a word such as `--package=@x/y@1.2`, `mcp/y:latest` or `/node_modules/@x/y/cli.js`. */
 function namesOf(word: string): string[] {
   const text = word.replaceAll('\\', '/').replace(/^--?[\w-]+=/, '')
   const installed = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(text)?.[1]

@@ -38,10 +38,7 @@ interface ForwardingOptions {
   readonly at: SourceLocation
 }
 
-/**
- * Converts `[tool_forwarding]`. The section applies only to forwarded tools, so native tools are added to its
- * allow-lists.
- */
+/** Converts `[tool_forwarding]`. It applies only to forwarded tools, so native tools are added to its allow-lists. */
 export function readForwarding(
   forwarding: ConfigTree | undefined,
   { servers, authenticated, at: document }: ForwardingOptions,
@@ -91,7 +88,7 @@ function withNative(entry: TreeMember | undefined, native: string, report: Trans
   if (allowsNative || (native !== 'native' && items.length === 0)) return entry
   if (native === 'native') {
     report.notes.push(
-      'allowed_namespaces is about forwarded tools; native ones stay usable (blocked_tools = ["native::*"] blocks them)',
+      'allowed_namespaces applies to forwarded tools only; native tools stay usable (blocked_tools = ["native::*"] blocks them)',
     )
   }
   return { at: entry.at, value: { ...entry.value, items: [...items, leaf(entry.at, native)] } }
@@ -143,11 +140,7 @@ function limitsOf(entry: TreeMember | undefined, report: TranslationReport): Bra
   members.delete('default')
   const servers = [...members].filter(([key]) => !key.includes('::'))
   const tools = [...members].flatMap(([key, limit]) => (key.includes('::') ? [[toolName(key), limit] as const] : []))
-  return shape(entry.at, {
-    perMinute,
-    servers: branch(entry.at, servers),
-    tools: branch(entry.at, tools),
-  })
+  return shape(entry.at, { perMinute, servers: branch(entry.at, servers), tools: branch(entry.at, tools) })
 }
 
 function cacheOf(entry: TreeMember | undefined, report: TranslationReport): BranchNode | undefined {

@@ -14,10 +14,7 @@ const byExtension: Readonly<Record<string, Syntax>> = {
   '.toml': 'toml',
 }
 
-/**
- * Determines the syntax from the extension. Without a known extension, a document that starts with a brace or a comment
- * such as // is JSON; any other is YAML.
- */
+/** Determines the syntax from the extension or, failing that, from the start: JSON begins with `{`, `//` or `/*`. */
 export function syntaxOf({ path, text }: SourceFile): Syntax {
   return byExtension[extname(path).toLowerCase()] ?? (/^\s*(\/[/*]|\{)/.test(text) ? 'json' : 'yaml')
 }

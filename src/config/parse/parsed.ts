@@ -12,7 +12,7 @@ export interface SyntaxFault {
   readonly key?: string
 }
 
-/** Maximum nesting depth. Real configurations are less deep, and recursion is safe at this depth. */
+/** Maximum nesting depth. Real configurations are shallower, and recursion is safe at this depth. */
 const maxDepth = 64
 /** Maximum number of values. YAML aliases can expand a short file exponentially. */
 const maxParts = 200_000

@@ -1,4 +1,5 @@
 import { parse, TomlError } from 'smol-toml'
+import { parseJson } from '../../lib/parse-json.ts'
 import { branch, type ConfigTree, keyPath, leaf, type Path, type SourceFile, type SourceLocation } from '../tree.ts'
 import { createBounds, type Parsed } from './parsed.ts'
 
@@ -171,9 +172,6 @@ export function scanToml(text: string): Map<string, TomlPlace> {
 
 /** Unescapes a basic string's content. Content that is not valid as JSON is returned unchanged. */
 export function unescaped(content: string): string {
-  try {
-    return JSON.parse(`"${content}"`) as string
-  } catch {
-    return content
-  }
+  const text = parseJson(`"${content}"`)
+  return typeof text === 'string' ? text : content
 }

@@ -36,8 +36,7 @@ export function parseYaml(file: SourceFile): Parsed {
     check(path, here)
     const at = { file, offset: here, key: keyPath(path) }
     if (isAlias(node)) {
-      // Resolve aliases here: the library searches the whole document for each alias, which takes minutes if there are
-      // many.
+      // Resolve aliases here: the library searches the whole document for each one, which can take minutes.
       const target = targets.get(node) ?? anchors.get(node.source)
       if (!target) throw new RejectedDocument(`unknown anchor ${node.source}`, here)
       targets.set(node, target)

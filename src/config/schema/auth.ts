@@ -10,10 +10,7 @@ const key = z.strictObject({
   admin: flag().prefault(false).describe('Whether the key may use the admin API and dashboard.'),
 })
 
-/**
- * Requires TLS or a loopback address: someone who could replace the provider's keys in transit could impersonate
- * anyone.
- */
+/** Requires TLS or loopback: someone who could replace the provider's keys in transit could impersonate anyone. */
 const overTls = <T extends z.ZodType<string>>(schema: T) =>
   schema.refine(safeAddress, {
     error: 'a URL that starts with https:// (http:// is accepted for loopback addresses only)',
@@ -56,7 +53,7 @@ export const authSection = z.strictObject({
   maxFailures: numeric()
     .prefault(10)
     .describe(
-      'Invalid credentials that one address (IPv6: a /64) may send in a burst; more get 429. 0: no limit. Valid credentials are always accepted.',
+      'Invalid credentials that one address (IPv6: a /64) may send in a burst; further ones get 429. 0: no limit. Valid credentials are always accepted.',
     ),
   failureInterval: duration({ least: '1ms' })
     .prefault('1s')

@@ -42,6 +42,6 @@ export const scanSection = z.strictObject({
     .enum(['off', 'warn', 'strip'])
     .default('off')
     .describe(
-      'Scans results of tools, resources and prompts for hidden characters and instructions to the model: `warn` reports and marks them, `strip` also removes hidden characters.',
+      'Scans tool, resource and prompt results for hidden characters and instructions to the model: `warn` reports and marks them, `strip` also removes hidden characters.',
     ),
 })

@@ -52,7 +52,7 @@ export const chatSection = z.strictObject({
   approve: names('a tool as server.tool (* is a wildcard), or writes')
     .default([])
     .describe(
-      'Tools that need approval by a person when the chat calls them; writes means all tools that may change something.',
+      "Tools that need a person's approval when the chat calls them; writes means all tools that may change something.",
     ),
   maxResult: size().prefault('64KiB').describe('Maximum size of one tool result that is sent to a model.'),
   maxConversation: size()
@@ -60,7 +60,7 @@ export const chatSection = z.strictObject({
     .describe('Maximum size of a request to a model; above it the oldest tool results are shortened.'),
   prompts: promptsSection
     .prefault({})
-    .describe('Prompts of each stage; {message}, {tools}, {agent} and {date} are replaced.'),
+    .describe('Prompts for each stage; {message}, {tools}, {agent} and {date} are replaced.'),
 })
 
 const disabled = flag().prefault(false).describe('Disables the model.')
@@ -88,7 +88,7 @@ const openai = z.strictObject({
 
 const gguf = z.strictObject({
   kind: z.literal('gguf').describe('A GGUF model file, run in this process.'),
-  path: path().describe('Path of the model file.'),
+  path: path().describe('Path to the model file.'),
   context: numeric({ min: 256, max: 1_048_576 })
     .prefault(8192)
     .describe('Context size in tokens, including the answer; limited by what the model supports.'),

@@ -33,11 +33,11 @@ const oauth = z.strictObject({
   privateKey: text('a private key')
     .optional()
     .meta({ secret: true })
-    .describe('Private key of the client (PKCS #8, PEM) instead of a secret; preferably ${file:PATH}.'),
+    .describe("The client's private key (PKCS #8, PEM) instead of a secret; preferably ${file:PATH}."),
   signingAlgorithm: z
     .enum(['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA'])
     .default('ES256')
-    .describe('Algorithm of the private key.'),
+    .describe('Algorithm for the private key.'),
   clientMetadata: address('https')
     .optional()
     .describe('URL of the client metadata document, for authorization servers that support it.'),
@@ -51,10 +51,7 @@ const oauth = z.strictObject({
     .describe('Whether each principal signs in separately; otherwise all calls use one grant.'),
 })
 
-/**
- * Checks combinations of OAuth settings. Returns a description of what is expected; undefined if the settings are
- * valid.
- */
+/** Checks combinations of OAuth settings. Returns what is expected; undefined if the settings are valid. */
 function oauthFault(auth: z.output<typeof oauth>, url: string): string | undefined {
   const { grant, clientId, clientSecret, privateKey, perPrincipal } = auth
   if (!safeAddress(url)) return 'an https:// url: OAuth tokens must not be sent unencrypted'
@@ -96,13 +93,13 @@ const fields = z.strictObject({
     .array(verbatim())
     .default([])
     .meta({ secret: 'words' })
-    .describe('Arguments of the program, passed unchanged.'),
+    .describe('Arguments for the program, passed unchanged.'),
   env: z
     .record(textLike(/^[^=\0]+$/, 'the name of a variable'), verbatim())
     .default({})
     .meta({ secret: 'variables' })
-    .describe('Environment variables of the program, in addition to basic ones such as PATH and HOME.'),
-  cwd: path().optional().describe('Working directory of the program. Default: the folder of this file.'),
+    .describe('Environment variables for the program, in addition to basic ones such as PATH and HOME.'),
+  cwd: path().optional().describe('Working directory for the program. Default: the folder that contains this file.'),
   url: address('http', 'https')
     .optional()
     .meta({ secret: 'address' })
@@ -111,7 +108,7 @@ const fields = z.strictObject({
     .enum(['stdio', 'http', 'sse'])
     .optional()
     .describe('Transport; inferred from command and url. sse is the deprecated HTTP+SSE transport.'),
-  headers: headers.meta({ secret: 'headers' }).describe('HTTP headers of requests to the server.'),
+  headers: headers.meta({ secret: 'headers' }).describe('HTTP headers for requests to the server.'),
   auth: serverAuth
     .optional()
     .meta({ secret: 'section' })
@@ -138,7 +135,7 @@ const fields = z.strictObject({
     .prefault(1)
     .describe('Number of connections to start in advance, if session is caller or call.'),
   refresh: duration().optional().describe('Interval for listing this server again. Default: discovery.refresh.'),
-  approve: names().default([]).describe('Tools that need approval by a person; denied if nobody can be asked.'),
+  approve: names().default([]).describe("Tools that need a person's approval; denied if no person can be asked."),
   readOnly: flag().prefault(false).describe('Denies writes.'),
   readTools: names().default([]).describe('Tools that only read.'),
   idempotentTools: names().default([]).describe('Tools that are safe to retry.'),
@@ -149,7 +146,7 @@ const fields = z.strictObject({
       exclude: names().default([]).describe('Tools to exclude from the catalog.'),
     })
     .prefault({})
-    .describe('Which tools of the server are in the catalog.'),
+    .describe("Which of the server's tools are in the catalog."),
   timeout: limit().optional().describe('Time limit for a call; progress restarts it. Default: defaults.timeout.'),
   maxTimeout: limit()
     .optional()
@@ -165,7 +162,7 @@ const fields = z.strictObject({
   guards: z.array(guard).default([]).describe('Checks for arguments and resource URIs: path, sql and url.'),
   breaker: serverBreaker
     .optional()
-    .describe('Circuit breaker of this server; missing keys come from the section breaker.'),
+    .describe('Circuit breaker for this server; missing keys come from the section breaker.'),
 })
 
 const bothOrNeither = 'exactly one of command and url'
@@ -185,9 +182,7 @@ const mcpServer = fields.transform(({ command, args, env, cwd, url, headers, aut
   return { ...common, transport: transport ?? inferTransport(url), url, headers, auth }
 })
 
-/**
- * Infers the transport from the URL. Servers with the older HTTP+SSE transport usually publish their stream at …/sse.
- */
+/** Infers the transport from the URL: servers with the older HTTP+SSE usually publish their stream at …/sse. */
 function inferTransport(url: string): 'http' | 'sse' {
   return URL.canParse(url) && new URL(url).pathname.replace(/\/$/, '').endsWith('/sse') ? 'sse' : 'http'
 }

@@ -19,10 +19,7 @@ export const policySection = z.strictObject({
     .boolean()
     .default(false)
     .describe('Reports denied servers and tools as not found. The audit log records the denial.'),
-  pins: z
-    .enum(['off', 'warn', 'quarantine'])
-    .default('warn')
-    .describe('What to do when the definition of a tool changes.'),
+  pins: z.enum(['off', 'warn', 'quarantine']).default('warn').describe("What to do when a tool's definition changes."),
 })
 
 const rules = z
@@ -31,7 +28,7 @@ const rules = z
     tools: z
       .record(z.string(), names('a tool or a pattern with *'))
       .default({})
-      .describe('Tools of each server, or patterns with *.'),
+      .describe('Tools by server, or patterns with *.'),
   })
   .prefault({})
 
@@ -88,7 +85,7 @@ const sqlGuard = z.strictObject({
     .enum(['any', 'postgres', 'mysql', 'sqlite'])
     .default('any')
     .describe(
-      'Dialect of the database. any: unknown; only statements that all common databases interpret the same way are allowed.',
+      'SQL dialect. any: unknown; only statements that all common databases interpret the same way are allowed.',
     ),
   readOnly: flag().prefault(true).describe('Denies all statements except reads.'),
 })

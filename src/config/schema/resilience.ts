@@ -45,6 +45,8 @@ export const cacheSection = z.strictObject({
   scope: z
     .enum(['principal', 'agent'])
     .default('principal')
-    .describe('Who shares cached results: principal: nobody; agent: all principals that act as the same agent.'),
+    .describe(
+      'Who shares cached results. principal: each principal has its own; agent: all principals that act as the same agent.',
+    ),
   shared: names(tool).default([]).describe('Tools whose cached results all agents and principals share.'),
 })

@@ -24,13 +24,13 @@ export const serverSection = z.strictObject({
   maxBody: size().prefault('4MiB').describe('Maximum size of a request body.'),
   maxInFlight: size()
     .prefault('128MiB')
-    .describe('Maximum total size of the bodies of all requests in flight; more get 429.'),
+    .describe('Maximum total size of request bodies in flight; further requests get 429.'),
   maxInFlightPerCaller: size()
     .prefault('32MiB')
     .describe('Maximum total size per caller, or per address for callers without a credential.'),
   maxValues: numeric({ min: 1 })
     .prefault(100_000)
-    .describe('Maximum values in one message (object members and array elements); more get 413.'),
+    .describe('Maximum number of values in one message (object members and array elements); larger messages get 413.'),
   maxConnections: numeric({ min: 1 }).prefault(10_000).describe('Maximum open connections.'),
   maxConnectionsPerAddress: numeric({ min: 1 })
     .prefault(2_000)

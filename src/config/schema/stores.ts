@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { address, flag, path, textLike } from './values.ts'
 
-const disabled = flag().prefault(false).describe('Disables it.')
+const disabled = flag().prefault(false).describe('Disables this store.')
 
 export const storesSection = z.strictObject({
   path: path()

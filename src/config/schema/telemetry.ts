@@ -18,7 +18,7 @@ export const telemetrySection = z.strictObject({
 })
 
 export const auditSection = z.strictObject({
-  path: path().optional().describe('Folder of the audit log. Default: audit in stores.path.'),
+  path: path().optional().describe('Audit log folder. Default: the folder audit in stores.path.'),
   arguments: z
     .enum(['none', 'shape', 'redacted', 'full'])
     .default('redacted')
@@ -26,7 +26,7 @@ export const auditSection = z.strictObject({
   sync: z
     .enum(['writes', 'all', 'none'])
     .default('writes')
-    .describe('What must be on disk before the response: writes: writes and denials; all: everything; none: nothing.'),
+    .describe('What must be on disk before the response. writes: writes and denials; all: everything; none: nothing.'),
   unrecordedReads: z
     .enum(['allow', 'refuse'])
     .default('allow')

@@ -1,10 +1,7 @@
 import * as z from 'zod'
 import { durationUnits } from '../../lib/duration.ts'
 
-/**
- * Extends a published pattern so that it also accepts a variable, because editors validate values before variables are
- * expanded.
- */
+/** Extends a published pattern to accept a variable, because editors validate values before variables are expanded. */
 const orVariable = (pattern: string) => `^(?:${pattern})$|\\$\\{`
 
 interface Unit {
@@ -31,10 +28,7 @@ export function refuse(context: z.core.$RefinementCtx, expected: string, hint?: 
   return z.NEVER
 }
 
-/**
- * Caches the schemas that `make` returns, by its arguments. Without this cache, building the configuration schema would
- * take twice as much time and memory.
- */
+/** Caches schemas by the arguments of `make`. Without this, building the schema takes twice the time and memory. */
 function shared<Given extends readonly unknown[], Schema>(make: (...given: Given) => Schema) {
   const made = new Map<string, Schema>()
   return (...given: Given): Schema => {
@@ -63,10 +57,7 @@ const amount = ({ factors, expected, hint }: Unit, least: string, most: string) 
   })
 }
 
-/**
- * A duration such as `500ms`, `30s`, `5m` or `1h`, or 0; outputs milliseconds. At most 24 days, because longer timers
- * overflow and fire at once.
- */
+/** A duration such as `500ms` or `1h`, in milliseconds. The default maximum is 24 days: longer timers fire at once. */
 export const duration = shared(({ least = '0', most = '24d' } = {}) => amount(time, least, most))
 
 /** A time limit. It cannot be 0: a limit of 0 would reject everything, and disabling the limit is not supported. */
@@ -117,22 +108,15 @@ export const textLike = (pattern: RegExp, expected: string) =>
     .meta({ pattern: orVariable(pattern.source.replace(/^\^|\$$/g, '')) })
     .refine((value) => pattern.test(value), { error: expected })
 
-/**
- * An absolute URL with one of these schemes. Text with an unexpanded variable is also accepted, because it can occur
- * only in a disabled section.
- */
+/** An absolute URL with one of these schemes, or text with a variable, which stays unexpanded in disabled sections. */
 export const address = (...schemes: readonly string[]) => {
   const expected = `a URL that starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`
+  const isValid = (value: string) =>
+    value.includes('${') || (URL.canParse(value) && schemes.includes(new URL(value).protocol.slice(0, -1)))
   return z
     .string({ error: expected })
     .meta({ pattern: `^(?:${schemes.join('|')})://|\\$\\{` })
-    .refine(
-      (value) =>
-        value.includes('${') || (URL.canParse(value) && schemes.includes(new URL(value).protocol.slice(0, -1))),
-      {
-        error: expected,
-      },
-    )
+    .refine(isValid, { error: expected })
 }
 
 /** Whether traffic to a URL is protected: it uses TLS or stays on this machine. */

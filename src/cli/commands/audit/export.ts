@@ -74,7 +74,7 @@ async function writeLines(lines: Lines, shell: Shell, { format, raw, out }: Expo
   output.note(`Wrote ${out} (${format === 'csv' ? count - 1 : count} ${raw ? 'records' : 'operations'}).`)
 }
 
-/** Writes lines with backpressure, so that a large log does not fill the memory. Returns the number of lines. */
+/** Writes lines with backpressure, so that a large log does not fill up memory. Returns the number of lines. */
 async function writeTo(target: Writable, lines: Lines, ending: string, stop: AbortSignal): Promise<number> {
   let count = 0
   let block = ''

@@ -38,13 +38,13 @@ function decision(text: string): string {
 
 export const withLogOptions = (command: Command): Command =>
   command
-    .option('--path <folder>', 'folder of the log (default: as configured)')
-    .option('--postgres', 'read the records of all replicas from PostgreSQL, in order of arrival')
+    .option('--path <folder>', 'log folder (default: as configured)')
+    .option('--postgres', "read all replicas' records from PostgreSQL, in order of arrival")
 
 /** Adds the filter options and those of `withLogOptions`. */
 export const withFilterOptions = (command: Command): Command =>
   withLogOptions(command)
-    .option('--since <when>', 'not older than this: 30m, 7d, 2026-03-01, 2026-03-01T12:00:00Z')
+    .option('--since <when>', 'no older than this: 30m, 7d, 2026-03-01, 2026-03-01T12:00:00Z')
     .option('--until <when>', 'older than this')
     .option('--agent <name>', 'by this agent; * is a wildcard, here and below')
     .option('--principal <name>', 'by this principal')

@@ -3,10 +3,7 @@ import type { OperationRow } from '../../../audit/search/rows.ts'
 import type { Output, Paint } from '../../kit.ts'
 import { oneLine } from '../../table.ts'
 
-/**
- * Characters that affect a terminal or hide text, and that JSON does not escape: DEL, C1, bidi, zero-width and tag
- * characters.
- */
+/** DEL, C1, bidi, zero-width and tag characters: they affect a terminal or hide text, and JSON does not escape them. */
 const harmful =
   /[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu
 
@@ -86,10 +83,10 @@ const archiveColumns = archiveCsvHeading.split(',') as (keyof ArchiveRow)[]
 export const csvLine = (row: OperationRow): string => columns.map((column) => cell(row[column])).join(',')
 export const archiveCsvLine = (row: ArchiveRow): string => archiveColumns.map((column) => cell(row[column])).join(',')
 
-/** Text that a spreadsheet would treat as a formula, also after blanks and with full-width characters. */
+/** Matches text that a spreadsheet would treat as a formula, even after blanks or with full-width characters. */
 const formula = /^[\s\0]*[=+\-@＝＋－＠|%]|^[\t\r\n]/
 
-/** Control characters and those that hide or reverse text. */
+/** Matches control characters and characters that hide or reverse text. */
 const unprintable =
   /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/gu
 

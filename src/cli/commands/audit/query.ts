@@ -47,8 +47,7 @@ export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clo
   const folder = await auditFolder(shell, options)
   const query = { ...filterOf(options, clock.now()), limit, raw, before }
   if (options.postgres) {
-    if (options.local)
-      throw new UsageError('--local selects the log of this machine and cannot be used with --postgres.')
+    if (options.local) throw new UsageError("--local selects this machine's log and cannot be used with --postgres.")
     const page = await askArchive(shell, options, ({ search }) => search(query))
     print(archivePage(page, raw), raw, shell, output)
     return exit.ok
@@ -80,7 +79,7 @@ function fromArchive(
         } catch (thrown) {
           if (thrown instanceof ToolwayError) throw thrown
           reason = `${archive.where} cannot be reached (${postgresErrorReason(thrown)})`
-          if (query.before === undefined) output.note(`${reason}: only records of this machine are shown.`)
+          if (query.before === undefined) output.note(`${reason}: only this machine's records are shown.`)
           return undefined
         }
       }),

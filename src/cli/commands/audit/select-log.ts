@@ -16,7 +16,7 @@ export async function auditFolder(shell: Shell, options: CommonOptions & LogLoca
   if (options.path === undefined) return (await load(shell, options)).config.audit.path
   const folder = resolve(shell.cwd, options.path)
   if (statSync(folder, { throwIfNoEntry: false })?.isFile()) {
-    throw new UsageError(`${options.path} is a file; --path takes the folder of a log.`)
+    throw new UsageError(`${options.path} is a file; --path must be a log folder.`)
   }
   return folder
 }
@@ -58,7 +58,7 @@ function moment(text: string, nowMs: number, option: string): number {
 
 export interface ConfiguredArchive {
   readonly where: string
-  /** Connects and runs one query; throws PostgreSQL errors as they are. */
+  /** Connects and runs one query; does not convert PostgreSQL errors. */
   ask<T>(question: (archive: Archive) => Promise<T>): Promise<T>
 }
 
@@ -80,16 +80,13 @@ export async function configuredArchive(
   }
 }
 
-/**
- * Queries the archive for commands with `--postgres`. Fails if the archive is unavailable; does not fall back to the
- * local log.
- */
+/** Queries the archive for `--postgres`. If the archive is unavailable, fails instead of reading the local log. */
 export async function askArchive<T>(
   shell: Shell,
   options: CommonOptions & LogLocationOptions,
   question: (archive: Archive, where: string) => Promise<T>,
 ): Promise<T> {
-  if (options.path !== undefined) throw new UsageError('--path names a log on disk; it excludes --postgres.')
+  if (options.path !== undefined) throw new UsageError('--path names a log on disk and cannot be used with --postgres.')
   const configured = await configuredArchive(shell, options)
   if (!configured) {
     throw new UsageError('PostgreSQL is not configured.', 'Set stores.postgres.url, or omit --postgres.')

@@ -35,11 +35,11 @@ export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Prom
   const folder = await auditFolder(shell, options)
   const hasMarks = keys.marks !== undefined && listLanes(keys.marks).length > 0
   if (!hasMarks && !hasRecords(folder, output, shell)) return exit.ok
-  // A log from version 0.1.0 or in a moved folder has no marks until the gateway starts again. Deleted marks cannot be
-  // told apart from that.
+  // A log from version 0.1.0 or in a moved folder has no marks until the gateway starts again, so missing marks do not
+  // prove that they were deleted.
   if (keys.key !== undefined && !hasMarks) {
     output.note(
-      'There are no high-water marks of this log (stores.path/audit-marks), so deleted lanes and restored old folders are not detected. The next start of the gateway writes them; if it has run with this log before, they were deleted.',
+      'There are no high-water marks for this log (stores.path/audit-marks), so deleted lanes and restored old folders are not detected. The gateway writes the marks when it starts; if it has already run with this log, they were deleted.',
     )
   }
   const report = await withArchive(await verifyFolder(folder, keys, shell), { shell, options, folder, output })
@@ -97,8 +97,8 @@ interface Keys {
 }
 
 /**
- * The keys for verification: the given public key, or else our own secret key, which can check the most. With `--path`,
- * or if there is no secret key, neither is returned and the public key next to the log is used.
+ * The given public key or else, without `--path`, our own secret key, which can check the most. If neither is returned,
+ * the public key next to the log is used.
  */
 async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys> {
   const { publicKey: file } = options
@@ -107,7 +107,7 @@ async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys>
     if (publicKey.includes('BEGIN PUBLIC KEY')) return { publicKey }
     throw new UsageError(
       `${file} contains no public key.`,
-      'The public key of a log is in the file audit.pub in its folder.',
+      "A log's public key is in the file audit.pub in the log folder.",
     )
   }
   if (options.path !== undefined) return {}
@@ -135,7 +135,7 @@ async function verifyFolder(folder: string, keys: Keys, shell: Shell): Promise<V
 type Report = VerifyReport | ArchiveReport
 
 const trust: Record<Report['trust'], string> = {
-  secret: 'checked with the secret of this gateway',
+  secret: "checked with this gateway's secret",
   'public key': 'checked with the given public key',
   'key beside the log': 'checked with the key next to the log, which anyone who can rewrite the log can replace',
   'keys in the database': 'checked with the keys in the database, which anyone who can rewrite it can replace',
