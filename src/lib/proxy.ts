@@ -62,10 +62,7 @@ const isThisMachine = (host: string): boolean =>
 
 const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
-/**
- * Whether a list such as NO_PROXY includes this host. Its entries are hosts, `.suffixes`, `host:port`, addresses,
- * networks or `*`.
- */
+/** Whether NO_PROXY includes this host. Entries are hosts, `.suffixes`, `host:port`, addresses, networks or `*`. */
 function isExcepted(host: string, port: string, list: string): boolean {
   return list.split(/[\s,]+/).some((entry) => {
     if (entry === '') return false

@@ -13,17 +13,13 @@ import { type Engine, type Runtime, type RuntimeSearch, runRefused, tiers } from
 export interface FindRuntimeOptions {
   readonly config: Pick<Config['sandbox'], 'minIsolation'>
   readonly launch: LaunchOptions
-  /** Restricts the tiers to try. */
   readonly tiers?: readonly Tier[]
   readonly limits: Limits
   readonly clock: Clock
   readonly log: Log
 }
 
-/**
- * Finds the strongest isolation tier that works for an engine and satisfies `minIsolation`, by running a test program
- * in each tier.
- */
+/** Finds the strongest isolation tier that satisfies `minIsolation` and can run a test program in this engine. */
 export async function findRuntime(engine: Engine, options: FindRuntimeOptions): Promise<RuntimeSearch> {
   const { config, launch } = options
   const missing: string[] = []
@@ -101,6 +97,5 @@ async function tried({ start }: Runtime, engine: Engine, options: FindRuntimeOpt
   }
 }
 
-/** Aborts when a child takes too long to start. */
 export const startDeadline = (clock: Clock, ms: number, parent?: AbortSignal): Deadline =>
   deadline(clock, ms, () => runRefused(`it did not start within ${ms / 1000} s (a fixed limit)`), parent)

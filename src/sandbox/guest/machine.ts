@@ -10,13 +10,11 @@ export interface Machine {
   /** Runs work inside the engine and charges it to the program's CPU time. */
   enter(work: () => void): void
   allow(cpuMs: number): void
-  /** Whether the CPU time is used up. */
   readonly exhausted: boolean
   snapshot(): MachineSnapshot
 }
 
 interface MachineSnapshot extends Omit<Snapshot, 'extensions'> {
-  /** Handles for the realm's functions. */
   readonly tokens: Readonly<Record<keyof RealmTools, number>>
 }
 

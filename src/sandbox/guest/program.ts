@@ -12,7 +12,6 @@ export interface Running {
   answered(id: number, ok: boolean, text: string, code: string): void
 }
 
-/** Maximum number of timers in one program. */
 const maxTimers = 1000
 
 /** Runs a program and reports its result once. */
@@ -169,7 +168,6 @@ const stuck: Omit<ProgramResult, 'truncated'> = {
 const batchBytes = 4096
 const batchMs = 50
 
-/** Batches the program's output. */
 function createPrinter(maxBytes: number, send: (text: string) => void) {
   let batch = ''
   let left = maxBytes

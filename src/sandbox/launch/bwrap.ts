@@ -6,7 +6,6 @@ import { type KernelLimits, type LaunchOptions, withKernelLimits } from './optio
 import { filterDescriptor, infoDescriptor, processChild } from './process-child.ts'
 import { seccompFilter } from './seccomp.ts'
 
-/** A read-only mount in the sandbox. */
 interface Mount {
   readonly from: string
   readonly to: string

@@ -40,10 +40,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   const life = createLifecycle()
   const { ready, ended, listen } = life
   let written = ''
-  /**
-   * `first` is PID 1 in the namespace, and `inner` is the program, the only child of PID 1. Without `bwrap`, both are
-   * the started process.
-   */
+  /** `first` is PID 1 in the namespace; `inner` is its child, the program. They are the same without `bwrap`. */
   let first = wrapped ? undefined : started.pid
   let inner: number | undefined
   let greeted = false
@@ -108,10 +105,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   }
 }
 
-/**
- * Reads the process id of PID 1, which `bwrap` writes before it starts the program; ignores anything written after
- * that.
- */
+/** Reads the process id of PID 1, which `bwrap` writes before it starts the program. Ignores later data. */
 function readInfo(from: ChildProcess, found: (pid: number) => void): void {
   let text = ''
   from.stdio[infoDescriptor]?.on('data', (chunk: Buffer) => {

@@ -208,10 +208,7 @@ function createGate(places: number): (signal: AbortSignal) => Promise<Disposable
 
 const cannotAsk = 'A program cannot ask a person. Call this tool directly instead of from execute_code.'
 
-/**
- * The peer for a program's calls. A program has no user to ask, so a call that needs approval is denied. Notifications
- * are dropped.
- */
+/** The peer for a program's calls. A program has no user to ask, so a call that needs approval is denied. */
 const unasked: Peer = {
   rounds: false,
   logLevel: undefined,

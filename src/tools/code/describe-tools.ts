@@ -92,10 +92,7 @@ function bySpelling(names: Names, spelling: string): Served[] {
   return [...found]
 }
 
-/**
- * Declares tools in order while they fit into `tokens`. Always declares the first tool, and never declares only part of
- * a tool.
- */
+/** Declares tools in order while they fit into `tokens`: always the first tool, and never only part of a tool. */
 function written(tools: readonly Served[], names: Names, tokens: number) {
   const servers = new Map<string, string[]>()
   const leftOut: string[] = []

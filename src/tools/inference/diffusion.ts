@@ -42,10 +42,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     },
   })
 
-  /**
-   * Requests images as base64. Some servers reject `response_format` but send base64 anyway, so it retries without that
-   * field.
-   */
+  /** Requests base64. Some servers reject `response_format` but send base64 anyway, so it retries without the field. */
   async function request(place: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
     try {
       return await ask(place, { ...wishes, response_format: 'b64_json' }, signal)
@@ -72,10 +69,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     return read.data.data
   }
 
-  /**
-   * The bytes of an image. A URL on the model server itself is fetched as is, because the operator chose that server;
-   * any other URL is vetted like one from a caller.
-   */
+  /** The bytes of an image. URLs on the model server itself are trusted; others are vetted like those from a caller. */
   async function bytesOf(place: ModelTask, { b64_json, url }: Made, signal: AbortSignal): Promise<Buffer> {
     if (b64_json) return Buffer.from(b64_json, 'base64')
     const model = servedModel(options, place.name)

@@ -14,7 +14,6 @@ export interface InferenceRequest {
   readonly body: Buffer
   readonly contentType: string
   readonly accept: string
-  /** Max bytes in the response. */
   readonly maxBytes: number
   readonly signal: AbortSignal
 }
@@ -22,10 +21,7 @@ export interface InferenceRequest {
 /** Max bytes to read from an error response. Real error messages are shorter. */
 const maxOfError = 64 * 1024
 
-/**
- * Posts to a model server and reads the whole response. Does not follow redirects, because the new target would get the
- * API key.
- */
+/** Posts to a model server. Does not follow redirects, because the new target would get the API key. */
 export const post = (place: ModelTask, model: ServedModel, request: InferenceRequest) => {
   const { path, body, contentType, accept, maxBytes, signal } = request
   const url = new URL(model.baseUrl)

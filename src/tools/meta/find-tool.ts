@@ -53,9 +53,7 @@ export const findTool = (options: MetaToolsOptions): Tool =>
     },
   })
 
-/**
- * The description under either name. In code mode, it does not mention `execute_tool`, because programs call the tools.
- */
+/** The description under either name. In code mode, programs call the tools, so it does not mention `execute_tool`. */
 const description = (servers: readonly ServerSummary[], name: string) =>
   'Searches the tools of all servers for a task, best match first. Use it whenever no tool that you see fits, and ' +
   `before you say that something cannot be done. ${name === 'search_tools' ? inPrograms : byCall}${serversSentence(servers)}`

@@ -54,13 +54,9 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
 }
 
 async function writeNew(path: string, content: string): Promise<void> {
-  const file = await open(path, newFile, 0o666)
-  try {
-    await file.writeFile(content)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
+  await using file = await open(path, newFile, 0o666)
+  await file.writeFile(content)
+  await file.sync()
 }
 
 /** Gives the draft its final name, or a similar one if that name is taken. Never overwrites a file. */
@@ -86,10 +82,7 @@ function* candidates(name: string): Generator<string> {
   for (let tries = 0; tries < 3; tries++) yield `${stem}-${randomUUID()}${ending}`
 }
 
-/**
- * Gives a file a second name. A hard link fails if the name is taken, whereas a rename would overwrite the existing
- * file. Some file systems have no hard links.
- */
+/** Gives a file a second name. A hard link never overwrites a file, unlike a rename, but may be unsupported. */
 async function linked(draft: string, name: string): Promise<void> {
   try {
     await link(draft, name)

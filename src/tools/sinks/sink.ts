@@ -30,10 +30,7 @@ export interface Sink {
   readonly timeoutMs?: number
   /** The name of the setting that defines `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
-  /**
-   * Resolves once the artifact is stored. A `Result`, such as the failure of a tool sink, is passed to the caller
-   * unchanged.
-   */
+  /** Resolves once the artifact is stored. The caller gets a `Result`, such as a tool sink's failure, unchanged. */
   write(artifact: Artifact, context: SinkContext): Promise<Pointer | Result>
 }
 

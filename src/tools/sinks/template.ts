@@ -7,10 +7,7 @@ const only = new RegExp(`^(?:${blank.source})$`)
 const fill = (template: string, artifact: Artifact, form: (value: string) => string = (value) => value): string =>
   template.replace(blank, (_, name: string, key?: string) => form(textOf(standsFor(artifact, name, key))))
 
-/**
- * Fills in the placeholders in every string of a value. A string that is exactly one placeholder becomes the value it
- * stands for, keeping that value's type.
- */
+/** Fills in every string of a value. A string that is exactly one placeholder becomes that value, with its type. */
 export function fillAll(value: unknown, artifact: Artifact): unknown {
   if (Array.isArray(value)) return value.map((inner) => fillAll(inner, artifact))
   if (typeof value === 'object' && value !== null) {
