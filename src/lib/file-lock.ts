@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { writeNew } from './atomic-write.ts'
 
-/** How long to wait for a lock. Holders usually write one small file. */
+/** How long to wait for a lock. A process usually holds one only while it writes a small file. */
 const defaultWaitMs = 5_000
 const pollMs = 20
 /** A lock from another machine, or one that a crash left half written, counts as abandoned after this time. */

@@ -70,7 +70,7 @@ export const pinnedLookup =
     else done(new Error('no address'), '', 0)
   }
 
-/** Reports failures to connect as proxy errors. Later failures may be the server's, seen through a tunnel. */
+/** Reports connection failures as proxy errors. Later failures may come from the server, through the proxy's tunnel. */
 function proxyErrorOf(error: Error, proxy: WebProxy, to: URL): Error {
   const status = /^Proxy .*\((\d{3})\)/.exec(error.message)?.[1]
   if (status !== undefined) return proxyRefused(proxy, to, Number(status))

@@ -41,7 +41,7 @@ export interface PortRpcOptions {
   onFailure?(thrown: unknown, method: string): void
 }
 
-/** The default timeout. A slower response is of no use to a call. */
+/** The default timeout. A response that takes longer is of no use to a call. */
 export const defaultTimeoutMs = 500
 /** After this many timeouts in a row, requests fail fast until the other side responds again. */
 const maxTimeouts = 3

@@ -123,7 +123,7 @@ function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<ExecutionO
   const nothing = { logs: '', truncated: [], isolation: undefined }
   if (thrown instanceof RunStopped || signal.aborted) return { ...nothing, ...RunStopped.from(thrown).ending }
   log.error({ error: thrown }, 'could not run a program')
-  return { ...nothing, ...runRefused('The sandbox failed to run this program; see the log of Toolway.').ending }
+  return { ...nothing, ...runRefused("The sandbox failed to run this program; see Toolway's log.").ending }
 }
 
 const noSlot = ({ waitMs }: Limits) =>

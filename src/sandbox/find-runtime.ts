@@ -47,12 +47,12 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
   for (const [tier, make] of weaker) {
     if (!isEnabled(tier)) continue
     if (!accepted(tier)) {
-      missing.push(`Isolation by ${tier} is weaker than sandbox.minIsolation (${config.minIsolation}).`)
+      missing.push(`The isolation tier ${tier} is weaker than sandbox.minIsolation (${config.minIsolation}).`)
       break
     }
     const found = await works(() => make(launch))
     if (typeof found !== 'string') return { runtime: found, missing }
-    missing.push(`Isolation of JavaScript by ${tier} does not work here (${found}).`)
+    missing.push(`JavaScript cannot run in the isolation tier ${tier} here (${found}).`)
   }
   return { missing }
 }
@@ -65,7 +65,7 @@ const weaker = [
 const title = { javascript: 'JavaScript', python: 'Python' } as const
 const advice = 'it needs user namespaces, which the container or kernel may not allow (docs/sandbox.md).'
 
-/** Ways to start an engine in `bwrap`, in the order to try them. */
+/** Ways to start an engine in `bwrap`, in the order in which to try them. */
 async function wraps(engine: Engine, launch: LaunchOptions, missing: string[]) {
   const bwrap = process.platform === 'linux' ? findProgram('bwrap') : undefined
   if (!bwrap) {

@@ -68,7 +68,7 @@ function refusalOf(thrown: unknown, log: Log): HostCallError {
   if (thrown instanceof HostRefusal || thrown instanceof ToolwayError)
     return { code: thrown.code, message: thrown.message }
   log.error({ error: thrown }, 'host function failed')
-  return { code: 'INTERNAL', message: 'Internal error; see the log of Toolway.' }
+  return { code: 'INTERNAL', message: "Internal error; see Toolway's log." }
 }
 
 const tooLarge = (name: string, { answerBytes }: Limits) =>

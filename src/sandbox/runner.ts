@@ -52,18 +52,18 @@ export function createRunner(options: {
 
     /** Saves the environment's state. Returns true if the child itself is kept. */
     async function isKept(key: string): Promise<boolean> {
-      if (broken !== undefined) environments.forget(key, `Its last run failed. ${broken}`)
+      if (broken !== undefined) environments.forget(key, `The last run failed. ${broken}`)
       else if (engine === 'javascript') {
         // Limit the wait, because a child may report its result and then stall.
         const isSaved = await settles(childRun.memory, limits.startMs, clock)
         const memory = isSaved ? await childRun.memory : undefined
         if (memory) environments.keep(key, { memory })
-        else environments.forget(key, 'Its state could not be saved: it was too large or took too long.')
+        else environments.forget(key, 'The state could not be saved: it was too large, or saving it took too long.')
       } else if (child.freeze()) {
         // The child is frozen because the program may have left threads running.
         environments.keep(key, { child })
         return true
-      } else environments.forget(key, 'Its interpreter could not be kept.')
+      } else environments.forget(key, 'The interpreter could not be kept for the next run.')
       return false
     }
   }

@@ -167,8 +167,8 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
       try {
         return await resultFrom(name, await run(read.value, contextOf(name, call)), output)
       } catch (thrown) {
-        // The tool itself exists, so the error is about something that its arguments name. Return a result: a JSON-RPC
-        // error would end the run of many agents.
+        // The tool itself exists, so the error is about something that its arguments name. Return a result, because many
+        // agents would stop at a JSON-RPC error.
         if (thrown instanceof ToolwayError && thrown.kind.malformed) return refusedResult(thrown)
         if (thrown instanceof ToolwayError || thrown instanceof ServerError) throw thrown
         if (call.signal.aborted) throw call.signal.reason
@@ -206,7 +206,7 @@ function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOption
     run: (args, context) => options.run(args as never, context),
     // The message of any other exception may hold secrets, so the caller only gets Toolway's own errors.
     explain(thrown) {
-      const sentence = `${name} failed unexpectedly; see the log of Toolway for the cause.`
+      const sentence = `${name} failed unexpectedly; see Toolway's log for the cause.`
       throw new ToolwayError('INTERNAL', sentence, { cause: thrown })
     },
   }

@@ -44,7 +44,7 @@ function beginReturning(vm: QuickJS, code: string, language: string): Begun {
   }
 }
 
-/** Explains mistakes that models often make better than the engine does. */
+/** Improves the error messages for mistakes that models often make. */
 function explained(error: ProgramError, code: string, language: string): ProgramError {
   const line = code.split('\n')[(error.line ?? 1) - 1] ?? ''
   if (/^\s*(import|export)\b/.test(line))

@@ -111,7 +111,7 @@ export async function createMachine(options: {
 
 const names = ['print', 'call', 'timer', 'finished'] as const satisfies readonly (keyof Natives)[]
 
-/** Compresses a snapshot: most of the memory is empty. */
+/** Compresses a snapshot, because most of the memory is empty. */
 export function packMemory({ memory, stackPointer, runtimePtr, contextPtr, tokens }: MachineSnapshot): Buffer {
   const header = Buffer.alloc(headerLength)
   const numbers = [stackPointer, runtimePtr, contextPtr, tokens.finish, tokens.answered]

@@ -87,7 +87,7 @@ export function startProgram(options: {
     call(id, name, input) {
       const [number, message] = [id.toNumber(), `${name.toString().replaceAll('\n', ' ')}\n${input.toString()}`]
       if (++made > task.calls) return `The limit of ${task.calls} calls per program was reached.`
-      if (Buffer.byteLength(message) > task.callBytes) return `The input of a call exceeds ${task.callBytes} bytes.`
+      if (Buffer.byteLength(message) > task.callBytes) return `A call's input exceeds ${task.callBytes} bytes.`
       calls.add(number)
       printer.flush()
       channel.send(messageKinds.call, number, message)
@@ -125,7 +125,7 @@ export function startProgram(options: {
 const endedBy = (error: ProgramError): Omit<ProgramResult, 'truncated'> =>
   error.name === 'InternalError' && error.message.includes('out of memory') ? outOfMemory : { status: 'error', error }
 
-/** The uncaught exception, as described by the realm. */
+/** The result for an uncaught exception, which the realm describes as JSON. */
 function failed(text: string, linesBefore: number): Omit<ProgramResult, 'truncated'> {
   const { name, message, stack = '', code } = JSON.parse(text) as Record<string, string>
   return endedBy({

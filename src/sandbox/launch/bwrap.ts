@@ -54,7 +54,7 @@ export function bwrapCommand(options: {
 /** Mounts a file under its own path, resolving links. */
 const mountOf = (path: string): Mount => ({ from: realpathSync(path), to: path })
 
-/** `bwrap`, and the user to start it as. */
+/** The path of `bwrap`, and the user to start it as. */
 export interface BwrapOptions extends LaunchOptions {
   readonly bwrap: string
   readonly user?: number

@@ -7,7 +7,7 @@ import { createLifecycle } from './options.ts'
 
 interface ProcessOptions {
   readonly command: readonly string[]
-  /** User to run as, if we are root. */
+  /** The user to run as, if Toolway runs as root. */
   readonly user?: number
   /** The seccomp filter for `bwrap`. */
   readonly filter?: Buffer
@@ -49,7 +49,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   const settle = () => {
     if (!greeted || first === undefined) return
     inner = wrapped ? childOf(first) : first
-    if (inner === undefined) life.failed('the process id of the program is unknown')
+    if (inner === undefined) life.failed("the program's process id is unknown")
     else life.started()
   }
 
@@ -137,7 +137,7 @@ const cpuOf = (pid: number): number | undefined =>
     return (Number(fields[11]) + Number(fields[12])) * tickMs
   })
 
-/** The result of `work`; undefined if it fails because the process does not exist. */
+/** The result of `work`; undefined if it fails, usually because the process no longer exists. */
 function unlessGone<T>(work: () => T): T | undefined {
   try {
     return work()

@@ -159,7 +159,7 @@ const tooMany = (calls: number) =>
 const tooLong = (characters: number) =>
   new HostRefusal(
     'INVALID_ARGUMENTS',
-    `The arguments of a call may have at most ${characters} characters. Send less at a time.`,
+    `A call's arguments may have at most ${characters} characters. Send less at a time.`,
   )
 
 /** A signal that aborts with Toolway's own error when the sandbox's signal aborts. */

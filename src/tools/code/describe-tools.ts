@@ -20,7 +20,7 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'describe_tools',
     title: 'Describe tools',
     description:
-      'Returns TypeScript declarations (arguments, results, descriptions) of tools that search_tools found. ' +
+      'Returns TypeScript declarations (arguments, results, descriptions) for tools that search_tools found. ' +
       'Programs in execute_code call them as: await tools.server.tool(args).',
     input: z.object({
       agent_id: agentId,

@@ -90,7 +90,7 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
     const sentence = outcome.error?.message ?? 'The sandbox could not run this program; try again later.'
     throw new ToolwayError('OVERLOADED', sentence)
   }
-  const reset = outcome.reset ?? (claimed?.lost ? 'The process that held it has ended.' : undefined)
+  const reset = outcome.reset ?? (claimed?.lost ? 'The process that held the environment has ended.' : undefined)
   const answer = codeAnswer({ ...outcome, reset }, calls)
   const content = [{ type: 'text', text: JSON.stringify(answer) }]
   return resultOf({ content, structuredContent: answer, isError: answer.status !== 'ok' || undefined })
@@ -129,7 +129,7 @@ function environmentKey(caller: Caller, name: string, language: Language): strin
   return createHash('sha256').update(JSON.stringify(key)).digest('hex')
 }
 
-/** The owner of a program, for the run queue. Excludes the session, because anybody can begin another session. */
+/** The owner of a program, for the run queue. Excludes the session, because anyone can begin another session. */
 const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
 
 const usualLanguage = (languages: readonly Language[]): Language =>

@@ -8,7 +8,7 @@ import { guardedGet } from '../native/fetch/guarded-get.ts'
 import { get, type ModelTask, noAnswer, post } from './model-server.ts'
 import { choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
 
-/** Makes images from a description (F17). Undefined without a model. */
+/** Makes images from a description (F17). Undefined if no model is configured. */
 export function diffusion(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('diffusion', options)
   if (choice.names.length === 0) return undefined

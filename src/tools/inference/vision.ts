@@ -14,7 +14,7 @@ const image = z.strictObject({
   url: z.string().optional().describe('The https URL of the image, instead of data.'),
 })
 
-/** Answers questions about images (F17). Undefined without a model. */
+/** Answers questions about images (F17). Undefined if no model is configured. */
 export function vision(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('vision', options)
   if (choice.names.length === 0) return undefined

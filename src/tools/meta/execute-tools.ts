@@ -20,7 +20,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     input: z.object({
       agent_id: agentId,
       calls: z.array(z.strictObject(nestedCallFields)).min(1).max(maxCalls),
-      timeout_ms: timeoutMs.describe('Timeout of each call.'),
+      timeout_ms: timeoutMs.describe('Timeout for each call.'),
     }),
     timeoutMs: outerTimeoutMs,
     carries: true,
@@ -100,12 +100,12 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'execute_tool',
     title: 'Execute a tool',
     description:
-      'Runs one tool of one server and returns its result unchanged. The inputSchema of the tool describes its arguments: get it ' +
+      "Runs one tool on one server and returns its result unchanged. The inputSchema describes the tool's arguments: get it " +
       'from get_server_tools or find_tool(detail: "full"). For several calls at once, use execute_tools.',
     input: z.object({
       agent_id: agentId,
       ...nestedCallFields,
-      timeout_ms: timeoutMs.describe('Timeout of the call.'),
+      timeout_ms: timeoutMs.describe('Timeout for the call.'),
     }),
     timeoutMs: outerTimeoutMs,
     carries: true,

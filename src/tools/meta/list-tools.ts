@@ -21,7 +21,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'get_server_tools',
     title: 'Get the tools of a server',
     description:
-      'Returns the definitions (name, description, inputSchema) of the tools of one server. Read them before you call ' +
+      'Returns the definitions (name, description, inputSchema) of the tools on one server. Read them before you call ' +
       'execute_tool. On a large server, filter by names or pattern, and set max_schema_tokens.',
     input: z.object({
       agent_id: agentId,
@@ -105,7 +105,7 @@ export const listTools = (options: MetaToolsOptions): Tool =>
     name: 'list_tools',
     title: 'List tools',
     description:
-      'Lists the tools of one server or all servers, with the name and one line each, without schemas. With ' +
+      'Lists the tools on one server or all servers, with a name and one line each, without schemas. With ' +
       'hundreds of tools, find_tool uses fewer tokens.',
     input: z.object({
       agent_id: agentId,

@@ -27,7 +27,7 @@ export const fileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'desc
   },
 })
 
-/** Writes an artifact and returns its path. Writes to a temporary file first, so that nobody reads a partial file. */
+/** Writes an artifact and returns its path. Uses a temporary file first, so that readers never see a partial file. */
 async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Promise<string> {
   const names = [...safeNames(template, artifact)]
   const wanted = names.pop() as string
@@ -40,10 +40,7 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
     await writeNew(draft, artifact.content)
     // The folder was moved or replaced during the write, so its path would lead elsewhere.
     if (!(await folder.isThere()))
-      throw new ToolwayError(
-        'INVALID_PATH',
-        'The folder of this sink was replaced during the write; nothing was written.',
-      )
+      throw new ToolwayError('INVALID_PATH', "The sink's folder was replaced during the write; nothing was written.")
     const taken = await publish(folder, draft, wanted)
     await folder.sync()
     return join(folder.path, taken)
@@ -101,7 +98,7 @@ interface HeldFolder extends AsyncDisposable {
   readonly path: string
   at(name: string): string
   isThere(): Promise<boolean>
-  /** Flushes new entries of the folder to disk. */
+  /** Flushes new folder entries to disk. */
   sync(): Promise<void>
 }
 

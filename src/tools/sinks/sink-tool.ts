@@ -22,9 +22,7 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
       metadata: z
         .record(z.string(), z.unknown())
         .default({})
-        .describe(
-          'Metadata to store with the content. To be able to retry safely, set metadata.id to an id of your choice.',
-        ),
+        .describe('Metadata to store with the content. To make retries safe, set metadata.id to an ID of your choice.'),
     }),
     annotations: { readOnlyHint: false, destructiveHint: false },
     timeoutMs: sink.timeoutMs,

@@ -73,7 +73,7 @@ export function defineSink({ name, description, timeoutMs, write }: SinkOptions)
       const written = await write(artifact, context)
       const pointer = typeof written === 'string' ? { uri: written } : written
       if (typeof pointer?.uri === 'string' && pointer.uri !== '') return pointer
-      throw new TypeError(`the sink ${name} did not return the URI of the artifact`)
+      throw new TypeError(`the sink ${name} did not return the artifact's URI`)
     },
     [brand]: true,
   }

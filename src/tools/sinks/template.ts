@@ -34,8 +34,8 @@ const maxBytes = 180
 const maxOfAValue = 100
 
 /**
- * The names of the folders and of the file. Whatever the template or the values contain, no name is empty, leads to
- * another folder, or is a device name on some system.
+ * The folder names and the file name for an artifact. Whatever the template or the values contain, no name is empty,
+ * leads to another folder, or is a device name on some system.
  */
 export function safeNames(template: string, artifact: Artifact): readonly string[] {
   const filled = { ...artifact, timestamp: artifact.timestamp.replace(/[:.]/g, '-') }

@@ -65,14 +65,14 @@ function refused(name: string, { reason, status = 0 }: Attempt): ToolwayError {
   const advice = isContent ? 'Change the content or metadata.' : `The operator can correct sinks.${name}.`
   return new ToolwayError(
     isContent ? 'INVALID_ARGUMENTS' : 'SERVER_UNAVAILABLE',
-    `The receiver of the sink ${name} rejected the delivery (${reason}), so it was not retried. ${advice}`,
+    `The receiver for the sink ${name} rejected the delivery (${reason}), so it was not retried. ${advice}`,
   )
 }
 
 function gaveUp(name: string, attempt: Attempt, attempts: number, mayHaveArrived: boolean): ToolwayError {
   const { reason, retryAfterMs } = attempt
   const times = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-  const receiver = `The receiver of the sink ${name}`
+  const receiver = `The receiver for the sink ${name}`
   if (!mayHaveArrived) {
     const sentence = `${receiver} could not be reached in ${times} (${reason}); nothing was delivered. Try again later.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { retryAfterMs })

@@ -15,7 +15,7 @@ import {
   unknownType,
 } from './type-text.ts'
 
-/** Max nesting depth for a type. Deeper types are hard to read, and parsers of types are recursive. */
+/** Max nesting depth for a type. Deeper types are hard to read and could overflow the stack of a type parser. */
 const maxDepth = 8
 const maxValues = 50
 
@@ -59,7 +59,7 @@ function namedTypes(schema: ToolJsonSchema, position: SchemaPosition): TypeText 
   return union((named.length > 0 ? named : implied(schema)).map((name) => namedType(name, schema, position)))
 }
 
-/** The types that other keywords imply. Many schemas omit `type`. */
+/** The types that other keywords imply, for the many schemas that omit `type`. */
 function implied(schema: ToolJsonSchema): readonly string[] {
   if (['properties', 'additionalProperties', 'patternProperties'].some((keyword) => keyword in schema))
     return ['object']

@@ -30,7 +30,7 @@ const distinct = (types: readonly TypeText[]): readonly TypeText[] => [
 
 export type TextBudget = ReturnType<typeof createTextBudget>
 
-/** Limits the work by the size of the output. References can make a small schema expand without end. */
+/** Limits the work by the size of the output, because references can make a small schema expand without end. */
 export function createTextBudget(characters: number) {
   let left = characters
   return {

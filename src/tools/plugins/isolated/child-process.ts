@@ -70,7 +70,10 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
   }
 
   const gone = (how: string) =>
-    new ToolwayError('OUTCOME_UNKNOWN', `The process of this tool ended (${how}) before it returned; it may have run.`)
+    new ToolwayError(
+      'OUTCOME_UNKNOWN',
+      `The process that runs this tool ended (${how}) before the call completed; the tool may have run.`,
+    )
 
   function settle(running: Running, message: Extract<FromChild, { id: number }>): void {
     const waiting = running.waiting.get(message.id)
@@ -131,7 +134,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
   }
 
   async function readyInTime(running: Running, signal: AbortSignal): Promise<void> {
-    const sentence = `The process of the plugin ${file} did not start within ${startMs / 1000} s (a fixed limit).`
+    const sentence = `The process for the plugin ${file} did not start within ${startMs / 1000} s (a fixed limit).`
     using limit = deadline(clock, startMs, () => new ToolwayError('TIMEOUT', sentence), signal)
     try {
       await waitFor(running.ready, limit.signal)
