@@ -18,7 +18,7 @@ export interface ExecutorOptions {
   readonly child: URL
   readonly clock: Clock
   readonly log: Log
-  /** Makes requests to the hosts in `allowNetwork` for JavaScript programs. If absent, programs have no network. */
+  /** Makes requests to the hosts in `allowNetwork` for JavaScript programs. Without it, they have no network access. */
   readonly fetch?: SandboxFetch
   readonly limits?: Partial<Limits>
   /** Restricts the isolation tiers, for tests and benchmarks. */

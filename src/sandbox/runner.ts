@@ -8,7 +8,7 @@ import { runInChild } from './run-in-child.ts'
 import { engineOf, RunStopped, type SandboxChild } from './runtime.ts'
 import type { RuntimePool } from './runtime-pool.ts'
 
-/** Runs a program in a child. `waiting` limits the wait for the child; the program's timeout starts after it. */
+/** Runs a program in a child. `waiting` limits the wait for the child; the program's timeout starts after that. */
 type Runner = (program: Program, waiting: AbortSignal) => Promise<FinishedRun>
 
 interface FinishedRun {

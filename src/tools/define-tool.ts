@@ -89,7 +89,7 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
 
 export interface HandlerOptions<Input extends ToolSchema, Output extends ToolSchema | undefined = undefined>
   extends Omit<ToolOptions<z.ZodObject>, 'input' | 'output' | 'run' | 'carries'> {
-  /** A Zod object, any Standard Schema for an object, or JSON Schema. Without it, the tool takes no arguments. */
+  /** The input schema: a Zod object, any Standard Schema for an object, or JSON Schema. Omit it for no arguments. */
   readonly inputSchema?: Input
   /** The output schema, published to clients. Results are checked against it, unless it is JSON Schema. */
   readonly outputSchema?: Output

@@ -42,7 +42,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     },
   })
 
-  /** Requests base64. Some servers reject `response_format` but send base64 anyway, so it retries without the field. */
+  /** Requests images as base64. Retries without `response_format`, because some servers reject that field. */
   async function request(place: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
     try {
       return await ask(place, { ...wishes, response_format: 'b64_json' }, signal)

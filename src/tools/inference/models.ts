@@ -59,7 +59,7 @@ export const servedModel = ({ config }: InferenceOptions, name: string): ServedM
 /** The part of a language model that these tools use. The chat loop's models implement it. */
 export interface LanguageModel {
   readonly name: string
-  /** Streams the response, up to `end`. Throws a `ToolwayError`, or the signal's reason if the signal aborts. */
+  /** Streams the response; `end` is the last event. Throws a `ToolwayError`, or the signal's reason if it aborts. */
   complete(request: InferenceCompletionRequest): AsyncIterable<CompletionEvent>
 }
 

@@ -7,7 +7,7 @@ const only = new RegExp(`^(?:${blank.source})$`)
 const fill = (template: string, artifact: Artifact, form: (value: string) => string = (value) => value): string =>
   template.replace(blank, (_, name: string, key?: string) => form(textOf(standsFor(artifact, name, key))))
 
-/** Fills in every string of a value. A string that is exactly one placeholder becomes that value, with its type. */
+/** Fills in every string in a value. A string that is only a placeholder becomes the inserted value, with its type. */
 export function fillAll(value: unknown, artifact: Artifact): unknown {
   if (Array.isArray(value)) return value.map((inner) => fillAll(inner, artifact))
   if (typeof value === 'object' && value !== null) {

@@ -149,7 +149,7 @@ function wordParts(text: string): Part[] | undefined {
   return rest.replace(/\band\b|[\s,]/g, '') === '' ? parts : undefined
 }
 
-/** Adds a duration. Months keep the day of the month, or use the last day; days keep the time of day. */
+/** Adds a duration. Adding months keeps the day, or uses the last day of the month; adding days keeps the time. */
 export function later(moment: Moment, { months, days, milliseconds }: Duration): Moment {
   const { instant, zone } = moment
   if (months === 0 && days === 0) return checked({ instant: instant + milliseconds, zone })
