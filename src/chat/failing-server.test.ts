@@ -142,9 +142,7 @@ describe('S5: a model server that fails in one stage', () => {
     const { chat, server } = await chatting([byStage({ ...good, call })])
     const { events: told } = await ask(chat, 'x')
     expect(told.find(({ kind }) => kind === 'result')).toMatchObject({ isError: true })
-    expect(server.asked[2]?.body.messages.at(-1)?.content).toBe(
-      'Error: forecast failed unexpectedly; see the log of Toolway for the cause.',
-    )
+    expect(server.asked[2]?.body.messages.at(-1)?.content).toMatch(/^Error: forecast failed unexpectedly/)
   })
 })
 

@@ -9,16 +9,14 @@ export interface AtomicWriteOptions {
   readonly owner?: { readonly uid: number; readonly gid: number } | undefined
 }
 
-/**
- * Replaces a file. Readers see either the old or the new content, even after a crash or a power cut. The temporary file
- * is in the same folder, because a rename is atomic only within one file system.
- */
+/** Replaces a file. Readers see either the old or the new content, even after a crash or a power cut. */
 export async function writeAtomic(
   path: string,
   content: string | Uint8Array,
   options: AtomicWriteOptions = {},
 ): Promise<void> {
   const folder = dirname(path)
+  // In the same folder, because a rename is atomic only within one file system.
   const temporary = join(folder, `.${basename(path)}.${randomUUID()}.tmp`)
   try {
     await write(temporary, content, options)
@@ -54,10 +52,7 @@ async function write(path: string, content: string | Uint8Array, { mode = 0o600,
   await file.sync()
 }
 
-/**
- * Syncs the folder, to make the rename itself durable. Windows cannot open folders, and some network file systems
- * refuse to sync them.
- */
+/** Makes the rename durable. Windows cannot open folders, and some network file systems refuse to sync them. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   await using opened = await open(folder, 'r')

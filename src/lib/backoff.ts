@@ -7,8 +7,6 @@ export interface Backoff {
 export const backoffMs = (failures: number, { firstMs, maxMs }: Backoff): number =>
   Math.min(firstMs * 2 ** Math.min(failures, 30), maxMs)
 
-/**
- * Full jitter: a random delay up to the backoff, so that the clients of one server do not all retry at the same time.
- */
+/** Full jitter: a random delay up to the backoff, so that a server's clients do not all retry at the same time. */
 export const jitteredBackoffMs = (failures: number, backoff: Backoff, random: () => number = Math.random): number =>
   random() * backoffMs(failures, backoff)

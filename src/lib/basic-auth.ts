@@ -7,9 +7,7 @@ export function basicAuthOf({ username, password }: URL): string | undefined {
   return username === '' && password === '' ? undefined : basicAuth(decodePercent(username), decodePercent(password))
 }
 
-/**
- * Every spelling of the password in a URL, for redaction: as written in the URL, decoded, and encoded as in the header.
- */
+/** Every spelling of a URL's password, for redaction: as written, decoded, and encoded as in the header. */
 export function urlSecrets(url: URL): string[] {
   const authorization = basicAuthOf(url)
   return authorization === undefined

@@ -3,11 +3,6 @@ import { Numeral } from './exact-number.ts'
 /** The default limit for nesting, far below the depth at which recursion overflows the stack. */
 export const deepest = 256
 
-export interface CanonicalLimits {
-  readonly characters?: number
-  readonly depth?: number
-}
-
 interface Budget {
   characters: number
   depth: number
@@ -21,7 +16,7 @@ export class TooLong extends Error {}
  * null; BigInts, circular values and values that are nested too deeply throw. Parsing the text and canonicalizing the
  * result gives the same text. Throws `TooLong` soon after the text exceeds `limits.characters`.
  */
-export function canonical(value: unknown, limits: CanonicalLimits = {}): string {
+export function canonical(value: unknown, limits: Partial<Budget> = {}): string {
   const { characters = Number.POSITIVE_INFINITY, depth = deepest } = limits
   const text = write(value, { characters, depth }, 0)
   if (text === undefined) throw new TypeError('the value cannot be represented as JSON')

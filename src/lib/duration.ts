@@ -8,7 +8,7 @@ export function parseDuration(text: string): number | undefined {
   return unit === undefined ? undefined : Math.round(Number(count) * durationUnits[unit as keyof typeof durationUnits])
 }
 
-/** Tells a refused caller when to call again; the end of an error message. */
+/** The end of an error message, which tells a refused caller when to call again. */
 export function callAgain(retryAfterMs: number): string {
   const seconds = Math.ceil(retryAfterMs / 1000)
   return `call again in ${seconds === 1 ? '1 second' : `${seconds} seconds`}`

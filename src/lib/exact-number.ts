@@ -12,10 +12,7 @@ export class Numeral {
   }
 }
 
-/**
- * Matches text that may contain a number with 16 digits or an exponent; all other numbers are exact. A false match only
- * costs time.
- */
+/** Matches numbers with 16 digits or an exponent; all others are exact. A false match only costs time. */
 const long = /[0-9.]{16}|[0-9.][eE][+-]?[0-9]/
 
 /** Parses JSON; numbers that a double would round become `Numeral`s. */

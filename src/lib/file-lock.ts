@@ -4,15 +4,13 @@ import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { writeNew } from './atomic-write.ts'
 
-/** How long to wait for a lock. Holders usually write one small file. */
+/** How long to wait for a lock. A process usually holds one only while it writes a small file. */
 const defaultWaitMs = 5_000
 const pollMs = 20
 /** A lock from another machine, or one that a crash left half written, counts as abandoned after this time. */
 const maxAgeMs = 10 * 60_000
 
-/**
- * Takes a lock file and holds it until the returned object is disposed of. Removes the lock of a process that has died.
- */
+/** Holds a lock file until the returned object is disposed of. Removes the lock of a process that has died. */
 export async function lockFile(path: string, waitMs = defaultWaitMs): Promise<AsyncDisposable> {
   const mine = `${process.pid} ${hostname()} ${randomBytes(6).toString('hex')}\n`
   const end = performance.now() + waitMs
@@ -45,10 +43,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/**
- * Removes an abandoned lock: moves the file aside and checks that it is the abandoned one. If another process has just
- * replaced the lock, the new lock is put back.
- */
+/** Removes an abandoned lock. Moves it aside first, and puts it back if it turns out to be a new lock. */
 async function removeAbandoned(path: string, abandoned: string): Promise<void> {
   const aside = `${path}.${randomBytes(6).toString('hex')}`
   try {

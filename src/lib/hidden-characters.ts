@@ -47,10 +47,7 @@ export function hiddenCharacters(text: string): readonly HiddenCharacter[] {
 /** Terminal escape sequences: colours, cursor movements, titles. */
 const terminal = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g
 
-/**
- * Removes hidden characters. Carriage returns that do not end a line become line feeds; `plain` also converts all other
- * line ends (CRLF, U+2028, U+2029) to line feeds.
- */
+/** Removes hidden characters. Lone carriage returns become line feeds; with `plain`, so do all other line ends. */
 export function withoutHidden(text: string, lineEnds: 'plain' | 'kept' = 'plain'): string {
   let lines = text
   if (anyLineEnd.test(text)) lines = text.replace(lineEnds === 'plain' ? everyLineEnd : loneReturns, '\n')

@@ -1,8 +1,5 @@
-/**
- * A page with one sentence, shown after the redirect from an authorization server. It loads no scripts or other
- * resources.
- */
-export function plainPage(sentence: string, link?: { readonly href: string; readonly text: string }): PlainPage {
+/** A page with one sentence and no resources, shown after the redirect from an authorization server. */
+export function plainPage(sentence: string, link?: { readonly href: string; readonly text: string }) {
   const back = link ? `<p><a href="${escaped(link.href)}">${escaped(link.text)}</a></p>` : ''
   return {
     headers: {
@@ -15,11 +12,6 @@ export function plainPage(sentence: string, link?: { readonly href: string; read
     },
     body: `<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolway</title><p>${escaped(sentence)}</p>${back}</html>\n`,
   }
-}
-
-export interface PlainPage {
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
 }
 
 const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)

@@ -6,10 +6,7 @@ import { readBounded } from './read-bounded.ts'
 /** HTTP requests to one origin, directly or through the proxy that the environment names for it. */
 export interface HttpClient extends AsyncDisposable {
   request(request: HttpClientRequest): Promise<Dispatcher.ResponseData>
-  /**
-   * Reads the whole body of a response with an accepted status, up to a limit. The bodies of other responses are
-   * discarded.
-   */
+  /** Reads the whole body, up to a limit, if the status is accepted. Discards the body otherwise. */
   fetchText(request: HttpClientRequest, limits: TextLimits): Promise<TextResponse>
 }
 
@@ -35,7 +32,9 @@ export function createHttpClient(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): HttpClient {
   const proxy = proxyFor(url, env)
-  const dispatcher = proxy ? proxyAgent(proxy, options) : new Pool(url.origin, options)
+  const dispatcher = proxy
+    ? new ProxyAgent({ ...options, uri: proxy.origin, token: proxy.authorization })
+    : new Pool(url.origin, options)
   // Set on each request, because a forwarding proxy agent ignores these options.
   const { headersTimeout, bodyTimeout } = options
 
@@ -61,10 +60,7 @@ export function createHttpClient(
   }
 }
 
-/**
- * A lookup function for `options.connect` that returns only these addresses, even if the name resolves differently
- * later.
- */
+/** A lookup function that returns only these addresses, even if the name resolves differently later. */
 export const pinnedLookup =
   (addresses: readonly { readonly address: string; readonly family: number }[]): LookupFunction =>
   (_host, { all }, done) => {
@@ -74,10 +70,7 @@ export const pinnedLookup =
     else done(new Error('no address'), '', 0)
   }
 
-const proxyAgent = ({ origin, authorization }: WebProxy, options: Pool.Options): ProxyAgent =>
-  new ProxyAgent({ ...options, uri: origin, token: authorization })
-
-/** Reports failures to connect as proxy errors. Later failures may be the server's, seen through a tunnel. */
+/** Reports connection failures as proxy errors. Later failures may come from the server, through the proxy's tunnel. */
 function proxyErrorOf(error: Error, proxy: WebProxy, to: URL): Error {
   const status = /^Proxy .*\((\d{3})\)/.exec(error.message)?.[1]
   if (status !== undefined) return proxyRefused(proxy, to, Number(status))

@@ -1,7 +1,4 @@
-/**
- * The maximum nesting of messages. Real messages nest less than 40 levels; recursive parsers fail at thousands of
- * levels.
- */
+/** The maximum nesting of messages. Real ones nest less than 40 levels; recursive parsers fail at thousands. */
 export const maxDepth = 256
 
 const QUOTE = 0x22
@@ -22,23 +19,17 @@ export const none = -1
 /** How many bytes of a string are read one by one, before it is read four bytes at a time. */
 const near = 16
 
-/**
- * The closing brackets of the open containers. One array for all calls is enough, because skipping a value is
- * synchronous.
- */
+/** The closing brackets of the open containers. One array serves all calls, because skipping is synchronous. */
 const closers = new Uint8Array(maxDepth)
 
 const noWords = new Int32Array(0)
 
-/** The top-level members of a JSON object: keys are decoded, values are slices of the text. */
-type Members = ReadonlyMap<string, Buffer>
-
 /**
- * Finds the members of one JSON object without building their values. Undefined for anything that `JSON.parse` would
- * refuse, that is not an object, that nests deeper than `maxDepth`, or that repeats a top-level key: attackers could
- * bypass checks if two parsers disagree on which of the values counts.
+ * Finds the top-level members of one JSON object: keys are decoded, values are slices of the text. Undefined for
+ * anything that `JSON.parse` would refuse, that is not an object, that nests deeper than `maxDepth`, or that repeats a
+ * top-level key: attackers could bypass checks if two parsers disagree on which of the values counts.
  */
-export function members(bytes: Buffer): Members | undefined {
+export function members(bytes: Buffer): ReadonlyMap<string, Buffer> | undefined {
   const found = new Map<string, Buffer>()
   const whole = walk(bytes, (key, start, end) => {
     if (found.has(key)) return false
@@ -93,10 +84,7 @@ export function depthExceeds(bytes: Buffer, limit: number): boolean {
   return false
 }
 
-/**
- * Visits each member of an object until the visitor returns false. Returns true if the bytes are one JSON object and
- * all of its members were visited.
- */
+/** Visits each member until `visit` returns false. Returns whether all members of one JSON object were visited. */
 export function walk(
   bytes: Buffer,
   visit: (key: string, start: number, end: number, keyStart: number) => boolean,
@@ -163,13 +151,12 @@ export function hasMoreValues(bytes: Buffer, max: number): boolean {
   return false
 }
 
-/** The number of members in all objects, and the nesting depth. */
 interface Extent {
   readonly members: number
   readonly depth: number
 }
 
-/** Counts the members and measures the depth of valid JSON. */
+/** Counts the members of all objects in valid JSON, and measures the nesting depth. */
 export function extentOf(bytes: Buffer): Extent {
   const words = wordsOf(bytes)
   let members = 0
@@ -427,8 +414,7 @@ function skipPlain(bytes: Buffer, words: Int32Array, from: number): number {
   let index = first
   while (index < count) {
     const word = words[index] as number
-    // Flipping this bit turns a quote into 0x20, right above the control characters. Only control characters and quotes
-    // become this low.
+    // Flipping this bit turns a quote into 0x20, so that only control characters and quotes are below 0x21.
     const low = word ^ 0x02020202
     const backslash = word ^ 0x5c5c5c5c
     // Sets the high bit of each byte that is below the value subtracted from it.

@@ -12,10 +12,7 @@ export const latinFor = (word: string): string => [...word].map((letter) => tabl
 
 const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu
 
-/**
- * A name as a person or a lenient parser would read it: in NFKD, without invisible characters, and with Latin letters
- * for look-alikes.
- */
+/** A name as people and lenient parsers read it: NFKD, no invisible characters, Latin letters for look-alikes. */
 export const readAs = (name: string): string =>
   /^[\x21-\x7e]*$/.test(name) ? name : latinFor(name.normalize('NFKD').replace(invisible, '')).trim()
 

@@ -1,7 +1,4 @@
-/**
- * Caches the results of `compute` by its input text. A full cache is cleared; input longer than `maxLength` is not
- * cached.
- */
+/** Caches results by their input text. A full cache is cleared; input longer than `maxLength` is not cached. */
 export function memoize<T>(compute: (text: string) => T, maxEntries = 4096, maxLength = 512): (text: string) => T {
   const known = new Map<string, T>()
   return (text) => {

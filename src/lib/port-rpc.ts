@@ -1,3 +1,5 @@
+import { isRecord } from './is-record.ts'
+
 /** A message channel: the IPC channel of a child process, or a message port. */
 export interface RpcPort {
   /** Throws or returns false if the other end is gone. */
@@ -21,10 +23,7 @@ export interface RpcPeer<Remote extends RpcMethods> {
     method: Name,
     ...params: Parameters<Remote[Name]>
   ): Promise<Awaited<ReturnType<Remote[Name]>> | undefined>
-  /**
-   * Calls a method without waiting for a response. Requests and notifications arrive in the order in which they were
-   * sent.
-   */
+  /** Calls a method without waiting. Requests and notifications arrive in the order in which they were sent. */
   notify<Name extends keyof Remote & string>(method: Name, ...params: Parameters<Remote[Name]>): void
 }
 
@@ -34,10 +33,7 @@ export interface PortRpcOptions {
   readonly methods: RpcMethods
   timeoutMs?(method: string): number
   readonly clock: { monotonic(): number; after(ms: number, callback: () => void): Disposable }
-  /**
-   * How errors are sent through the port. If `encode` returns undefined for an error, the caller gets undefined as its
-   * result.
-   */
+  /** Encodes and decodes errors. If `encode` returns undefined, the caller gets undefined as its result. */
   readonly errors: { encode(thrown: unknown): object | undefined; decode(encoded: object): Error }
   /** Called when the other side has become unresponsive, and when it responds again. */
   onUp?(up: boolean): void
@@ -45,7 +41,7 @@ export interface PortRpcOptions {
   onFailure?(thrown: unknown, method: string): void
 }
 
-/** The default timeout. A slower response is of no use to a call. */
+/** The default timeout. A response that takes longer is of no use to a call. */
 export const defaultTimeoutMs = 500
 /** After this many timeouts in a row, requests fail fast until the other side responds again. */
 const maxTimeouts = 3
@@ -131,8 +127,7 @@ export function createPortRpc<Remote extends RpcMethods>(options: PortRpcOptions
       if (pending.size >= maxPending) return undefined
       const { promise, resolve } = Promise.withResolvers<ResponseMessage | undefined>()
       pending.set(id, resolve)
-      // Time out one turn of the event loop later, so that responses that arrived while this process was busy are read
-      // first.
+      // Time out one event loop turn later: first read the responses that arrived while this process was busy.
       using _timer = clock.after(timeoutMs(method), () => void setImmediate(() => resolve(undefined)))
       if (!send(message)) resolve(undefined)
       const response = await promise
@@ -145,9 +140,7 @@ export function createPortRpc<Remote extends RpcMethods>(options: PortRpcOptions
   }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
-
-const isResponse = (value: unknown): value is ResponseMessage => isObject(value) && typeof value.answers === 'number'
+const isResponse = (value: unknown): value is ResponseMessage => isRecord(value) && typeof value.answers === 'number'
 
 const isRequest = (value: unknown): value is RequestMessage =>
-  isObject(value) && typeof value.ask === 'string' && Array.isArray(value.given)
+  isRecord(value) && typeof value.ask === 'string' && Array.isArray(value.given)

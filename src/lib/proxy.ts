@@ -27,7 +27,7 @@ export function proxyFor({ protocol, hostname, port }: URL, env: Environment): W
   const url = read(env[variable] ?? '')
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
     const problem = url ? `names a ${url.protocol.slice(0, -1)} proxy, which is not supported` : 'is not a URL'
-    throw new ProxyError(`${variable} ${problem}. Write it as http://HOST:PORT, or put ${host} into NO_PROXY.`)
+    throw new ProxyError(`${variable} ${problem}. Write it as http://HOST:PORT, or add ${host} to NO_PROXY.`)
   }
   return { origin: url.origin, authorization: basicAuthOf(url), variable }
 }
@@ -62,10 +62,7 @@ const isThisMachine = (host: string): boolean =>
 
 const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
-/**
- * Whether a list such as NO_PROXY includes this host. Its entries are hosts, `.suffixes`, `host:port`, addresses,
- * networks or `*`.
- */
+/** Whether NO_PROXY includes this host. Entries are hosts, `.suffixes`, `host:port`, addresses, networks or `*`. */
 function isExcepted(host: string, port: string, list: string): boolean {
   return list.split(/[\s,]+/).some((entry) => {
     if (entry === '') return false
@@ -105,13 +102,13 @@ export function proxyRefused({ origin, variable, authorization }: WebProxy, to: 
   if (status === 407) {
     const [does, advice] = authorization
       ? ['rejects the user name and password', `Correct them in ${variable}`]
-      : ['requires a user name and password', `Put them into ${variable}, in front of its host: USER:PASSWORD@HOST`]
+      : ['requires a user name and password', `Put them before the host in ${variable}: USER:PASSWORD@HOST`]
     return new ProxyError(`the proxy ${origin} ${does} (HTTP 407). ${advice}.`)
   }
   const [does, advice] =
     status >= 500
       ? ['cannot reach', 'Check that it is running and that its address is correct']
-      : ['does not allow', 'Ask the operator of the proxy to allow it']
+      : ['does not allow', "Ask the proxy's operator to allow it"]
   return new ProxyError(
     `the proxy ${origin} ${does} ${to.host} (HTTP ${status}). ${advice}, or add ${to.hostname} to NO_PROXY.`,
   )

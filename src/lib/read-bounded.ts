@@ -9,9 +9,7 @@ export async function readBounded(
   return bytes
 }
 
-/**
- * Reads at most the first `maxBytes`. Leaving the loop early destroys the stream, which closes its connection or file.
- */
+/** Reads at most the first `maxBytes`. Leaving the loop early closes the stream's connection or file. */
 export async function readBeginning(
   stream: AsyncIterable<Uint8Array>,
   maxBytes: number,

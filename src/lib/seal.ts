@@ -1,9 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
-/**
- * Seals values that a caller keeps for us. Only the same caller can send them back, and it can neither read nor change
- * them.
- */
+/** Seals values that a caller keeps for us. Only that caller can use them, and it cannot read or change them. */
 export interface Seal {
   /** The replica that issued the sealed value, if there are several replicas. */
   readonly replica?: string

@@ -1,7 +1,4 @@
-/**
- * Whether text matches a pattern in which `*` stands for any text. Takes linear time, because patterns also come from
- * callers and must not stall the process.
- */
+/** Whether text matches a pattern with `*` for any text. Takes linear time, because callers can choose patterns. */
 export function matches(pattern: string, text: string): boolean {
   const parts = pattern.split('*')
   const first = parts[0] as string

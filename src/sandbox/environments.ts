@@ -62,12 +62,14 @@ export function createEnvironments({ limits, clock }: { limits: Limits; clock: C
     hasChild: (key) => kept.get(key)?.child !== undefined,
     keep(key, remembered) {
       remove(key)
-      const idle = clock.after(limits.idleMs, () => forget(key, `It was idle for ${limits.idleMs / 60_000} min.`))
+      const idle = clock.after(limits.idleMs, () =>
+        forget(key, `The environment was idle for ${limits.idleMs / 60_000} min.`),
+      )
       kept.set(key, { ...remembered, idle })
       makeRoom()
       const { child } = remembered
       void child?.ended.then(() => {
-        if (kept.get(key)?.child === child) forget(key, 'Its interpreter exited.')
+        if (kept.get(key)?.child === child) forget(key, 'The interpreter exited between two runs.')
       })
     },
     forget,
@@ -77,4 +79,4 @@ export function createEnvironments({ limits, clock }: { limits: Limits; clock: C
   }
 }
 
-const room = 'It was evicted to make room for other environments.'
+const room = 'The environment was evicted to make room for other environments.'

@@ -18,10 +18,7 @@ export interface ExecutorOptions {
   readonly child: URL
   readonly clock: Clock
   readonly log: Log
-  /**
-   * Makes requests to the hosts in `allowNetwork` for JavaScript programs; without this function, programs have no
-   * network.
-   */
+  /** Makes requests to the hosts in `allowNetwork` for JavaScript programs. Without it, they have no network access. */
   readonly fetch?: SandboxFetch
   readonly limits?: Partial<Limits>
   /** Restricts the isolation tiers, for tests and benchmarks. */
@@ -126,7 +123,7 @@ function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<ExecutionO
   const nothing = { logs: '', truncated: [], isolation: undefined }
   if (thrown instanceof RunStopped || signal.aborted) return { ...nothing, ...RunStopped.from(thrown).ending }
   log.error({ error: thrown }, 'could not run a program')
-  return { ...nothing, ...runRefused('The sandbox failed to run this program; see the log of Toolway.').ending }
+  return { ...nothing, ...runRefused("The sandbox failed to run this program; see Toolway's log.").ending }
 }
 
 const noSlot = ({ waitMs }: Limits) =>

@@ -13,17 +13,13 @@ import { type Engine, type Runtime, type RuntimeSearch, runRefused, tiers } from
 export interface FindRuntimeOptions {
   readonly config: Pick<Config['sandbox'], 'minIsolation'>
   readonly launch: LaunchOptions
-  /** Restricts the tiers to try. */
   readonly tiers?: readonly Tier[]
   readonly limits: Limits
   readonly clock: Clock
   readonly log: Log
 }
 
-/**
- * Finds the strongest isolation tier that works for an engine and satisfies `minIsolation`, by running a test program
- * in each tier.
- */
+/** Finds the strongest isolation tier that satisfies `minIsolation` and can run a test program in this engine. */
 export async function findRuntime(engine: Engine, options: FindRuntimeOptions): Promise<RuntimeSearch> {
   const { config, launch } = options
   const missing: string[] = []
@@ -51,12 +47,12 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
   for (const [tier, make] of weaker) {
     if (!isEnabled(tier)) continue
     if (!accepted(tier)) {
-      missing.push(`Isolation by ${tier} is weaker than sandbox.minIsolation (${config.minIsolation}).`)
+      missing.push(`The isolation tier ${tier} is weaker than sandbox.minIsolation (${config.minIsolation}).`)
       break
     }
     const found = await works(() => make(launch))
     if (typeof found !== 'string') return { runtime: found, missing }
-    missing.push(`Isolation of JavaScript by ${tier} does not work here (${found}).`)
+    missing.push(`JavaScript cannot run in the isolation tier ${tier} here (${found}).`)
   }
   return { missing }
 }
@@ -69,7 +65,7 @@ const weaker = [
 const title = { javascript: 'JavaScript', python: 'Python' } as const
 const advice = 'it needs user namespaces, which the container or kernel may not allow (docs/sandbox.md).'
 
-/** Ways to start an engine in `bwrap`, in the order to try them. */
+/** Ways to start an engine in `bwrap`, in the order in which to try them. */
 async function wraps(engine: Engine, launch: LaunchOptions, missing: string[]) {
   const bwrap = process.platform === 'linux' ? findProgram('bwrap') : undefined
   if (!bwrap) {
@@ -101,6 +97,5 @@ async function tried({ start }: Runtime, engine: Engine, options: FindRuntimeOpt
   }
 }
 
-/** Aborts when a child takes too long to start. */
 export const startDeadline = (clock: Clock, ms: number, parent?: AbortSignal): Deadline =>
   deadline(clock, ms, () => runRefused(`it did not start within ${ms / 1000} s (a fixed limit)`), parent)

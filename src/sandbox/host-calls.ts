@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { HostRefusal, type Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { matches } from '../lib/wildcard.ts'
 import type { HostCallError } from './guest/protocol.ts'
 import type { Limits } from './limits.ts'
@@ -18,10 +19,7 @@ export function createHostCalls(options: {
   readonly limits: Limits
   readonly signal: AbortSignal
   readonly log: Log
-  /**
-   * Sends an answer. Resolves once it is delivered, so that a call counts as running until the program reads its
-   * answer.
-   */
+  /** Resolves once the answer is delivered: a call counts as running until the program has read its answer. */
   answer(id: number, text: string): Promise<void>
   refuse(id: number, refusal: HostCallError): Promise<void>
 }): (id: number, payload: Buffer) => boolean {
@@ -70,7 +68,7 @@ function refusalOf(thrown: unknown, log: Log): HostCallError {
   if (thrown instanceof HostRefusal || thrown instanceof ToolwayError)
     return { code: thrown.code, message: thrown.message }
   log.error({ error: thrown }, 'host function failed')
-  return { code: 'INTERNAL', message: 'Internal error; see the log of Toolway.' }
+  return { code: 'INTERNAL', message: "Internal error; see Toolway's log." }
 }
 
 const tooLarge = (name: string, { answerBytes }: Limits) =>
@@ -163,11 +161,7 @@ const isTexts = (value: unknown): value is Record<string, string> =>
   typeof value === 'object' && value !== null && Object.values(value).every((text) => typeof text === 'string')
 
 function parsed(input: string): object {
-  try {
-    const value = JSON.parse(input)
-    if (typeof value === 'object' && value !== null) return value
-  } catch {
-    // Reported below.
-  }
+  const value = parseJson(input)
+  if (typeof value === 'object' && value !== null) return value
   throw new HostRefusal('INVALID_ARGUMENTS', 'The input must be a JSON object.')
 }

@@ -20,10 +20,7 @@ export interface ChildRun {
   readonly memory: Promise<Buffer | undefined>
 }
 
-/**
- * Runs one program in a child. The child is untrusted: its messages are counted, limited and validated, and it is
- * killed on any violation.
- */
+/** Runs one program in an untrusted child: counts and validates its messages, and kills it on any violation. */
 export function runInChild(options: {
   readonly child: SandboxChild
   readonly task: ProgramTask
@@ -153,10 +150,7 @@ const resultSchema = z.strictObject({
 })
 
 const everyMs = 50
-/**
- * The CPU time after which the host stops a program. It is longer than the child's own limit, because the child
- * measures more precisely and reports better errors.
- */
+/** The host's CPU limit, which exceeds the child's: the child measures more precisely and reports better errors. */
 const withGrace = (cpuMs: number) => cpuMs * 1.1 + 100
 
 /** Detects that the CPU time is exceeded when the child cannot: during work that the engine cannot interrupt. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import { deadline } from '../core/deadline.ts'
+import { deadline, settles } from '../core/deadline.ts'
 import type { ExecutionOutcome, Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import type { Environments } from './environments.ts'
@@ -8,10 +8,7 @@ import { runInChild } from './run-in-child.ts'
 import { engineOf, RunStopped, type SandboxChild } from './runtime.ts'
 import type { RuntimePool } from './runtime-pool.ts'
 
-/**
- * Runs one program in one child, with its environment's state. `waiting` limits the wait for a child; the program's own
- * timeout starts after that wait.
- */
+/** Runs a program in a child. `waiting` limits the wait for the child; the program's timeout starts after that. */
 type Runner = (program: Program, waiting: AbortSignal) => Promise<FinishedRun>
 
 interface FinishedRun {
@@ -28,13 +25,6 @@ export function createRunner(options: {
   readonly log: Log
 }): Runner {
   const { runtimePool, environments, limits, clock, log } = options
-
-  /** Waits for an environment's state with a time limit, because a child may report its result and then stall. */
-  const withTimeLimit = async (memory: Promise<Buffer | undefined>): Promise<Buffer | undefined> => {
-    const { promise: never, resolve } = Promise.withResolvers<undefined>()
-    using _ = clock.after(limits.startMs, () => resolve(undefined))
-    return await Promise.race([memory, never])
-  }
 
   return async (program, waiting) => {
     const engine = engineOf(program.language)
@@ -62,16 +52,18 @@ export function createRunner(options: {
 
     /** Saves the environment's state. Returns true if the child itself is kept. */
     async function isKept(key: string): Promise<boolean> {
-      if (broken !== undefined) environments.forget(key, `Its last run failed. ${broken}`)
+      if (broken !== undefined) environments.forget(key, `The last run failed. ${broken}`)
       else if (engine === 'javascript') {
-        const memory = await withTimeLimit(childRun.memory)
+        // Limit the wait, because a child may report its result and then stall.
+        const isSaved = await settles(childRun.memory, limits.startMs, clock)
+        const memory = isSaved ? await childRun.memory : undefined
         if (memory) environments.keep(key, { memory })
-        else environments.forget(key, 'Its state could not be saved: it was too large or took too long.')
+        else environments.forget(key, 'The state could not be saved: it was too large, or saving it took too long.')
       } else if (child.freeze()) {
         // The child is frozen because the program may have left threads running.
         environments.keep(key, { child })
         return true
-      } else environments.forget(key, 'Its interpreter could not be kept.')
+      } else environments.forget(key, 'The interpreter could not be kept for the next run.')
       return false
     }
   }

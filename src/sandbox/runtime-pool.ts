@@ -6,10 +6,7 @@ import { type Engine, type Runtime, type RuntimeSearch, runRefused, type Sandbox
 
 /** The runtimes that work here, each with a warm child. */
 export interface RuntimePool extends AsyncDisposable {
-  /**
-   * Finds a runtime by running a test program. The result is cached; if something was missing, the search is repeated
-   * later.
-   */
+  /** Finds a runtime by running a test program. Caches the result; if anything was missing, searches again later. */
   find(engine: Engine): Promise<RuntimeSearch>
   /** Takes an unused child. Rejects with a refusal or, if the signal aborts, with the signal's reason. */
   take(engine: Engine, signal: AbortSignal): Promise<{ readonly child: SandboxChild; readonly tier: Tier }>

@@ -166,7 +166,7 @@ test('E2: what a tool throws by accident stays in the log; our errors and those 
   const refusal = await refusalOf(runTool(throwing(accident), {}))
   expect(refusal).toMatchObject({
     code: 'INTERNAL',
-    message: 'fail failed unexpectedly; see the log of Toolway for the cause.',
+    message: expect.stringMatching(/^fail failed unexpectedly/),
   })
   expect(refusal.cause).toBe(accident)
   const ours = new ToolwayError('RATE_LIMITED', 'later')

@@ -55,15 +55,10 @@ export interface Tool {
   readonly run: Handler
 }
 
-/**
- * Whether a tool runs in a child process. `env` lists environment variables that the process gets besides `PATH`,
- * `HOME` and the like.
- */
+/** Whether a tool runs in a child process. `env` lists variables that it gets besides `PATH`, `HOME` and the like. */
 export type Isolated = true | { readonly env: readonly string[] }
 
-/**
- * The types that `run` may return: text, an object (sent as structured content and as JSON text), or a complete result.
- */
+/** The types that `run` may return: text, an object (sent as structured content and as text), or a complete result. */
 type Answer<Output extends z.ZodObject | undefined> = Output extends z.ZodObject
   ? z.input<Output> | Result
   : string | object
@@ -94,22 +89,14 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
 
 export interface HandlerOptions<Input extends ToolSchema, Output extends ToolSchema | undefined = undefined>
   extends Omit<ToolOptions<z.ZodObject>, 'input' | 'output' | 'run' | 'carries'> {
-  /**
-   * The input schema: a Zod object, any Standard Schema for an object, or JSON Schema. Omit it for a tool without
-   * arguments.
-   */
+  /** The input schema: a Zod object, any Standard Schema for an object, or JSON Schema. Omit it for no arguments. */
   readonly inputSchema?: Input
-  /**
-   * The output schema. If given, it is published to clients. Results are checked against it, unless it is JSON Schema.
-   */
+  /** The output schema, published to clients. Results are checked against it, unless it is JSON Schema. */
   readonly outputSchema?: Output
   handler(args: OutputOf<Input>, context: ToolContext): HandlerAnswer<Output> | Promise<HandlerAnswer<Output>>
 }
 
-/**
- * The types that `handler` may return: text, content blocks, an object (sent as structured content and as JSON text),
- * or a complete result.
- */
+/** The types that `handler` may return: the same as for `run`, and content blocks. */
 export type HandlerAnswer<Output extends ToolSchema | undefined> =
   | Result
   | (Output extends ToolSchema ? InputOf<Output> : string | readonly Content[] | ResultBody | object)
@@ -180,8 +167,8 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
       try {
         return await resultFrom(name, await run(read.value, contextOf(name, call)), output)
       } catch (thrown) {
-        // The tool itself exists, so the error is about something that its arguments name. Return a result: a JSON-RPC
-        // error would end the run of many agents.
+        // The tool itself exists, so the error is about something that its arguments name. Return a result, because many
+        // agents would stop at a JSON-RPC error.
         if (thrown instanceof ToolwayError && thrown.kind.malformed) return refusedResult(thrown)
         if (thrown instanceof ToolwayError || thrown instanceof ServerError) throw thrown
         if (call.signal.aborted) throw call.signal.reason
@@ -219,7 +206,7 @@ function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOption
     run: (args, context) => options.run(args as never, context),
     // The message of any other exception may hold secrets, so the caller only gets Toolway's own errors.
     explain(thrown) {
-      const sentence = `${name} failed unexpectedly; see the log of Toolway for the cause.`
+      const sentence = `${name} failed unexpectedly; see Toolway's log for the cause.`
       throw new ToolwayError('INTERNAL', sentence, { cause: thrown })
     },
   }

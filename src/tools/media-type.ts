@@ -1,4 +1,4 @@
-/** Media types and the magic bytes that identify them. File names and headers can be wrong. */
+/** Media types by magic bytes, which are more reliable than file names and headers. */
 const beginnings: readonly (readonly [type: string, fits: (bytes: Buffer) => boolean])[] = [
   ['image/png', (bytes) => starts(bytes, '\x89PNG\r\n\x1a\n')],
   ['image/jpeg', (bytes) => starts(bytes, '\xff\xd8\xff')],

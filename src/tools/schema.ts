@@ -25,28 +25,20 @@ interface StandardIssue {
 
 export type ToolSchema = StandardSchema | JsonSchema
 
-/** The type of the arguments that a handler gets. */
 export type OutputOf<Schema> =
   Schema extends StandardSchema<unknown, infer Output> ? Output : Readonly<Record<string, unknown>>
 
-/** The type that a handler may return. */
 export type InputOf<Schema> = Schema extends StandardSchema<infer Input, unknown> ? Input : object
 
 export interface CompiledSchema {
   readonly json: JsonSchema
-  /**
-   * Parses the value or explains why it does not fit. Absent for JSON Schema, because the pipeline checks values
-   * against it.
-   */
+  /** Parses the value or explains why it does not fit. Absent for JSON Schema, which the pipeline checks. */
   read?(value: unknown): SchemaOutcome | Promise<SchemaOutcome>
 }
 
 export type SchemaOutcome = { readonly value: unknown } | { readonly refusal: ToolwayError }
 
-/**
- * Compiles a schema. `io` selects whether clients see its input or its output type. Throws a TypeError if the schema
- * does not describe an object.
- */
+/** Compiles a schema for an object; throws a TypeError for any other. `io` selects the type that clients see. */
 export function compileSchema(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
   if (schema instanceof z.ZodObject) return byZod(io === 'input' ? strict(schema) : schema, tool, io)
   const json = '~standard' in schema ? standardJson(schema as StandardSchema, io) : (schema as JsonSchema)
@@ -72,16 +64,10 @@ function byZod(schema: z.ZodObject, tool: string, io: 'input' | 'output'): Compi
   }
 }
 
-/**
- * Makes a schema reject unknown fields, so that a misspelt field is not silently dropped. A schema that defines a
- * catchall is not changed.
- */
+/** Rejects unknown fields, so that a misspelt field is not silently dropped, unless the schema has a catchall. */
 const strict = (input: z.ZodObject): z.ZodObject => (input.def.catchall === undefined ? input.strict() : input)
 
-/**
- * Converts a Zod schema to JSON Schema. Omits `$schema`: the protocol defaults to the same draft, and some clients fail
- * on the field.
- */
+/** Converts a Zod schema. Omits `$schema`: the protocol defaults to that draft, and some clients fail on the field. */
 function zodJson(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: withoutNoise })
   return rest
@@ -93,10 +79,7 @@ function withoutNoise({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
-/**
- * Converts a schema from another library, using the library's own JSON Schema export. If there is none, clients only
- * see `type: object`.
- */
+/** Converts a schema with its library's own JSON Schema export. If there is none, clients only see `type: object`. */
 function standardJson(schema: StandardSchema, io: 'input' | 'output'): JsonSchema {
   if ('_zod' in schema) return zodJson(schema as unknown as z.ZodType, io)
   const target = 'draft-2020-12'
@@ -127,10 +110,7 @@ type Path = readonly PropertyKey[]
 
 const maxProblems = 5
 
-/**
- * The error for invalid arguments, which a model can act on: it says which field is wrong, what was expected and what
- * was given.
- */
+/** The error for invalid arguments. It names each field, what was expected and what was given. */
 function argumentsRefused(tool: string, error: z.ZodError, schema: JsonSchema, given: unknown): ToolwayError {
   const problems = error.issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
   const omitted = error.issues.length - problems.length

@@ -44,7 +44,7 @@ function beginReturning(vm: QuickJS, code: string, language: string): Begun {
   }
 }
 
-/** Explains mistakes that models often make better than the engine does. */
+/** Improves the error messages for mistakes that models often make. */
 function explained(error: ProgramError, code: string, language: string): ProgramError {
   const line = code.split('\n')[(error.line ?? 1) - 1] ?? ''
   if (/^\s*(import|export)\b/.test(line))
@@ -65,9 +65,7 @@ function errorOf(thrown: unknown, linesBefore: number): ProgramError {
   return { name, message, ...placeIn(stack, linesBefore) }
 }
 
-/**
- * The innermost position within the program that a stack trace names; lines are counted from the start of the program.
- */
+/** The innermost position in the program that a stack trace names. Line 1 is the program's first line. */
 export function placeIn(stack: string, linesBefore: number): { line?: number; column?: number } {
   const [, line, column] = /\bprogram\.js:(\d+):(\d+)/.exec(stack) ?? []
   return line === undefined ? {} : { line: Math.max(1, Number(line) - linesBefore), column: Number(column) }
@@ -84,9 +82,7 @@ function stripped(code: string): string | ProgramError {
   }
 }
 
-/**
- * The position in a syntax error's stack, which starts with the line number, the source lines and markers below them.
- */
+/** The position in a syntax error's stack, which starts with the line number, the source and markers below it. */
 function positionOf(stack: string): { line?: number; column?: number } {
   const line = /^[^\n]*:(\d+)\n/.exec(stack)?.[1]
   const column = /^( *)\^+$/m.exec(stack)?.[1]?.length

@@ -10,13 +10,11 @@ export interface Machine {
   /** Runs work inside the engine and charges it to the program's CPU time. */
   enter(work: () => void): void
   allow(cpuMs: number): void
-  /** Whether the CPU time is used up. */
   readonly exhausted: boolean
   snapshot(): MachineSnapshot
 }
 
 interface MachineSnapshot extends Omit<Snapshot, 'extensions'> {
-  /** Handles for the realm's functions. */
   readonly tokens: Readonly<Record<keyof RealmTools, number>>
 }
 
@@ -113,7 +111,7 @@ export async function createMachine(options: {
 
 const names = ['print', 'call', 'timer', 'finished'] as const satisfies readonly (keyof Natives)[]
 
-/** Compresses a snapshot: most of the memory is empty. */
+/** Compresses a snapshot, because most of the memory is empty. */
 export function packMemory({ memory, stackPointer, runtimePtr, contextPtr, tokens }: MachineSnapshot): Buffer {
   const header = Buffer.alloc(headerLength)
   const numbers = [stackPointer, runtimePtr, contextPtr, tokens.finish, tokens.answered]

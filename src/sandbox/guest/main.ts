@@ -6,10 +6,7 @@ import { createMachine, limitMemory, type Machine, packMemory, unpackMemory, typ
 import { type Running, startProgram } from './program.ts'
 import { type Frame, type HostCallError, messageKinds, openHostChannel, type ProgramTask } from './protocol.ts'
 
-/**
- * Entry point of the child, which runs one program and exits. Arguments: the engine's module and the program's memory
- * limit in bytes.
- */
+/** Entry point of the child, which runs one program. Arguments: the engine's module and the memory limit in bytes. */
 
 /** Declared here because Node's types do not declare it. */
 declare const WebAssembly: { compile(module: Uint8Array): Promise<WasmModule> }

@@ -12,7 +12,6 @@ export interface Running {
   answered(id: number, ok: boolean, text: string, code: string): void
 }
 
-/** Maximum number of timers in one program. */
 const maxTimers = 1000
 
 /** Runs a program and reports its result once. */
@@ -88,7 +87,7 @@ export function startProgram(options: {
     call(id, name, input) {
       const [number, message] = [id.toNumber(), `${name.toString().replaceAll('\n', ' ')}\n${input.toString()}`]
       if (++made > task.calls) return `The limit of ${task.calls} calls per program was reached.`
-      if (Buffer.byteLength(message) > task.callBytes) return `The input of a call exceeds ${task.callBytes} bytes.`
+      if (Buffer.byteLength(message) > task.callBytes) return `A call's input exceeds ${task.callBytes} bytes.`
       calls.add(number)
       printer.flush()
       channel.send(messageKinds.call, number, message)
@@ -126,7 +125,7 @@ export function startProgram(options: {
 const endedBy = (error: ProgramError): Omit<ProgramResult, 'truncated'> =>
   error.name === 'InternalError' && error.message.includes('out of memory') ? outOfMemory : { status: 'error', error }
 
-/** The uncaught exception, as described by the realm. */
+/** The result for an uncaught exception, which the realm describes as JSON. */
 function failed(text: string, linesBefore: number): Omit<ProgramResult, 'truncated'> {
   const { name, message, stack = '', code } = JSON.parse(text) as Record<string, string>
   return endedBy({
@@ -169,7 +168,6 @@ const stuck: Omit<ProgramResult, 'truncated'> = {
 const batchBytes = 4096
 const batchMs = 50
 
-/** Batches the program's output. */
 function createPrinter(maxBytes: number, send: (text: string) => void) {
   let batch = ''
   let left = maxBytes

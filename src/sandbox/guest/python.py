@@ -89,7 +89,7 @@ def ask(name, text):
     if number - task['calls_made'] > task['calls']:
         raise HostRefusal('OVERLOADED', f'The limit of {task["calls"]} calls per program is reached.')
     if len(message) > task['callBytes']:
-        raise HostRefusal('OVERLOADED', f'The input of a call exceeds {task["callBytes"]} bytes.')
+        raise HostRefusal('OVERLOADED', f"A call's input exceeds {task['callBytes']} bytes.")
     future = pending[number] = Future()
     printed.send()
     send(CALL, number, message)

@@ -6,7 +6,6 @@ import { type KernelLimits, type LaunchOptions, withKernelLimits } from './optio
 import { filterDescriptor, infoDescriptor, processChild } from './process-child.ts'
 import { seccompFilter } from './seccomp.ts'
 
-/** A read-only mount in the sandbox. */
 interface Mount {
   readonly from: string
   readonly to: string
@@ -55,7 +54,7 @@ export function bwrapCommand(options: {
 /** Mounts a file under its own path, resolving links. */
 const mountOf = (path: string): Mount => ({ from: realpathSync(path), to: path })
 
-/** `bwrap`, and the user to start it as. */
+/** The path of `bwrap`, and the user to start it as. */
 export interface BwrapOptions extends LaunchOptions {
   readonly bwrap: string
   readonly user?: number

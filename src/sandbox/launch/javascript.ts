@@ -35,7 +35,7 @@ const nodeCommand = (node: string, folders: readonly string[], file: string, eng
 ]
 
 const limits = ({ memory, cpuMs }: LaunchOptions) => ({
-  // Includes startup.
+  // The time includes startup.
   cpuSeconds: cpuMs / 1000 + 5,
   data: nodeBytes + copies * memory,
 })
@@ -56,7 +56,7 @@ export function javascriptInBwrap(options: BwrapOptions): Promise<Runtime> {
   })
 }
 
-/** JavaScript in a separate process, as user nobody if we are root. */
+/** JavaScript in a separate process, as the user `nobody` if Toolway runs as root. */
 export function javascriptProcess(options: LaunchOptions): Runtime {
   const { child, memory, limit } = options
   const file = realpathSync(fileURLToPath(child))

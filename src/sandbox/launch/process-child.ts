@@ -7,7 +7,7 @@ import { createLifecycle } from './options.ts'
 
 interface ProcessOptions {
   readonly command: readonly string[]
-  /** User to run as, if we are root. */
+  /** The user to run as, if Toolway runs as root. */
   readonly user?: number
   /** The seccomp filter for `bwrap`. */
   readonly filter?: Buffer
@@ -40,10 +40,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   const life = createLifecycle()
   const { ready, ended, listen } = life
   let written = ''
-  /**
-   * `first` is PID 1 in the namespace, and `inner` is the program, the only child of PID 1. Without `bwrap`, both are
-   * the started process.
-   */
+  /** `first` is PID 1 in the namespace; `inner` is its child, the program. They are the same without `bwrap`. */
   let first = wrapped ? undefined : started.pid
   let inner: number | undefined
   let greeted = false
@@ -52,7 +49,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   const settle = () => {
     if (!greeted || first === undefined) return
     inner = wrapped ? childOf(first) : first
-    if (inner === undefined) life.failed('the process id of the program is unknown')
+    if (inner === undefined) life.failed("the program's process id is unknown")
     else life.started()
   }
 
@@ -108,10 +105,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   }
 }
 
-/**
- * Reads the process id of PID 1, which `bwrap` writes before it starts the program; ignores anything written after
- * that.
- */
+/** Reads the process id of PID 1, which `bwrap` writes before it starts the program. Ignores later data. */
 function readInfo(from: ChildProcess, found: (pid: number) => void): void {
   let text = ''
   from.stdio[infoDescriptor]?.on('data', (chunk: Buffer) => {
@@ -143,7 +137,7 @@ const cpuOf = (pid: number): number | undefined =>
     return (Number(fields[11]) + Number(fields[12])) * tickMs
   })
 
-/** The result of `work`; undefined if it fails because the process does not exist. */
+/** The result of `work`; undefined if it fails, usually because the process no longer exists. */
 function unlessGone<T>(work: () => T): T | undefined {
   try {
     return work()

@@ -36,9 +36,7 @@ export async function findInterpreters(): Promise<readonly Interpreter[]> {
   return (await Promise.all(answers)).flat()
 }
 
-/**
- * Python in `bwrap`, with only the interpreter and its library visible. Without `bwrap`, Python cannot be sandboxed.
- */
+/** Python in `bwrap`, with only the interpreter and its library visible. No other tier can isolate Python. */
 export function pythonInBwrap(options: BwrapOptions, { executable, library }: Interpreter): Promise<Runtime> {
   const script = '/toolway/python.py'
   return launchInBwrap(options, {

@@ -159,7 +159,7 @@ const tooMany = (calls: number) =>
 const tooLong = (characters: number) =>
   new HostRefusal(
     'INVALID_ARGUMENTS',
-    `The arguments of a call may have at most ${characters} characters. Send less at a time.`,
+    `A call's arguments may have at most ${characters} characters. Send less at a time.`,
   )
 
 /** A signal that aborts with Toolway's own error when the sandbox's signal aborts. */
@@ -208,10 +208,7 @@ function createGate(places: number): (signal: AbortSignal) => Promise<Disposable
 
 const cannotAsk = 'A program cannot ask a person. Call this tool directly instead of from execute_code.'
 
-/**
- * The peer for a program's calls. A program has no user to ask, so a call that needs approval is denied. Notifications
- * are dropped.
- */
+/** The peer for a program's calls. A program has no user to ask, so a call that needs approval is denied. */
 const unasked: Peer = {
   rounds: false,
   logLevel: undefined,

@@ -20,7 +20,7 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'describe_tools',
     title: 'Describe tools',
     description:
-      'Returns TypeScript declarations (arguments, results, descriptions) of tools that search_tools found. ' +
+      'Returns TypeScript declarations (arguments, results, descriptions) for tools that search_tools found. ' +
       'Programs in execute_code call them as: await tools.server.tool(args).',
     input: z.object({
       agent_id: agentId,
@@ -92,10 +92,7 @@ function bySpelling(names: Names, spelling: string): Served[] {
   return [...found]
 }
 
-/**
- * Declares tools in order while they fit into `tokens`. Always declares the first tool, and never declares only part of
- * a tool.
- */
+/** Declares tools in order while they fit into `tokens`: always the first tool, and never only part of a tool. */
 function written(tools: readonly Served[], names: Names, tokens: number) {
   const servers = new Map<string, string[]>()
   const leftOut: string[] = []

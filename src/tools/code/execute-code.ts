@@ -51,8 +51,7 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
         .describe('Any name: variables are kept for the next run with the same name.'),
       timeout_ms: z.int().min(1).max(config.timeout).default(config.timeout),
     }),
-    // The program has its own deadline. This timeout also covers the wait before the program starts and the work after
-    // it ends.
+    // The program has its own deadline. This timeout also covers the wait before it starts and the work after it.
     timeoutMs: 2 * config.timeout + 10_000,
     timeoutKey: 'sandbox.timeout',
     carries: true,
@@ -91,7 +90,7 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
     const sentence = outcome.error?.message ?? 'The sandbox could not run this program; try again later.'
     throw new ToolwayError('OVERLOADED', sentence)
   }
-  const reset = outcome.reset ?? (claimed?.lost ? 'The process that held it has ended.' : undefined)
+  const reset = outcome.reset ?? (claimed?.lost ? 'The process that held the environment has ended.' : undefined)
   const answer = codeAnswer({ ...outcome, reset }, calls)
   const content = [{ type: 'text', text: JSON.stringify(answer) }]
   return resultOf({ content, structuredContent: answer, isError: answer.status !== 'ok' || undefined })
@@ -130,10 +129,7 @@ function environmentKey(caller: Caller, name: string, language: Language): strin
   return createHash('sha256').update(JSON.stringify(key)).digest('hex')
 }
 
-/**
- * The owner of a program: the run queue shares its slots among owners. The session does not count, because anybody can
- * begin another session.
- */
+/** The owner of a program, for the run queue. Excludes the session, because anyone can begin another session. */
 const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
 
 const usualLanguage = (languages: readonly Language[]): Language =>
@@ -163,9 +159,7 @@ const scopes = {
 
 type SandboxGrants = ExecuteCodeOptions['config']
 
-/**
- * The information that a model needs before it writes a program. Keep it short, because it is part of every context.
- */
+/** The information that a model needs to write a program. Keep it short: it is part of every context. */
 function describeSandbox(grants: SandboxGrants): string {
   const { languages } = grants
   const python = languages.includes('python')

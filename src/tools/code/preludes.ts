@@ -1,9 +1,6 @@
 import { reserved } from './tool-names.ts'
 
-/**
- * Defines the globals of a JavaScript program. They are a convenience only: the host checks every call, so a program
- * gains nothing by changing them.
- */
+/** Defines the globals of JavaScript programs. Changing them gains nothing, because the host checks every call. */
 export const javascriptPrelude = `(() => {
   const ask = host
   class ToolError extends Error {

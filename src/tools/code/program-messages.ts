@@ -2,6 +2,7 @@ import { type ErrorCode, ServerError, ToolwayError } from '../../core/errors.ts'
 import { HostRefusal } from '../../core/executor.ts'
 import { Json } from '../../core/json.ts'
 import type { Content, ResultBody } from '../../core/result.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { CallStatus } from './call-log.ts'
 import { plainText, tooDeep } from './text.ts'
 
@@ -72,10 +73,7 @@ const beforehand: readonly ErrorCode[] = ['INVALID_ARGUMENTS', 'SERVER_UNHEALTHY
 const mayHaveRun = ({ code, kind, details }: ToolwayError): boolean =>
   !(kind.denial || kind.malformed || details.unsent || beforehand.includes(code))
 
-/**
- * The result for the program, as JSON: the structured content, else the text (parsed if it is JSON), else the content
- * blocks.
- */
+/** The result as JSON: the structured content, else the text (parsed if it is JSON), else the content blocks. */
 export function unwrapped(body: ResultBody): string {
   if (body.structuredContent !== undefined) return JSON.stringify(body.structuredContent)
   const content = contentOf(body)
@@ -100,12 +98,4 @@ function textOf(content: readonly (Content | null)[]): string | undefined {
 }
 
 /** Whether a string is a JSON object or array. A string that happens to be a number or `true` was meant as text. */
-function isJson(text: string): boolean {
-  if (!/^\s*[{[]/.test(text) || tooDeep(text)) return false
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
+const isJson = (text: string): boolean => /^\s*[{[]/.test(text) && !tooDeep(text) && parseJson(text) !== undefined

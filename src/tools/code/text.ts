@@ -1,3 +1,5 @@
+import { depthExceeds } from '../../lib/json-text.ts'
+
 /**
  * Characters that hide, reorder or end text. They are replaced in text from servers, so that people see all of the
  * text, and the text cannot break out of the line or comment that contains it.
@@ -53,44 +55,5 @@ function cut(text: string, kept: number): string {
   return `${beginning} … [${text.length - kept} of ${text.length} characters left out] … ${rest}`.toWellFormed()
 }
 
-/**
- * Whether JSON text is nested too deeply. Check it before parsing: `JSON.parse` accepts nesting that is too deep for
- * `JSON.stringify`.
- */
-export function tooDeep(text: string, maxDepth = 128): boolean {
-  let depth = 0
-  for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case quote:
-        at = endOfString(text, at)
-        break
-      case openBrace:
-      case openBracket:
-        if (++depth > maxDepth) return true
-        break
-      case closeBrace:
-      case closeBracket:
-        depth--
-        break
-    }
-  }
-  return false
-}
-
-const quote = 0x22
-const backslash = 0x5c
-const openBrace = 0x7b
-const closeBrace = 0x7d
-const openBracket = 0x5b
-const closeBracket = 0x5d
-
-function endOfString(text: string, start: number): number {
-  for (let at = start + 1; ; ) {
-    const end = text.indexOf('"', at)
-    if (end === -1) return text.length
-    let slashes = 0
-    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes++
-    if (slashes % 2 === 0) return end
-    at = end + 1
-  }
-}
+/** Whether JSON text is nested too deeply. Check first: `JSON.parse` accepts depths that `JSON.stringify` does not. */
+export const tooDeep = (text: string): boolean => depthExceeds(Buffer.from(text), 128)

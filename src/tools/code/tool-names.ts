@@ -103,10 +103,7 @@ function withHash(name: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/**
- * Finds the tool that a program calls. Identifiers are derived only from the tools that the caller may use; the call
- * itself is authorized when it is made.
- */
+/** Finds the tool that a program calls. The call itself is authorized when it is made. */
 export async function resolveTool(view: View, { server, tool }: ProgramCall, wait: Wait): Promise<Served> {
   if (server === undefined) return view.resolve('tool', tool, wait)
   const find = () => namesOf(view.list('tool')).find(server, tool)
@@ -122,15 +119,10 @@ export async function resolveTool(view: View, { server, tool }: ProgramCall, wai
   }
 }
 
-/**
- * The exact name of a server, given either that name or the server's identifier. Also finds servers whose tools are not
- * known yet.
- */
+/** The exact name of a server, given that name or its identifier, even if the server's tools are not known yet. */
 function serverNamed(view: View, spelling: string): string {
   const exact = namesOf(view.list('tool')).server(spelling)
   if (exact !== undefined) return exact
-  for (const [name, identifier] of identifiersOf(view.servers().map(({ name }) => name))) {
-    if (identifier === spelling) return name
-  }
-  return spelling
+  const identifiers = [...identifiersOf(view.servers().map(({ name }) => name))]
+  return identifiers.find(([, identifier]) => identifier === spelling)?.[0] ?? spelling
 }

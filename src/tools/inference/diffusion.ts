@@ -8,7 +8,7 @@ import { guardedGet } from '../native/fetch/guarded-get.ts'
 import { get, type ModelTask, noAnswer, post } from './model-server.ts'
 import { choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
 
-/** Makes images from a description (F17). Undefined without a model. */
+/** Makes images from a description (F17). Undefined if no model is configured. */
 export function diffusion(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('diffusion', options)
   if (choice.names.length === 0) return undefined
@@ -42,10 +42,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     },
   })
 
-  /**
-   * Requests images as base64. Some servers reject `response_format` but send base64 anyway, so it retries without that
-   * field.
-   */
+  /** Requests images as base64. Retries without `response_format`, because some servers reject that field. */
   async function request(place: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
     try {
       return await ask(place, { ...wishes, response_format: 'b64_json' }, signal)
@@ -72,10 +69,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     return read.data.data
   }
 
-  /**
-   * The bytes of an image. A URL on the model server itself is fetched as is, because the operator chose that server;
-   * any other URL is vetted like one from a caller.
-   */
+  /** The bytes of an image. URLs on the model server itself are trusted; others are vetted like those from a caller. */
   async function bytesOf(place: ModelTask, { b64_json, url }: Made, signal: AbortSignal): Promise<Buffer> {
     if (b64_json) return Buffer.from(b64_json, 'base64')
     const model = servedModel(options, place.name)

@@ -21,7 +21,7 @@ const message = z.strictObject({
   content: z.string().max(maxLength),
 })
 
-/** Generates text with a language model, constrained by a schema if given (F17). Undefined without a model. */
+/** Generates text with a language model, as JSON if a schema is given (F17). Undefined if no model is configured. */
 export function generate(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('generate', options)
   if (choice.names.length === 0) return undefined
@@ -29,7 +29,7 @@ export function generate(options: InferenceOptions): Tool | undefined {
     name: 'generate',
     title: 'Generate text',
     description:
-      'Generates text with a language model: an answer to a prompt, or the next message of a conversation. With a schema, ' +
+      'Generates text with a language model: an answer to a prompt, or the next message in a conversation. With a schema, ' +
       'the answer is JSON that matches it.',
     input: z.object({
       prompt: z.string().max(maxLength).optional().describe('The prompt. Pass either this or messages.'),
@@ -82,7 +82,7 @@ function messagesOf(prompt?: string, messages?: readonly ChatMessage[], system?:
 
 function fitting(found: ParsedAnswer): unknown {
   if ('value' in found) return found.value
-  const sentence = `The answer of the model does not match the schema: it ${found.problem}. Try again, or use a simpler schema.`
+  const sentence = `The model's answer does not match the schema: it ${found.problem}. Try again, or use a simpler schema.`
   throw new ToolwayError('SERVER_UNAVAILABLE', sentence)
 }
 

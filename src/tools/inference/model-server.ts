@@ -14,7 +14,6 @@ export interface InferenceRequest {
   readonly body: Buffer
   readonly contentType: string
   readonly accept: string
-  /** Max bytes in the response. */
   readonly maxBytes: number
   readonly signal: AbortSignal
 }
@@ -22,10 +21,7 @@ export interface InferenceRequest {
 /** Max bytes to read from an error response. Real error messages are shorter. */
 const maxOfError = 64 * 1024
 
-/**
- * Posts to a model server and reads the whole response. Does not follow redirects, because the new target would get the
- * API key.
- */
+/** Posts to a model server. Does not follow redirects, because the new target would get the API key. */
 export const post = (place: ModelTask, model: ServedModel, request: InferenceRequest) => {
   const { path, body, contentType, accept, maxBytes, signal } = request
   const url = new URL(model.baseUrl)
@@ -79,7 +75,7 @@ function credentials({ name }: ModelTask, { baseUrl, apiKey }: ServedModel) {
   if (apiKey === undefined || apiKey === 'none') return { authorization: {}, secrets: [] }
   if (/^[\x21-\x7e]+$/.test(apiKey)) return { authorization: { authorization: `Bearer ${apiKey}` }, secrets: [apiKey] }
   throw invalidArguments(
-    `The API key of the model ${name} is invalid. Remove spaces and line breaks from models.${name}.apiKey.`,
+    `The API key for the model ${name} is invalid. Remove spaces and line breaks from models.${name}.apiKey.`,
   )
 }
 
@@ -102,13 +98,13 @@ function refused(place: ModelTask, status: number, retryAfter: string, quote: st
     )
   if (status === 429 || status === 503) {
     const retryAfterMs = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) * 1000 : undefined
-    const sentence = `The server of the model ${name} is too busy (${http}). Try again later.`
+    const sentence = `The model server for ${name} is too busy (${http}). Try again later.`
     return new ToolwayError('OVERLOADED', sentence, { retryAfterMs })
   }
   if (status >= 300 && status < 400)
     return failed(place, `sent a redirect, which is not followed. Set the final address in models.${name}.baseUrl.`)
   if (status >= 500) return failed(place, `failed (${http}). Check its log.${quote}`)
-  return invalidArguments(`The server of the model ${name} refused the request (${http}). Change the request.${quote}`)
+  return invalidArguments(`The model server for ${name} refused the request (${http}). Change the request.${quote}`)
 }
 
 export const noAnswer = (place: ModelTask, wanted: string): ToolwayError =>
@@ -126,7 +122,7 @@ function lost(place: ModelTask, thrown: unknown, begun: boolean): ToolwayError {
 }
 
 const failed = ({ name }: ModelTask, what: string, cause?: unknown) =>
-  new ToolwayError('SERVER_UNAVAILABLE', `The server of the model ${name} ${what}`, { cause })
+  new ToolwayError('SERVER_UNAVAILABLE', `The model server for ${name} ${what}`, { cause })
 
 function quoteOf(text: string, secrets: readonly string[]): string {
   const whole = secrets

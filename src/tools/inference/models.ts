@@ -24,10 +24,7 @@ export interface Choice {
 const fits = (task: InferenceTask, { kind, disabled }: ModelConfig) =>
   !disabled && (task === 'generate' || kind === 'openai')
 
-/**
- * The models for a task. The default is the model configured for the task, else the chat loop's model, else the first
- * one.
- */
+/** The models for a task. The default is the model configured for it, else the chat loop's model, else the first. */
 export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions): Choice {
   const all = Object.entries(config.models).flatMap(([name, model]) => (fits(task, model) ? [name] : []))
   const wanted = config.native.inference[task]
@@ -62,10 +59,7 @@ export const servedModel = ({ config }: InferenceOptions, name: string): ServedM
 /** The part of a language model that these tools use. The chat loop's models implement it. */
 export interface LanguageModel {
   readonly name: string
-  /**
-   * Streams the response; `end` is the last event. Throws a `ToolwayError` if the request fails, or the signal's reason
-   * if it is aborted.
-   */
+  /** Streams the response; `end` is the last event. Throws a `ToolwayError`, or the signal's reason if it aborts. */
   complete(request: InferenceCompletionRequest): AsyncIterable<CompletionEvent>
 }
 
@@ -114,17 +108,13 @@ export interface InferenceOptions {
     readonly native: Pick<Config['native'], 'inference'>
   }
   readonly models: ReadonlyMap<string, LanguageModel>
-  /**
-   * Parses text that a model wrote under a schema; by default, parses it as plain JSON. For `restore`, see
-   * `CompletionEvent`.
-   */
+  /** Parses text that a model wrote under a schema; by default, as JSON. For `restore`, see `CompletionEvent`. */
   read?(text: string, schema: Schema, restore: (value: unknown) => unknown): Promise<ParsedAnswer>
   readonly vet: Vet
   readonly clock: Clock
   readonly log: Log
 }
 
-/** The options that all inference tools share. */
 export const inferenceTraits = ({ config }: InferenceOptions) => ({
   readOnly: true,
   annotations: { openWorldHint: true },

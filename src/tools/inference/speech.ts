@@ -8,7 +8,7 @@ import { sniffedType } from '../media-type.ts'
 import { type ModelTask, noAnswer, post } from './model-server.ts'
 import { bytesFrom, choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
 
-/** Converts text to speech, and speech to text (F17). Undefined without a model for speech. */
+/** Converts text to speech, and speech to text (F17). Undefined if no speech model is configured. */
 export function speech(options: InferenceOptions): Tool | undefined {
   const speakers = choiceFor('speech', options)
   const writers = choiceFor('transcription', options)

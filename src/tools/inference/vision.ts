@@ -14,7 +14,7 @@ const image = z.strictObject({
   url: z.string().optional().describe('The https URL of the image, instead of data.'),
 })
 
-/** Answers questions about images (F17). Undefined without a model. */
+/** Answers questions about images (F17). Undefined if no model is configured. */
 export function vision(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('vision', options)
   if (choice.names.length === 0) return undefined
@@ -55,10 +55,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
     },
   })
 
-  /**
-   * An image as a `data:` URL. URLs are fetched here, where addresses are vetted: the model server gets the bytes,
-   * never the URL.
-   */
+  /** An image as a `data:` URL. Images are fetched here, from vetted addresses: the model server never gets the URL. */
   async function dataUrl({ data, url }: z.output<typeof image>, field: string, signal: AbortSignal): Promise<string> {
     if ((data === undefined) === (url === undefined))
       throw invalidArguments(`"${field}" must have either "data" or "url".`)

@@ -20,22 +20,18 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     input: z.object({
       agent_id: agentId,
       calls: z.array(z.strictObject(nestedCallFields)).min(1).max(maxCalls),
-      timeout_ms: timeoutMs.describe('Timeout of each call.'),
+      timeout_ms: timeoutMs.describe('Timeout for each call.'),
     }),
     timeoutMs: outerTimeoutMs,
     carries: true,
     async run({ agent_id, calls, timeout_ms }, { call, signal }) {
-      // The calls cannot share the client's progress token, because values from different calls would make the progress
-      // go backwards. Only the batch reports progress.
+      // Only the batch reports progress: values from calls that share its token would make the progress go backwards.
       const { progressToken, ...meta } = call.input.meta
       const written = call.input.arguments.member('calls')?.items()
       const answers: string[] = []
       let answered = 0
       let told = 0
-      /**
-       * Reports the batch's progress. Several calls may report that they are waiting, so values that would go backwards
-       * are dropped.
-       */
+      /** Reports the batch's progress. Several calls may be waiting, so values that would go backwards are dropped. */
       const tell = (progress: number, message?: string) => {
         if (progress <= told || signal.aborted) return
         told = progress
@@ -82,10 +78,7 @@ function errorOf(thrown: unknown): object {
   return { ...data, message }
 }
 
-/**
- * A peer for the calls in a batch. A batch has a single result, so a call cannot return a question as its result
- * (`rounds`); instead, it asks the client while it is running.
- */
+/** A peer for calls in a batch. They cannot return a question (`rounds`), so they ask the client while running. */
 const askedInPlace = (peer: Call['peer']): Call['peer'] => ({
   rounds: false,
   get logLevel() {
@@ -107,12 +100,12 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'execute_tool',
     title: 'Execute a tool',
     description:
-      'Runs one tool of one server and returns its result unchanged. The inputSchema of the tool describes its arguments: get it ' +
+      "Runs one tool on one server and returns its result unchanged. The inputSchema describes the tool's arguments: get it " +
       'from get_server_tools or find_tool(detail: "full"). For several calls at once, use execute_tools.',
     input: z.object({
       agent_id: agentId,
       ...nestedCallFields,
-      timeout_ms: timeoutMs.describe('Timeout of the call.'),
+      timeout_ms: timeoutMs.describe('Timeout for the call.'),
     }),
     timeoutMs: outerTimeoutMs,
     carries: true,

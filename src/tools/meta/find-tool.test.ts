@@ -63,7 +63,7 @@ test('T4: where nothing matches, the words of tools that come near are named, el
   const hintOf = async (args: object) => structuredOf<{ hint?: string }>(await house.ask('find_tool', args)).hint
   expect(await hintOf({ query: 'wrote fiel' })).toBe('No tool matches these words; did you mean "write" or "file"?')
   expect(await hintOf({ query: 'zebra', server: 'web' })).toBe(
-    'No tool of the server web matches these words; try other words, or search all servers.',
+    'No tool on the server web matches these words; try other words, or search all servers.',
   )
   expect(await hintOf({ query: 'read', server: 'files', limit: 1 })).toBeUndefined()
   expect(await hintOf({ query: 'file', server: 'files', limit: 1 })).toBe(

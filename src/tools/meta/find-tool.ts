@@ -29,7 +29,7 @@ export const findTool = (options: MetaToolsOptions): Tool =>
         .max(1000)
         .describe('What the tool should do, such as "read a text file". For several steps, write one sentence each.'),
       limit: z.int().min(1).max(50).default(5).describe('Maximum number of matches.'),
-      server: z.string().optional().describe('Only tools of this server.'),
+      server: z.string().optional().describe('Only tools on this server.'),
       detail: z
         .enum(['brief', 'full'])
         .default('brief')
@@ -53,11 +53,9 @@ export const findTool = (options: MetaToolsOptions): Tool =>
     },
   })
 
-/**
- * The description under either name. In code mode, it does not mention `execute_tool`, because programs call the tools.
- */
+/** The description under either name. In code mode, programs call the tools, so it does not mention `execute_tool`. */
 const description = (servers: readonly ServerSummary[], name: string) =>
-  'Searches the tools of all servers for a task, best match first. Use it whenever no tool that you see fits, and ' +
+  'Searches the tools on all servers for a task, best match first. Use it whenever none of the tools you see fits, and ' +
   `before you say that something cannot be done. ${name === 'search_tools' ? inPrograms : byCall}${serversSentence(servers)}`
 
 const byCall = 'Then run a match with execute_tool(server, name, args); detail "full" adds its inputSchema.'
@@ -77,7 +75,7 @@ function hintFor({ tools, total }: SearchResult, view: View, query: string, serv
     return `Showing ${tools.length} of ${total} matches; use a more specific query${narrower} or raise limit.`
   }
   if (total > 0) return undefined
-  const where = server === undefined ? 'No tool' : `No tool of the server ${server}`
+  const where = server === undefined ? 'No tool' : `No tool on the server ${server}`
   const meant = wordsMeant(query, usableTools(view, server))
   if (meant.length > 0) return `${where} matches these words; did you mean ${meant.join(' or ')}?`
   const other = server === undefined ? 'call list_servers to see what is available' : 'search all servers'

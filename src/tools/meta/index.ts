@@ -8,10 +8,7 @@ import type { MetaToolsOptions } from './shared.ts'
 
 export type { GatewayStatus, MetaToolsOptions } from './shared.ts'
 
-/**
- * Tools that list, describe and run other tools. They have no output schemas, which would lengthen the tool list that
- * they are meant to keep short.
- */
+/** Tools that list, describe and run other tools. They have no output schemas, to keep the tool list short. */
 export const metaTools = (options: MetaToolsOptions): Tool[] => [
   listServers(options),
   getServerTools(options),

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Served, View } from '../../core/access.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { type Listing, type Result, resultOf, structuredResult } from '../../core/result.ts'
+import { type Result, resultOf, structuredResult } from '../../core/result.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
@@ -21,7 +21,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'get_server_tools',
     title: 'Get the tools of a server',
     description:
-      'Returns the definitions (name, description, inputSchema) of the tools of one server. Read them before you call ' +
+      'Returns the definitions (name, description, inputSchema) of the tools on one server. Read them before you call ' +
       'execute_tool. On a large server, filter by names or pattern, and set max_schema_tokens.',
     input: z.object({
       agent_id: agentId,
@@ -59,20 +59,12 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         tokens_used: tokens,
         truncated: kept.length < asked.length,
       }
-      return { ...structuredResult(answer), listing: listingOf(names?.length, kept.length, tokens) }
+      const listing = { requested: names?.length, returned: kept.length, tokens: tokens ?? undefined }
+      return { ...structuredResult(answer), listing }
     },
   })
 
-const listingOf = (requested: number | undefined, returned: number, tokens: number | null): Listing => ({
-  requested,
-  returned,
-  tokens: tokens ?? undefined,
-})
-
-/**
- * The first tools that fit into the budget. Stops at the first tool that does not fit, so that the caller can request
- * the rest by name.
- */
+/** The tools before the first one that does not fit into the budget. The caller can request the rest by name. */
 function within(budget: number, asked: readonly Served[]): { kept: readonly Served[]; tokens: number } {
   let tokens = 0
   for (const [index, { entry }] of asked.entries()) {
@@ -83,10 +75,7 @@ function within(budget: number, asked: readonly Served[]): { kept: readonly Serv
   return { kept: asked, tokens }
 }
 
-/**
- * The reason why a server lists no tools: it may be unknown, or not running. Without it, an empty list would look like
- * success.
- */
+/** The reason why a server lists no tools, if any. Without a reason, an empty list would look like success. */
 function whyEmpty(view: View, server: string): ToolwayError | undefined {
   const status = view.servers().find(({ name }) => name === server)?.status
   if (!status) return view.refusal(server) ?? serverNotFound(view, server)
@@ -101,17 +90,14 @@ function whyEmpty(view: View, server: string): ToolwayError | undefined {
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
 }
 
-/**
- * The result for a refused request. It has the fields of a successful result, so that scripts need no special case, and
- * the error in the body and in `_meta`.
- */
+/** The result for a refused request. It has the fields of a successful result, so that scripts need no special case. */
 function refusal(server: string, problem: ToolwayError, requested: number | undefined): Result {
   const { data, message } = problem
   const error = { ...data, message }
   const answer = { tools: [], server, total_available: 0, returned: 0, tokens_used: null, truncated: false, error }
   const content = [{ type: 'text', text: JSON.stringify(answer) }]
   const body = { content, structuredContent: answer, isError: true, _meta: { 'dev.toolway/error': data } }
-  return { ...resultOf(body), refusal: problem, listing: listingOf(requested, 0, null) }
+  return { ...resultOf(body), refusal: problem, listing: { requested, returned: 0 } }
 }
 
 export const listTools = (options: MetaToolsOptions): Tool =>
@@ -119,7 +105,7 @@ export const listTools = (options: MetaToolsOptions): Tool =>
     name: 'list_tools',
     title: 'List tools',
     description:
-      'Lists the tools of one server or all servers, with the name and one line each, without schemas. With ' +
+      'Lists the tools on one server or all servers, with a name and one line each, without schemas. With ' +
       'hundreds of tools, find_tool uses fewer tokens.',
     input: z.object({
       agent_id: agentId,

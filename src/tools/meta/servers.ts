@@ -74,7 +74,7 @@ export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'registry_summary',
     title: 'Registry summary',
     description:
-      'Counts what you can use: servers, tools, servers by status, and the context tokens that the definitions take: ' +
+      'Counts what you can use: servers, tools, servers by status, and the context tokens that the definitions use: ' +
       'all of them (direct), the meta-tools (meta), both, or what code mode shows (code).',
     input: z.object({ agent_id: agentId }),
     readOnly: true,
@@ -94,7 +94,7 @@ export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOp
     name: 'get_gateway_status',
     title: 'Gateway status',
     description:
-      'Shows the status of the gateway: configuration files and their last reload, policy, servers. Use it to find ' +
+      "Shows the gateway's status: configuration files and their last reload, policy, servers. Use it to find " +
       'out why something is missing or out of date. You do not need it to use tools.',
     input: z.object({ agent_id: agentId }),
     readOnly: true,
@@ -104,7 +104,7 @@ export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOp
       if (!visible) {
         throw new ToolwayError(
           'DENIED_BY_POLICY',
-          'This agent may not see the status of the gateway; the operator can allow it with debug: true in its rules, or for ' +
+          "This agent may not see the gateway's status; the operator can allow it with debug: true in its rules, or for " +
             'all agents with defaults.debug.',
         )
       }

@@ -13,10 +13,7 @@ export interface MetaToolsOptions {
   readonly clock: Clock
   /** The gateway's status; undefined if the caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
-  /**
-   * The caller, acting as the requested agent. Throws INVALID_AGENT_ID if the caller's credential does not allow that
-   * agent.
-   */
+  /** The caller acting as the agent. Throws INVALID_AGENT_ID if the caller's credential does not allow that agent. */
   asAgent(call: Call, agentId: string | undefined): Caller
 }
 
@@ -82,10 +79,7 @@ function withDescription(server: ServerSummary): string {
   return description === '' ? withCount(server) : `${withCount(server)}: ${description}`
 }
 
-/**
- * The caller's view, once the server (or every server, if none is given) has started. Throws if the caller may not use
- * the server.
- */
+/** The caller's view, once the server (by default, every server) has started. Throws if the caller may not use it. */
 export async function startedView(
   { access, asAgent }: MetaToolsOptions,
   call: Call,
@@ -120,10 +114,7 @@ export function requestedServers(view: View, server?: string): readonly ServerSu
   return found
 }
 
-/**
- * The servers whose tools are missing from a list, so that an incomplete list does not look complete. Includes a
- * disabled server only if the caller named it.
- */
+/** The servers whose tools are missing from a list. Includes a disabled server only if the caller named it. */
 export function missingFrom(view: View, server?: string): readonly MissingServer[] {
   if (server === undefined) return view.missing()
   const missing = view.missing().filter((one) => one.server === server)

@@ -47,10 +47,7 @@ function compute(algorithm: (typeof algorithms)[number], bytes: Buffer): string 
   }
 }
 
-/**
- * Decodes the data. Rejects malformed input: Node.js silently drops invalid characters, so the result would be the
- * digest of different data.
- */
+/** Decodes the data. Rejects malformed input: Node.js would silently drop characters and return another digest. */
 function bytesOf(data: string, encoding: 'utf8' | 'base64' | 'hex'): Buffer {
   const compact = encoding === 'utf8' ? data : data.replace(/\s+/g, '')
   if (!wellFormed[encoding](compact))

@@ -118,10 +118,7 @@ export const timeTool = (clock: Clock): Tool =>
     },
   })
 
-/**
- * Checks that all fields that an operation needs are present and that it accepts all given fields. The schema cannot
- * express this, because all operations share one flat schema.
- */
+/** Checks which fields are given. The schema cannot do this, because all operations share it. */
 function checkFields(args: Arguments, { needs, takes }: Operation) {
   const missing = needs.find((field) => args[field] === undefined)
   if (missing) throw invalidArguments(`${args.name} needs "${missing}".`)

@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import type { Tool } from '../define-tool.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { builtInNames } from '../tool-source.ts'
-import { createIsolatedPlugin, type IsolatedPluginOptions } from './isolated/child-process.ts'
+import { createIsolatedPlugin } from './isolated/child-process.ts'
 import { type LoadedModule, loadModule } from './load-module.ts'
 import { PluginsRefused } from './refused.ts'
 import { writableByOthers } from './writable-by-others.ts'
@@ -13,10 +13,7 @@ import { writableByOthers } from './writable-by-others.ts'
 export { PluginsRefused } from './refused.ts'
 
 export interface PluginOptions {
-  /**
-   * Entry points of this package: `library` is the module that plugins import as `toolway`, and `child` is the program
-   * that child processes run.
-   */
+  /** `library` is the module that plugins import as `toolway`; `child` is the program that child processes run. */
   readonly modules: { readonly library: URL; readonly child: URL }
   readonly clock: Clock
   readonly log: Log
@@ -69,8 +66,7 @@ function inProcessOrChild(
   if (isolated.length === 0) return [...tools]
   const variables = isolated.flatMap((wish) => (wish === true ? [] : wish.env))
   const { modules, clock, log } = options
-  const settings: IsolatedPluginOptions = { file, variables, modules, clock, log }
-  const child = children.use(createIsolatedPlugin(settings))
+  const child = children.use(createIsolatedPlugin({ file, variables, modules, clock, log }))
   return tools.map((tool) => (tool.isolated ? { ...tool, run: (call) => child.run(tool.name, call) } : tool))
 }
 

@@ -9,9 +9,7 @@ const parameter = 'toolway-plugin'
 const loaded = new Map<string, Set<string>>()
 let isRegistered = false
 
-/**
- * The URL for importing a file. Node.js treats a URL with a new tag as a new module, so a changed file is loaded again.
- */
+/** The URL for importing a file. A new tag makes Node.js load the file again, as a new module. */
 export function taggedUrl(file: string, tag: string): string {
   loaded.set(tag, (loaded.get(tag) ?? new Set<string>()).add(file))
   return withTag(pathToFileURL(file).href, tag)

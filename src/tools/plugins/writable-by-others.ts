@@ -14,9 +14,7 @@ export function writableByOthers(path: string): string | undefined {
   const rest = partsOf(path.slice(root.length))
   let at = root
   let links = 0
-  /**
-   * Whether the current folder is writable by others but sticky: others can add files, but not change existing ones.
-   */
+  /** Whether the current folder is sticky and writable by others: they can add files, but not change existing ones. */
   let shared = false
   for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
     if (name === '..') {
@@ -50,8 +48,7 @@ function problemOf(path: string, facts: Stats): string | undefined {
   if (facts.uid !== 0 && facts.uid !== process.getuid?.()) {
     return `${path} belongs to another user, who could change it; keep plugins in a folder that you own.`
   }
-  // Ignore the mode of links, which has no meaning, and of sticky folders, where users cannot change each other's
-  // files.
+  // Ignore the mode of links, which means nothing, and of sticky folders, where users cannot change others' files.
   const isShared = facts.isDirectory() && (facts.mode & sticky) !== 0
   if (facts.isSymbolicLink() || isShared || !openToOthers(facts)) return undefined
   return `Other users can write to ${path}; run "chmod go-w ${path}".`

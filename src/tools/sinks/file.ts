@@ -27,7 +27,7 @@ export const fileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'desc
   },
 })
 
-/** Writes an artifact and returns its path. Writes to a temporary file first, so that nobody reads a partial file. */
+/** Writes an artifact and returns its path. Uses a temporary file first, so that readers never see a partial file. */
 async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Promise<string> {
   const names = [...safeNames(template, artifact)]
   const wanted = names.pop() as string
@@ -40,10 +40,7 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
     await writeNew(draft, artifact.content)
     // The folder was moved or replaced during the write, so its path would lead elsewhere.
     if (!(await folder.isThere()))
-      throw new ToolwayError(
-        'INVALID_PATH',
-        'The folder of this sink was replaced during the write; nothing was written.',
-      )
+      throw new ToolwayError('INVALID_PATH', "The sink's folder was replaced during the write; nothing was written.")
     const taken = await publish(folder, draft, wanted)
     await folder.sync()
     return join(folder.path, taken)
@@ -54,13 +51,9 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
 }
 
 async function writeNew(path: string, content: string): Promise<void> {
-  const file = await open(path, newFile, 0o666)
-  try {
-    await file.writeFile(content)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
+  await using file = await open(path, newFile, 0o666)
+  await file.writeFile(content)
+  await file.sync()
 }
 
 /** Gives the draft its final name, or a similar one if that name is taken. Never overwrites a file. */
@@ -86,10 +79,7 @@ function* candidates(name: string): Generator<string> {
   for (let tries = 0; tries < 3; tries++) yield `${stem}-${randomUUID()}${ending}`
 }
 
-/**
- * Gives a file a second name. A hard link fails if the name is taken, whereas a rename would overwrite the existing
- * file. Some file systems have no hard links.
- */
+/** Gives a file a second name. A hard link never overwrites a file, unlike a rename, but may be unsupported. */
 async function linked(draft: string, name: string): Promise<void> {
   try {
     await link(draft, name)
@@ -108,7 +98,7 @@ interface HeldFolder extends AsyncDisposable {
   readonly path: string
   at(name: string): string
   isThere(): Promise<boolean>
-  /** Flushes new entries of the folder to disk. */
+  /** Flushes new folder entries to disk. */
   sync(): Promise<void>
 }
 

@@ -22,9 +22,7 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
       metadata: z
         .record(z.string(), z.unknown())
         .default({})
-        .describe(
-          'Metadata to store with the content. To be able to retry safely, set metadata.id to an id of your choice.',
-        ),
+        .describe('Metadata to store with the content. To make retries safe, set metadata.id to an ID of your choice.'),
     }),
     annotations: { readOnlyHint: false, destructiveHint: false },
     timeoutMs: sink.timeoutMs,
@@ -60,13 +58,9 @@ async function written(sink: Sink, artifact: Artifact, { call, signal }: ToolCon
   return structuredResult({ uri, sink: sink.name, id, bytes, timestamp, ...facts, metadata })
 }
 
-/** Max number of remembered writes that have an ID. */
 const maxRemembered = 1_000
 
-/**
- * Makes writes with an ID idempotent: a retry gets the result of the first write. A failed write is forgotten, so that
- * it can be retried.
- */
+/** Makes writes with an ID idempotent: a retry gets the first write's result, unless that write failed. */
 function createOnce() {
   const known = new Map<string, { readonly digest: string; readonly answer: Promise<Result> }>()
   return (owner: string, id: string, content: string, signal: AbortSignal, write: () => Promise<Result>) => {

@@ -30,10 +30,7 @@ export interface Sink {
   readonly timeoutMs?: number
   /** The name of the setting that defines `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
-  /**
-   * Resolves once the artifact is stored. A `Result`, such as the failure of a tool sink, is passed to the caller
-   * unchanged.
-   */
+  /** Resolves once the artifact is stored. The caller gets a `Result`, such as a tool sink's failure, unchanged. */
   write(artifact: Artifact, context: SinkContext): Promise<Pointer | Result>
 }
 
@@ -76,7 +73,7 @@ export function defineSink({ name, description, timeoutMs, write }: SinkOptions)
       const written = await write(artifact, context)
       const pointer = typeof written === 'string' ? { uri: written } : written
       if (typeof pointer?.uri === 'string' && pointer.uri !== '') return pointer
-      throw new TypeError(`the sink ${name} did not return the URI of the artifact`)
+      throw new TypeError(`the sink ${name} did not return the artifact's URI`)
     },
     [brand]: true,
   }

@@ -7,10 +7,7 @@ const only = new RegExp(`^(?:${blank.source})$`)
 const fill = (template: string, artifact: Artifact, form: (value: string) => string = (value) => value): string =>
   template.replace(blank, (_, name: string, key?: string) => form(textOf(standsFor(artifact, name, key))))
 
-/**
- * Fills in the placeholders in every string of a value. A string that is exactly one placeholder becomes the value it
- * stands for, keeping that value's type.
- */
+/** Fills in every string in a value. A string that is only a placeholder becomes the inserted value, with its type. */
 export function fillAll(value: unknown, artifact: Artifact): unknown {
   if (Array.isArray(value)) return value.map((inner) => fillAll(inner, artifact))
   if (typeof value === 'object' && value !== null) {
@@ -37,8 +34,8 @@ const maxBytes = 180
 const maxOfAValue = 100
 
 /**
- * The names of the folders and of the file. Whatever the template or the values contain, no name is empty, leads to
- * another folder, or is a device name on some system.
+ * The folder names and the file name for an artifact. Whatever the template or the values contain, no name is empty,
+ * leads to another folder, or is a device name on some system.
  */
 export function safeNames(template: string, artifact: Artifact): readonly string[] {
   const filled = { ...artifact, timestamp: artifact.timestamp.replace(/[:.]/g, '-') }

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
-import { deadline, waitFor } from '../../core/deadline.ts'
+import { deadline, pause } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { jitteredBackoffMs } from '../../lib/backoff.ts'
@@ -31,10 +31,7 @@ const maxPauseMs = 10_000
  */
 export function webhookSink(options: WebhookOptions): Omit<Sink, 'description'> {
   const { name, config, clock, log, random = Math.random } = options
-  /**
-   * The pause before the next attempt. It is jittered, so that deliveries that failed together are not retried
-   * together.
-   */
+  /** The pause before the next attempt, with jitter, so that failed deliveries are not all retried together. */
   const pauseAfter = (attempts: number, { retryAfterMs = 0 }: Attempt): number => {
     const jittered = jitteredBackoffMs(attempts - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs }, random)
     return Math.max(Math.round(jittered), retryAfterMs)
@@ -63,25 +60,19 @@ export function webhookSink(options: WebhookOptions): Omit<Sink, 'description'> 
   }
 }
 
-async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  using _timer = clock.after(ms, resolve)
-  await waitFor(promise, signal)
-}
-
 function refused(name: string, { reason, status = 0 }: Attempt): ToolwayError {
   const isContent = [400, 413, 415, 422].includes(status)
   const advice = isContent ? 'Change the content or metadata.' : `The operator can correct sinks.${name}.`
   return new ToolwayError(
     isContent ? 'INVALID_ARGUMENTS' : 'SERVER_UNAVAILABLE',
-    `The receiver of the sink ${name} rejected the delivery (${reason}), so it was not retried. ${advice}`,
+    `The receiver for the sink ${name} rejected the delivery (${reason}), so it was not retried. ${advice}`,
   )
 }
 
 function gaveUp(name: string, attempt: Attempt, attempts: number, mayHaveArrived: boolean): ToolwayError {
   const { reason, retryAfterMs } = attempt
   const times = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-  const receiver = `The receiver of the sink ${name}`
+  const receiver = `The receiver for the sink ${name}`
   if (!mayHaveArrived) {
     const sentence = `${receiver} could not be reached in ${times} (${reason}); nothing was delivered. Try again later.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { retryAfterMs })
@@ -165,10 +156,7 @@ function publicAddress(url: URL, location: string | string[] | undefined): strin
   return found && /^https?:$/.test(found.protocol) && !found.username && !found.password ? found.href : undefined
 }
 
-/**
- * A short reason for a failed delivery. A host with several addresses fails with one error per address; the first error
- * is used.
- */
+/** A short reason for a failed delivery. Uses the first error if a host with several addresses failed. */
 function reasonOf(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (error instanceof ToolwayError) return error.message

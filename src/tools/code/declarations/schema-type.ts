@@ -15,7 +15,7 @@ import {
   unknownType,
 } from './type-text.ts'
 
-/** Max nesting depth for a type. Deeper types are hard to read, and parsers of types are recursive. */
+/** Max nesting depth for a type. Deeper types are hard to read and could overflow the stack of a type parser. */
 const maxDepth = 8
 const maxValues = 50
 
@@ -59,7 +59,7 @@ function namedTypes(schema: ToolJsonSchema, position: SchemaPosition): TypeText 
   return union((named.length > 0 ? named : implied(schema)).map((name) => namedType(name, schema, position)))
 }
 
-/** The types that other keywords imply. Many schemas omit `type`. */
+/** The types that other keywords imply, for the many schemas that omit `type`. */
 function implied(schema: ToolJsonSchema): readonly string[] {
   if (['properties', 'additionalProperties', 'patternProperties'].some((keyword) => keyword in schema))
     return ['object']
@@ -106,10 +106,7 @@ export interface SchemaPosition {
 
 const maxTuple = 32
 
-/**
- * The type of an array: `string[]`, or a tuple if items have individual schemas (`prefixItems`, or `items` as a list in
- * older drafts).
- */
+/** An array type, or a tuple if items have individual schemas (`prefixItems`, or a list in older drafts' `items`). */
 function arrayType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const places = listOf(schema.prefixItems ?? schema.items).slice(0, maxTuple)
   if (places.length === 0) return atom(`${closed(schemaType(itemsOf(schema), position))}[]`)
@@ -171,10 +168,7 @@ function others(schema: ToolJsonSchema, position: SchemaPosition): TypeText | un
 
 const maxPointer = 1000
 
-/**
- * Resolves a `$ref` within its own document only. Never fetches a URL or reads a file, because the server could choose
- * the URL or file.
- */
+/** Resolves a `$ref` within its own document. Never fetches a URL or reads a file that a server chose. */
 function referred(root: unknown, reference: string): unknown {
   if (reference.length > maxPointer) return undefined
   if (reference === '#') return root

@@ -30,7 +30,7 @@ const distinct = (types: readonly TypeText[]): readonly TypeText[] => [
 
 export type TextBudget = ReturnType<typeof createTextBudget>
 
-/** Limits the work by the size of the output. References can make a small schema expand without end. */
+/** Limits the work by the size of the output, because references can make a small schema expand without end. */
 export function createTextBudget(characters: number) {
   let left = characters
   return {
@@ -96,9 +96,7 @@ export function all<T>(values: readonly T[], write: (value: T) => string | undef
 const maxDescription = 300
 const maxFact = 60
 
-/**
- * The parts of a schema that a type cannot express (description, format, bounds, default), as one line for a comment.
- */
+/** The parts of a schema that a type cannot express (description, format, bounds, default), for a comment. */
 export function remarks(schema: ToolJsonSchema): string {
   const description = plainText(schema.description ?? schema.title, maxDescription)
   const facts = worded.flatMap(([keyword, word]) => factOf(schema[keyword], word))

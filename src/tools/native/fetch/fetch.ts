@@ -116,10 +116,7 @@ const mediaTypeOf = (contentType: string): string => (contentType.split(';', 1)[
 const textual =
   /^(?:text\/.*|application\/(?:json|ld\+json|xml|javascript|ecmascript|x-javascript|x-ndjson|ndjson|jsonl|yaml|x-yaml|toml|sql|graphql|rtf|x-sh|x-www-form-urlencoded)|[^;]+\+(?:json|xml|yaml))$/
 
-/**
- * The format of a body, determined by magic bytes, then by media type. If the media type is inconclusive, the content
- * decides. SVG counts as text.
- */
+/** The format of a body, by magic bytes, else by media type, else by content. SVG counts as text. */
 function formOf(mediaType: string, bytes: Buffer, sniffed: string | undefined): Form {
   if (sniffed !== undefined) return sniffed.startsWith('image/') ? 'image' : 'other'
   if (mediaType === 'text/html' || mediaType === 'application/xhtml+xml') return 'html'
@@ -133,10 +130,7 @@ function formOf(mediaType: string, bytes: Buffer, sniffed: string | undefined): 
 /** The number of bytes at the start of a page that may declare its encoding. Browsers use the same number. */
 const head = 1024
 
-/**
- * Decodes a body with the encoding of the byte order mark, the header or the page, in that order; the default is UTF-8.
- * Never throws.
- */
+/** Decodes a body as its byte order mark, the header or the page declares, in that order, or as UTF-8. Never throws. */
 function decodeText(bytes: Buffer, contentType: string): string {
   const named = markOf(bytes) ?? charsetOf(contentType) ?? declaredIn(bytes) ?? 'utf-8'
   return decoderOf(named).decode(bytes)

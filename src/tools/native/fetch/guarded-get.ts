@@ -1,4 +1,3 @@
-import type { LookupFunction } from 'node:net'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Client, Dispatcher } from 'undici'
@@ -71,10 +70,7 @@ async function vetted(text: string, { vet, signal }: GetOptions): ReturnType<Vet
   }
 }
 
-/**
- * The target of a redirect, if it has the same origin. Another origin may have another owner, so the caller must
- * request it explicitly; it is then vetted too.
- */
+/** The target of a redirect. Refuses another origin, which may have another owner: the caller must request it. */
 function elsewhere(from: URL, location: string): URL {
   const target = URL.parse(location, from.href)
   if (target?.origin === from.origin) return target
@@ -91,10 +87,7 @@ function cannotReach({ host }: URL, thrown: unknown): ToolwayError {
   return new ToolwayError('SERVER_UNAVAILABLE', sentence, { cause: thrown })
 }
 
-/**
- * A short reason for a failed request. A host with several addresses fails with one error per address; the first error
- * is used.
- */
+/** A short reason for a failed request. Uses the first error if a host with several addresses failed. */
 export function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (!(error instanceof Error)) return 'unknown reason'
@@ -115,14 +108,9 @@ export type Vet = (url: string) => Promise<{ readonly url: URL; readonly address
 /** A client that connects only to these addresses, whatever the name resolves to now. */
 export async function pinned(url: URL, addresses: readonly VettedAddress[]): Promise<Client & AsyncDisposable> {
   const { Client } = await import('undici')
-  const lookup: LookupFunction = (_host, { all }, found) => {
-    const [first] = addresses
-    if (all) found(null, [...addresses])
-    else if (first) found(null, first.address, first.family)
-    else found(new Error('no allowed address'), '', 0)
-  }
+  const { pinnedLookup } = await import('../../../lib/http-client.ts')
   const client = new Client(url.origin, {
-    connect: { lookup, timeout: 10_000, autoSelectFamily: true },
+    connect: { lookup: pinnedLookup(addresses), timeout: 10_000, autoSelectFamily: true },
     allowH2: false,
     // No timeouts here: the call has its own deadline.
     headersTimeout: 0,
@@ -138,15 +126,8 @@ const decoders: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 }
 
-/**
- * Reads and decompresses a body. The limit applies to the decompressed size, so that a decompression bomb is cut off
- * like a large page.
- */
-export async function readBody(
-  body: Readable,
-  encoding: string,
-  maxBytes: number,
-): Promise<{ readonly bytes: Buffer; readonly truncated: boolean }> {
+/** Reads and decompresses a body. The limit applies to the decompressed size, because of decompression bombs. */
+export async function readBody(body: Readable, encoding: string, maxBytes: number): ReturnType<typeof readBeginning> {
   const codings = encoding.toLowerCase().split(/[,\s]+/)
   const known = codings.filter((coding) => coding !== '' && coding !== 'identity')
   const create = decoders[known[0] ?? '']

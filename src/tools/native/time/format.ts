@@ -1,6 +1,6 @@
 import { invalidArguments } from '../../../core/errors.ts'
 import type { Moment } from './moment.ts'
-import { type Wall, wallAt } from './zone.ts'
+import { utcOf, type Wall, wallAt } from './zone.ts'
 
 const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 const months = [
@@ -43,10 +43,7 @@ const fields = {
   zone: ({ moment }: Shown) => moment.zone.name,
 }
 
-/**
- * The fields of patterns like `yyyy-MM-dd`. Patterns like `%Y-%m-%d` work too, so that a model need not guess which
- * style is supported.
- */
+/** The fields of patterns like `yyyy-MM-dd`. Patterns like `%Y-%m-%d` work too, so that models need not guess. */
 const letters: Readonly<Record<string, (shown: Shown) => string>> = {
   ...{ yyyy: fields.year, YYYY: fields.year, yy: fields.shortYear, YY: fields.shortYear },
   ...{ MMMM: fields.month, MMM: fields.shortMonth, MM: ({ month }) => two(month), M: ({ month }) => String(month) },
@@ -71,17 +68,10 @@ const percents: Readonly<Record<string, (shown: Shown) => string>> = {
 export const formatted = (format: string, moment: Moment): string =>
   Object.hasOwn(named, format) ? named[format]!(moment) : fill(format, moment)
 
-export const weekdayOf = ({ instant, zone }: Moment): string => {
-  const { year, month, day } = wallAt(instant, zone)
-  const date = new Date(0)
-  date.setUTCFullYear(year, month - 1, day)
-  return weekdays[date.getUTCDay()] as string
-}
+export const weekdayOf = ({ instant, zone }: Moment): string =>
+  weekdays[new Date(utcOf(wallAt(instant, zone))).getUTCDay()] as string
 
-/**
- * The time in ISO 8601, such as `2026-11-15T10:30:00+01:00`, with `Z` for UTC. Milliseconds are included only if they
- * are not zero.
- */
+/** ISO 8601 such as `2026-11-15T10:30:00+01:00`, with `Z` for UTC, and with milliseconds only if they are not zero. */
 export const isoText = (moment: Moment): string =>
   fill(moment.instant % 1000 === 0 ? 'yyyy-MM-ddTHH:mm:ss' : 'yyyy-MM-ddTHH:mm:ss.SSS', moment) +
   (moment.zone.name === 'UTC' ? 'Z' : offsetText(moment))

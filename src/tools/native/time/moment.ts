@@ -1,4 +1,5 @@
 import { invalidArguments } from '../../../core/errors.ts'
+import { durationUnits } from '../../../lib/duration.ts'
 import { instantOf, utcOf, type Wall, wallAt, wallInUtc, type Zone, zoneNamed } from './zone.ts'
 
 /** An instant, and the zone in which it was written. */
@@ -14,10 +15,7 @@ const clockTime = String.raw`(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2
 const offset = String.raw`\s*(?<offset>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?`
 const place = String.raw`\s*(?:\[(?<zone>[^\]]+)\])?`
 
-/**
- * The supported date formats. Dates such as 3/4/2026 are excluded on purpose: they mean different days to different
- * people.
- */
+/** The supported date formats. They exclude dates such as 3/4/2026, which mean different days to different people. */
 const forms = [
   String.raw`(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})(?:[T ]\s*${clockTime}${offset}${place})?`,
   String.raw`(?<year>\d{4})(?<month>\d{2})(?<day>\d{2})(?:T(?<hour>\d{2})(?<minute>\d{2})(?<second>\d{2})?${offset})?`,
@@ -99,10 +97,7 @@ interface Duration {
   readonly milliseconds: number
 }
 
-const second = 1000
-const minute = 60 * second
-const hour = 60 * minute
-const day = 24 * hour
+const { s: second, m: minute, h: hour, d: day } = durationUnits
 
 const units: readonly (readonly [RegExp, Partial<Duration>])[] = [
   [/^(y|yr|yrs|years?)$/, { months: 12 }],
@@ -154,10 +149,7 @@ function wordParts(text: string): Part[] | undefined {
   return rest.replace(/\band\b|[\s,]/g, '') === '' ? parts : undefined
 }
 
-/**
- * Adds a duration to a time. Adding a month keeps the day of the month, or uses the last day if the month is shorter;
- * adding a day keeps the time of day.
- */
+/** Adds a duration. Adding months keeps the day, or uses the last day of the month; adding days keeps the time. */
 export function later(moment: Moment, { months, days, milliseconds }: Duration): Moment {
   const { instant, zone } = moment
   if (months === 0 && days === 0) return checked({ instant: instant + milliseconds, zone })

@@ -20,10 +20,7 @@ export interface Zone {
 
 const offsets = new Map<string, Zone['offsetAt']>()
 
-/**
- * Returns the zone for an IANA name or an offset (`+02:00`). In names, case is ignored and spaces may replace
- * underscores. Without a name, returns this machine's zone.
- */
+/** The zone for an IANA name (ignoring case, with spaces or underscores) or an offset; by default, the local zone. */
 export function zoneNamed(given: string | undefined): Zone {
   const spelling = given?.trim().replace(/ /g, '_')
   const canonical = canonicalName(spelling)

@@ -7,7 +7,7 @@ import { type ErrorCode, type ErrorDetails, errorKinds, ToolwayError } from '../
 import type { Log } from '../../../core/log.ts'
 import { type Result, type ResultBody, resultOf } from '../../../core/result.ts'
 
-export interface IsolatedPluginOptions {
+interface IsolatedPluginOptions {
   readonly file: string
   readonly variables: readonly string[]
   readonly modules: { readonly library: URL; readonly child: URL }
@@ -27,10 +27,7 @@ interface Running {
   readonly waiting: Map<number, PromiseWithResolvers<Result>>
 }
 
-/**
- * The child process of one plugin. It starts with the first call, stays running for later calls, and is killed if it
- * hangs.
- */
+/** A plugin's child process. It starts with the first call, runs until it is idle, and is killed if it hangs. */
 export function createIsolatedPlugin(options: IsolatedPluginOptions) {
   const { file, clock, log } = options
   let current: Running | undefined
@@ -73,7 +70,10 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
   }
 
   const gone = (how: string) =>
-    new ToolwayError('OUTCOME_UNKNOWN', `The process of this tool ended (${how}) before it returned; it may have run.`)
+    new ToolwayError(
+      'OUTCOME_UNKNOWN',
+      `The process that runs this tool ended (${how}) before the call completed; the tool may have run.`,
+    )
 
   function settle(running: Running, message: Extract<FromChild, { id: number }>): void {
     const waiting = running.waiting.get(message.id)
@@ -134,7 +134,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
   }
 
   async function readyInTime(running: Running, signal: AbortSignal): Promise<void> {
-    const sentence = `The process of the plugin ${file} did not start within ${startMs / 1000} s (a fixed limit).`
+    const sentence = `The process for the plugin ${file} did not start within ${startMs / 1000} s (a fixed limit).`
     using limit = deadline(clock, startMs, () => new ToolwayError('TIMEOUT', sentence), signal)
     try {
       await waitFor(running.ready, limit.signal)
@@ -157,10 +157,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
   }
 }
 
-/**
- * Sends a message to the child. Does nothing if the child has exited, because its exit already rejects all pending
- * calls.
- */
+/** Sends a message, unless the child has exited: its exit already rejects all pending calls. */
 function send({ process: child }: Running, message: ToChild): void {
   if (child.connected) child.send(message, () => {})
 }

@@ -16,10 +16,7 @@ export const blocks = set(
 /** Elements that are surrounded by blank lines. */
 export const paragraphs = set('p h1 h2 h3 h4 h5 h6 pre blockquote table ul ol dl article section figure hr')
 
-/**
- * For each element, the open elements that its start tag closes implicitly (`closed`), up to the nearest container
- * (`within`).
- */
+/** The open elements that each start tag closes implicitly (`closed`), up to the nearest container (`within`). */
 const ends: Readonly<Record<string, { readonly closed: ReadonlySet<string>; readonly within: ReadonlySet<string> }>> = {
   li: { closed: set('li'), within: set('ul ol menu') },
   dt: { closed: set('dt dd'), within: set('dl') },

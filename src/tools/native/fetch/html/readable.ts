@@ -5,16 +5,11 @@ import { createWriter, type Writer } from './writer.ts'
 
 export interface Readable {
   readonly title: string
-  /**
-   * The text, approximately in Markdown: headings, links, lists, quotes and code. Table cells are separated by bars.
-   */
+  /** The text in approximate Markdown: headings, links, lists, quotes and code. Bars separate table cells. */
   readonly text: string
 }
 
-/**
- * Max characters in the text, more than any real page needs. Without this limit, resolving relative links could grow
- * the text without bound.
- */
+/** More than any real page needs. Without this limit, resolving relative links could grow the text without bound. */
 const maxCharacters = 4_000_000
 const maxLink = 1_000
 /** Number of tokens after which to yield to the event loop: a page of 1 MB takes 250 ms in total. */
@@ -99,10 +94,7 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     }
   }
 
-  /**
-   * Begins a link. A nested link becomes plain text: otherwise, its text would be processed again for each link around
-   * it.
-   */
+  /** Begins a link. A nested link becomes plain text; otherwise, each link around it would process its text again. */
   const anchor = (target: URL | undefined): (() => void) | undefined => {
     const end = inLink ? undefined : link(writer, target)
     if (!end) return undefined

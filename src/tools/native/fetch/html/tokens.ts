@@ -3,7 +3,7 @@ export type HtmlToken =
   | { readonly kind: 'open'; readonly name: string; readonly attributes: ReadonlyMap<string, string> }
   | { readonly kind: 'close'; readonly name: string }
 
-/** Elements whose content is not markup; only the end tag of the element ends it. */
+/** Elements whose content is not markup and ends only at the element's own end tag. */
 const raw = new Set(['script', 'style', 'title', 'textarea', 'xmp', 'iframe', 'noembed', 'noframes', 'noscript'])
 
 const letter = /[a-z]/i
