@@ -61,10 +61,7 @@ export interface LogLine {
 }
 
 const chunkBytes = 256 * 1024
-/**
- * Max bytes per line, far more than any record needs. Longer lines were not written by Toolway; they are returned in
- * pieces to limit memory.
- */
+/** Max bytes per line. Toolway writes no line that long; longer lines are returned in pieces to limit memory. */
 const maxLine = 1024 * 1024
 
 /** Yields the lines of a file in batches, so that readers need not await each line. */
@@ -112,10 +109,7 @@ export interface StoredRecord {
 export type ReadPosition = Pick<StoredRecord, 'file' | 'offset'>
 
 interface ReadOptions {
-  /**
-   * Where to start, by lane. Lanes that are not listed are read from the beginning, and so are lanes whose file was
-   * removed by retention.
-   */
+  /** Where to start in each lane. Default: the beginning, which is also used if retention removed the file. */
   readonly from?: Readonly<Record<string, ReadPosition>> | undefined
   readonly lanes?: readonly string[]
 }

@@ -7,16 +7,10 @@ import { isRecord } from '../lib/is-record.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { fileName } from './pins/pin-files.ts'
 
-/**
- * The version of the record format. Increment it when the format changes, so that other versions of Toolway do not
- * misread the files.
- */
+/** The record format version. Increment it when the format changes, so that other versions ignore the files. */
 const version = 1
 
-/**
- * Persists the entries that servers list, in one file per server. A file that is missing, damaged or written by another
- * version counts as absent.
- */
+/** Persists servers' listings, one file each. A file that is damaged or from another version counts as absent. */
 export function descriptorStore(folder: string, log: Log = silentLog): DescriptorStore {
   const saving = new Map<string, Promise<void>>()
 

@@ -69,10 +69,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
   }
 
   return {
-    /**
-     * Triggers all sources, and waits up to the list deadline for those that `waitsFor` accepts. `brief` uses the
-     * shorter deadline of sources with known entries for all of them.
-     */
+    /** Triggers all sources, and waits for those that `waitsFor` accepts. `brief` uses the shorter deadline for all. */
     async all(brief: 'brief' | undefined, waitsFor: (source: Source) => boolean): Promise<void> {
       const waiting: Promise<boolean>[] = []
       for (const source of sources) {

@@ -37,10 +37,7 @@ const segment = (server: string): string => encodeURIComponent(server.toWellForm
 const maxUri = 16_384
 
 interface Expression {
-  /**
-   * The first character of an expansion; empty if the expansion has no fixed first character. Even if it is set, the
-   * expression may expand to nothing.
-   */
+  /** An expansion's first character; empty if it is not fixed. The expression may also expand to nothing. */
   readonly lead: string
   readonly stop: string
 }
@@ -95,10 +92,7 @@ function split(template: string): readonly (string | Expression)[] {
 const afterLiteral = (uri: string, reached: readonly number[], literal: string): readonly number[] =>
   reached.filter((at) => uri.startsWith(literal, at)).map((at) => at + literal.length)
 
-/**
- * The positions that can be reached after an expression. Positions ascend, so one pass adds each position once, even if
- * it can be reached in several ways.
- */
+/** The positions reachable after an expression. They ascend, so one pass adds each of them once. */
 function afterExpression(uri: string, reached: readonly number[], { lead, stop }: Expression): readonly number[] {
   const positions: number[] = []
   let swept = -1

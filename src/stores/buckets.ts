@@ -21,8 +21,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
 
   const turn = (now: number) => {
     if (now - turnedAt < windowMs) return
-    // After two minutes, the young generation is unused as well: a call after one minute would have rotated the
-    // generations.
+    // After two minutes the young generation is unused too: a call in between would have rotated the generations.
     old = now - turnedAt < 2 * windowMs ? young : new Map()
     young = new Map()
     turnedAt = now
@@ -101,10 +100,7 @@ interface CallTimes {
 }
 
 function createCallTimes(): CallTimes {
-  /**
-   * Two numbers for each group: the time of its last call, and how many calls it has. Groups before `head` have left
-   * the window.
-   */
+  /** Two numbers per group: the time of its last call, and its number of calls. Groups before `head` have expired. */
   let groups: number[] = []
   let head = 0
   let total = 0

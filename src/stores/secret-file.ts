@@ -35,14 +35,8 @@ export const keptAuditKey = (folder: string): Promise<string> => keptSecret(fold
 export const derivedSecret = (key: string, purpose: string): string =>
   Buffer.from(hkdfSync('sha256', key, '', `toolway ${purpose}`, 32)).toString('base64url')
 
-/**
- * The secret that seals the values that callers keep for us. It is stored, so that those values stay valid after a
- * restart.
- */
+/** The secret that seals the values that callers keep for Toolway. It is stored, so that they survive a restart. */
 export const keptSealSecret = (folder: string): Promise<string> => keptSecret(folder, 'seal')
 
-/**
- * The access token. It is stored, because a token that changes on every start cannot be put into an editor's
- * configuration.
- */
+/** The access token. It is stored, because an editor's configuration needs a token that never changes. */
 export const keptToken = (folder: string): Promise<string> => keptSecret(folder, 'token', `tw_${newSecret(24)}`)

@@ -33,10 +33,7 @@ export interface FollowArrivals {
 /** How long a replica may hold positions before its records are visible to others. */
 const settledMs = 5_000
 
-/**
- * Yields new records. A replica reserves positions when it begins to write, so records with later positions may become
- * visible before records with earlier ones. Recent positions are therefore read again.
- */
+/** Yields new records. Rereads recent positions, because a record with an earlier position may become visible later. */
 export async function* followArrivals(options: FollowArrivals): AsyncGenerator<readonly ArchiveArrival[]> {
   const { archive, wanted, clock, signal, everyMs = 1_000 } = options
   let settled = options.from

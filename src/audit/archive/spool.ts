@@ -63,8 +63,7 @@ export function openSpool(folder: string): Spool {
       let last: NumberedPosition | undefined
       for await (const stored of readRecords(folder, { lanes: [lane], from: from && { [lane]: from } })) {
         const { seq } = stored.record
-        // Skip a record that is not on disk yet. A record whose number is too high may also be foreign, so it must not
-        // delay the records after it.
+        // Skip a record that is not on disk yet, or that Toolway did not write, instead of stopping at it.
         if (seq > head.head.seq) continue
         if (seq > after) {
           first ??= { file: stored.file, offset: stored.offset, seq: after }
@@ -83,10 +82,7 @@ const replicaFile = (folder: string): string => join(folder, 'replica')
 
 export const readReplica = (folder: string): string | undefined => readIfExists(replicaFile(folder))?.trim()
 
-/**
- * The replica's ID. The first process creates it. A copy of the folder has the same ID, so only the original or the
- * copy may be written to.
- */
+/** The replica's ID, created by the first process. A copy of the folder has the same ID: write to only one of them. */
 function replicaOf(folder: string): string {
   const known = readReplica(folder)
   if (known) return known

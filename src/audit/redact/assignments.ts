@@ -3,19 +3,13 @@ import { matches } from '../../lib/wildcard.ts'
 import { redacted } from './conceal.ts'
 import { characterTable } from './finder.ts'
 
-/**
- * Names under which connection strings and signed URLs hold passwords. Their values are redacted regardless of the
- * configuration.
- */
+/** Names of passwords in connection strings and signed URLs. Their values are redacted whatever the configuration. */
 const always =
   /^(?:pwd|passwd|password|passphrase|accountkey|sharedaccesskey|clientsecret|x-amz-(?:signature|security-token))$/i
 
 const maxName = 64
 
-/**
- * Redacts values that are assigned to secret names: `password=…` in URLs, forms, connection strings and commands,
- * `--token …`, `X-Api-Key: …`, and `"secret": …` in truncated or embedded JSON.
- */
+/** Redacts the values of secret names in text: `password=…`, `--token …`, `X-Api-Key: …`, `"secret": …`. */
 export function concealAssignments(text: string, isSecretKey: IsSecretKey): string {
   // Most strings contain no assignment, and this test is much cheaper than the search.
   if (!text.includes('=') && !text.includes(':') && !text.includes('--')) return text
@@ -107,10 +101,7 @@ const isSpace = among(/[ \t]/)
 
 type IsSecretKey = (name: string) => boolean
 
-/**
- * Creates the test for secret names. It ignores case and word separators in patterns and names: `*api_key*` also
- * matches `apiKey`, `API-Key` and `x-api-key`.
- */
+/** Creates the test for secret names. Ignores case and separators: `*api_key*` matches `apiKey` and `X-Api-Key`. */
 export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   const wanted = [...new Set(patterns.map(plain))].filter((pattern) => pattern !== '')
   const isWanted = (name: string) => {
@@ -120,17 +111,11 @@ export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   return memoize(isWanted, 4096, 256)
 }
 
-/**
- * Names for numbers of tokens, as opposed to secret tokens: `max_tokens`, `tokens_used`, `token_count`,
- * `max_schema_tokens`.
- */
+/** Names for numbers of tokens, not secret tokens: `max_tokens`, `tokens_used`, `token_count`. */
 const count =
   /tokens$|tokens?(?:count|limit|used|usage|budget|total|left|remaining|perminute)$|^(?:max|min|num|total|n)tokens?/
 
-/**
- * Whether a name stands for a number of tokens. A number under such a name is not a secret, whatever pattern the name
- * matches.
- */
+/** Whether a name stands for a number of tokens. A number under such a name is not a secret. */
 export const isCount = (name: string): boolean => count.test(plain(name))
 
 /** The lower-case letters, digits and `*` of a name. NFKC maps full-width and similar characters to plain ones. */

@@ -16,17 +16,12 @@ export interface TokenFormat {
   readonly name: string
   readonly prefixes: readonly string[]
   readonly alphabet?: Alphabet
-  /**
-   * Min and max number of characters after the prefix. `min` is lower than the lengths that vendors use today, so that
-   * a somewhat shorter token still matches.
-   */
+  /** Min and max characters after the prefix. `min` is lower than today's lengths, to match shorter tokens too. */
   readonly min?: number
   readonly max?: number
   /** For prefixes that occur in ordinary words: the rest must have a digit or mixed case (`digit`), or look random. */
   readonly needs?: 'digit' | 'random'
-  /**
-   * For tokens that consist of several parts. Replaces the alphabet and the length. Every repetition must be bounded.
-   */
+  /** For tokens of several parts; replaces the alphabet and the length. Every repetition must be bounded. */
   readonly shape?: RegExp
 }
 

@@ -94,9 +94,7 @@ function concealThose(list: () => readonly string[]): Conceal {
 
 const undefinedIfDropped = (value: unknown): unknown => (value === dropped ? undefined : value)
 
-/**
- * Truncates text after redacting it. Also redacts some text beyond the cut, so that a secret across the cut is found.
- */
+/** Redacts and truncates text. Redaction covers some text beyond the cut, to find a secret that crosses it. */
 function shorten(text: string, maxLength: number, clean: Conceal): string {
   if (text.length <= maxLength) return clean(text)
   const part = clean(text.slice(0, maxLength + bounds.beyond))
@@ -198,10 +196,7 @@ type ArgumentsMode = 'none' | 'shape' | 'redacted' | 'full'
 
 export type DescribeArguments = (args: Readonly<Record<string, unknown>>) => unknown
 
-/**
- * Creates the function that describes arguments in a mode. Even `full` redacts the secrets in Toolway's own
- * configuration.
- */
+/** Creates the function that describes arguments. Even `full` redacts the secrets in Toolway's own configuration. */
 export function describeArguments(mode: ArgumentsMode, redactor: Redactor): DescribeArguments {
   if (mode === 'none') return () => undefined
   if (mode === 'shape') return (args) => shapeOf(args, redactor)
@@ -211,10 +206,7 @@ export function describeArguments(mode: ArgumentsMode, redactor: Redactor): Desc
 const maxMembers = 64
 const deepest = 8
 
-/**
- * The types and sizes of a value: `{ path: 'string(12)', lines: ['array(3)', 'number'] }`. Names are kept, but
- * redacted.
- */
+/** The types and sizes in a value: `{ path: 'string(12)', lines: ['array(3)', 'number'] }`. Names are redacted. */
 function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
   if (typeof value === 'string') return `string(${value.length})`
   if (typeof value !== 'object') return typeof value

@@ -36,10 +36,7 @@ export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord):
   return phase === 'after' ? { ...row, arguments: before?.arguments } : row
 }
 
-/**
- * Whether a record is listed. Operations are listed; gaps that the log reports are listed too, because readers must see
- * them.
- */
+/** Whether a record is listed: operations are, and gaps that the log reports, because readers must see them. */
 export const isListed = (record: AuditRecord): boolean => record.phase !== undefined || isGap(record)
 
 export const isGap = (record: AuditRecord): record is GapRecord => record.operation === 'gap' && !record.phase
@@ -81,10 +78,7 @@ export function searchableText(given: unknown): string {
 /** Max depth. Redaction cuts anything deeper. */
 const deepest = 64
 
-/**
- * Max number of operations waiting for their end, far more than run at a time. Beyond that, the oldest are dropped,
- * because they never ended.
- */
+/** Max operations waiting for their end. Beyond that, the oldest are dropped, because they never ended. */
 const maxOpen = 10_000
 
 export function createRecordPairing() {

@@ -35,9 +35,7 @@ export async function delay(ms: number, clock: Clock, signal: AbortSignal): Prom
   signal.removeEventListener('abort', stop)
 }
 
-/**
- * Merges the records of all lanes by time. Records of the same lane keep their order, even if the clock was set back.
- */
+/** Merges the lanes by time. Records of one lane keep their order, even if the clock was set back. */
 export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
   const lanes = [...Map.groupBy(records, ({ lane }) => lane).values()].map((own) => ({ own, next: 0 }))
   return Array.from(records, () => {
@@ -52,10 +50,7 @@ export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
   })
 }
 
-/**
- * Reads the last records, at most `count` from each lane, without reading earlier records. `whole` is true if there are
- * no earlier records.
- */
+/** Reads at most `count` records from the end of each lane. `whole` is true if there are no earlier records. */
 export async function readRecent(folder: string, count: number) {
   const records: StoredRecord[] = []
   const positions: Record<string, ReadPosition> = {}
@@ -106,10 +101,7 @@ async function lastLines(folder: string, lane: string, file: string, count: numb
   }
 }
 
-/**
- * The complete lines in a part of a file. Text before the first newline may be only part of a line, except at the
- * beginning of the file.
- */
+/** The complete lines in a part of a file. Unless the part starts the file, its first line may be incomplete. */
 function wholeLines(bytes: Buffer, start: number): { offset: number; text: string }[] {
   const lines: { offset: number; text: string }[] = []
   let from = start === 0 ? 0 : bytes.indexOf(10) + 1

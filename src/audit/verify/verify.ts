@@ -147,10 +147,7 @@ function endProblems(
   return problems
 }
 
-/**
- * The problem to report for a lane that does not agree with its high-water mark. `last` is the lane's last record;
- * undefined if the lane is gone.
- */
+/** The problem if a lane disagrees with its high-water mark. `last` is its last record; undefined if it is gone. */
 function markProblem(lane: string, mark: HeadState, last: number | undefined): VerifyProblem | undefined {
   if (mark.state === 'missing') return undefined
   if (mark.state === 'invalid') {

@@ -158,10 +158,7 @@ export function createChain(options: ChainOptions) {
 
 const endOf = ({ file, bytes }: Pick<Segment, 'file' | 'bytes'>) => ({ file, bytes })
 
-/**
- * Creates a function that formats times. It caches everything but the milliseconds, which is all that differs between
- * records of the same second.
- */
+/** Creates a function that formats times and caches the part that stays the same for a second. */
 function isoTime(): (ms: number) => string {
   let second = Number.NaN
   let text = ''

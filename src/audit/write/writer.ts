@@ -56,8 +56,7 @@ export function openWriter(lock: LaneLock, options: WriterOptions) {
         mark?.write({ lane: name, ...position })
         headFails = false
       } catch (error) {
-        // The records are safe. Until the head can be written again, the only thing that could go undetected is a
-        // truncation of the log.
+        // The records are safe. Until the head can be written again, only a truncation could go undetected.
         if (!headFails) log.warn({ lane: name, error: String(error) }, 'cannot write the head of the audit log')
         headFails = true
       }

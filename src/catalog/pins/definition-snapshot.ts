@@ -35,18 +35,12 @@ export const snapshotOf = ({ hash, part }: PinnedDefinition, at: number): Defini
 
 export const isScanned = ({ scanner }: ScanVerdict): boolean => scanner === scannerVersion
 
-/**
- * Max characters per field in a pin. Longer fields are stored as a hash, so that a pin does not grow with the text that
- * a server sends.
- */
+/** Max characters per field in a pin. Longer fields are stored as a hash, so that servers cannot inflate pins. */
 const maxField = 8_192
 const maxInAll = 16_384
 const maxFields = 64
 
-/**
- * A copy of limited size, for people to compare with a later one. A long field is replaced by its hash, so that a
- * change to the field is still detected.
- */
+/** A copy of limited size for people to compare. Long fields are replaced by a hash, so that changes are detected. */
 function truncatedCopy(definition: Definition): Definition {
   const copy: Record<string, unknown> = {}
   let room = maxInAll

@@ -101,10 +101,7 @@ export function fileName(server: string): string {
   return `${server.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 40)}-${hash}.json`
 }
 
-/**
- * How often to poll the folder's mtime, because not every file system supports watching. Each write changes the mtime,
- * because it ends with a rename.
- */
+/** How often to poll the folder's mtime, a fallback for watching. Every write ends with a rename, which changes it. */
 const everyMs = 500
 
 /** Calls `touched` when the folder may have changed. The folder need not exist yet. */

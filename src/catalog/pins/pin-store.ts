@@ -28,9 +28,7 @@ interface PinStoreOptions {
   readonly log: Log
 }
 
-/**
- * One server's pins in memory, written to disk with a delay. `lost` means that the file existed but could not be read.
- */
+/** One server's pins, in memory and, with a delay, on disk. `lost`: the file existed but could not be read. */
 function createServerPinStore(server: string, found: ServerPins | undefined, lost: boolean, options: PinStoreOptions) {
   const { files, clock, log } = options
   let record = found ?? emptyRecord(server, lost ? clock.now() : 0)
@@ -94,10 +92,7 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
     get size() {
       return pins.size
     },
-    /**
-     * Incremented by everything that can change decisions, except `put`: an approval, a new origin, or pins from
-     * another process.
-     */
+    /** Incremented by whatever can change decisions, except `put`: approvals, a new origin, another process's pins. */
     get generation() {
       return generation
     },

@@ -46,10 +46,7 @@ export function scanResults({ mode, log }: { readonly mode: 'warn' | 'strip'; re
 const anyString = /"(?:[^"\\]|\\.)*"/gs
 const suspicious = /[^\x20-\x7e]|\\[urbf]/
 
-/**
- * Removes hidden characters from the strings in JSON text. Edits the text itself, because numbers must stay exactly as
- * received.
- */
+/** Removes hidden characters from the strings in JSON text. Edits the text itself, because numbers must not change. */
 const stripped = (json: string): string =>
   json.replace(anyString, (token) => {
     if (!suspicious.test(token)) return token

@@ -8,10 +8,7 @@ const stopWords: ReadonlySet<string> = new Set(
 
 const maxText = 20_000
 
-/**
- * The stems of the words in a string, in order. Names such as `getUserInfo`, `get_user_info` and `HTTPServer2` are
- * split into words.
- */
+/** The stems of a string's words, in order. Splits names such as `getUserInfo`, `get_user_info` and `HTTPServer2`. */
 export function tokens(text: string): string[] {
   const words = text
     .slice(0, maxText)

@@ -46,9 +46,7 @@ const retentionMs = 60 * 60_000
 /** How often to query PostgreSQL while there is nothing to copy, to detect an outage. */
 const probeMs = 5_000
 
-/**
- * Starts copying in the background. Calls never wait for PostgreSQL; when Toolway starts, it waits two seconds at most.
- */
+/** Starts copying in the background. Calls never wait for PostgreSQL; startup waits two seconds at most. */
 export async function openPostgresAudit(options: PostgresAuditOptions): Promise<PostgresAudit> {
   const { spool, clock, log, everyMs = 500 } = options
   const postgres = await connectPostgres(options.url)

@@ -8,10 +8,7 @@ import { makePartition, monthOf } from './retention.ts'
 export interface Shipper {
   /** Copies all new records. Throws if PostgreSQL or the file system reports an error. */
   ship(): Promise<void>
-  /**
-   * Forgets the progress, so that it is read from the database again. After an outage, the database may have been
-   * restored to an earlier state.
-   */
+  /** Forgets the progress: after an outage, the database may have been restored to an earlier state. */
   forget(): void
   /** The last record that the database has from a lane; undefined until the database has been reached once. */
   shipped(lane: string): number | undefined
@@ -116,8 +113,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
   const makeMonths = async (records: readonly ArchiveRecord[]) => {
     for (const { time } of records) {
       const month = monthOf(time)
-      // Skip records with implausible times: they go to the default partition, so that a wrong clock does not create
-      // tables.
+      // Records with implausible times go to the default partition, so that a wrong clock does not create tables.
       if (months.has(month.table) || Math.abs(time - now()) > maxAge) continue
       await makePartition(postgres, month).catch((error) => {
         if (!permanentErrors.includes((error as { code?: string }).code ?? '')) throw error
@@ -153,9 +149,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
   }
 }
 
-/**
- * Errors that a retry does not fix: permission denied, or the default partition already has records from that month.
- */
+/** Errors that a retry does not fix: permission denied, or records of that month in the default partition. */
 const permanentErrors = ['42501', '23514']
 
 const maxAge = 3 * 366 * 24 * 60 * 60_000

@@ -137,10 +137,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 
 const isReply = (thrown: unknown): boolean => thrown instanceof Error && thrown.name === 'ReplyError'
 
-/**
- * The error for an operation that has no fallback while Redis is down. The caller did nothing wrong, so the only advice
- * is to retry.
- */
+/** The error for an operation without a fallback while Redis is down. The only advice is to retry. */
 export function redisAway(what: string): ToolwayError {
   const sentence = `Redis does not answer (stores.redis), and ${what} is stored there; try again in a moment.`
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000, unsent: true })

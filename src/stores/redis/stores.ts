@@ -28,9 +28,7 @@ export interface RedisStores extends AsyncDisposable {
 
 export interface RedisStoresOptions {
   readonly url: string
-  /**
-   * A key from the configuration, the same for all replicas. It protects sealed data from anyone who can read Redis.
-   */
+  /** The configured key that all replicas share. It protects sealed data from anyone who can read Redis. */
   readonly key?: string | undefined
   readonly limits: CacheLimits
   readonly local: Buckets

@@ -25,9 +25,7 @@ export interface RecentCalls {
   /** The calls that match a filter, newest first. */
   list(filter?: CallFilter, limit?: number): CallSummary[]
   find(id: string): CallTimeline | undefined
-  /**
-   * Notifies the listener, a few times per second, of calls that began or ended, until the subscription is disposed.
-   */
+  /** Reports calls that began or ended to the listener, a few times per second. Disposing ends the subscription. */
   subscribe(listener: (calls: readonly CallSummary[]) => void): Disposable
 }
 
@@ -84,10 +82,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
   }
 }
 
-/**
- * Keeps finished calls, limited by number and memory; evicts the oldest. It is a ring buffer and not a Map, because
- * finding the oldest key in a large Map is slow: the iterator has to skip all deleted keys.
- */
+/** Keeps finished calls, limited by number and memory. A ring buffer: finding a large Map's oldest key is slow. */
 function createFinishedCalls(maxCalls: number, maxBytes: number) {
   const calls = new Array<CallRecord | undefined>(maxCalls)
   let oldest = 0
@@ -204,10 +199,7 @@ interface CallRecord {
 
 const maxName = 300
 
-/**
- * Creates records of calls. Names are redacted when they are shown. Long names are redacted before they are truncated,
- * so that a secret is never cut in half.
- */
+/** Creates call records. Names are redacted when shown, but long names before truncation, to find whole secrets. */
 export function createCallRecorder(redact: (text: string) => string) {
   // Copy the string: a slice would keep the whole original in memory.
   const brief = (text: string): string =>

@@ -148,10 +148,7 @@ function callMetrics(labels: Labels) {
   }
 }
 
-/**
- * The counters of all outcomes for one name. They are created together, starting at zero: `rate()` would miss the first
- * failure if its series began with that failure.
- */
+/** One name's counters for all outcomes, starting at zero: `rate()` would miss a failure that starts a series. */
 const byOutcome = (family: CounterFamily, name: string): Readonly<Record<CallOutcome['kind'], Counter>> => ({
   answered: family.of(name, 'answered'),
   tool_error: family.of(name, 'tool_error'),
@@ -185,10 +182,7 @@ interface EntrySeries {
   readonly errors: Map<string, readonly [tool: Counter, server: Counter]>
 }
 
-/**
- * Metrics for tool calls (F15). A call costs a few additions: the series are cached by entry, and labels are built only
- * for the first call to an entry.
- */
+/** Metrics for tool calls (F15). Series are cached by entry, so that a call costs only a few additions. */
 function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
   const native = counterFamily({
     name: 'toolway_tool_native_calls_total',

@@ -15,10 +15,7 @@ export interface Readings {
   }
   audit?(): { readonly recording: boolean; readonly outages: number }
   stores?(): Iterable<StoreReading>
-  /**
-   * The number of tokens that the tools take up in a model's context: as they are exposed, and if all were listed
-   * directly (B8).
-   */
+  /** How many context tokens the tools use: as exposed, and if all were listed directly (B8). */
   tokens?(): { readonly direct: number; readonly exposed: number; readonly saved: number }
 }
 

@@ -148,10 +148,7 @@ function subjectOf(
 /** Max difference between the clocks. A larger one means that the wall clock was set. */
 const driftMs = 2
 
-/**
- * The offset of the monotonic clock from the epoch. It is shared by all calls, so that spans keep their order, and
- * recomputed when the wall clock is set.
- */
+/** The offset of the monotonic clock from the epoch. Shared to keep spans in order; recomputed if the clock is set. */
 function createEpoch(clock: Clock): (at: number, start: number) => number {
   let offset = clock.now() - performance.now()
   return (at, start) => {
@@ -172,10 +169,7 @@ interface ServerFacts {
   protocolVersion(): string | undefined
 }
 
-/**
- * The attributes that describe a server in spans. They include only the host and port of its URL, because the rest may
- * hold secrets.
- */
+/** A server's span attributes. They hold only the host and port of its URL, because the rest may hold secrets. */
 export function serverFacts({ builtFrom: { config }, server }: TracedServer): ServerFacts {
   const protocolVersion = () => server.status().protocolVersion
   if (config.transport === 'stdio') return { attributes: overPipe, protocolVersion }

@@ -74,10 +74,7 @@ const maxRetryAfterMs = 5 * 60_000
 /** The status codes that OTLP/HTTP defines as retryable. */
 const retryable: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-/**
- * The number of spans that the receiver rejected. A response that is not JSON, such as an empty or protobuf response,
- * counts as full success.
- */
+/** The number of rejected spans. A response that is not JSON, such as an empty one, counts as full success. */
 function rejectedBy(response: string): number {
   try {
     const { partialSuccess } = JSON.parse(response)

@@ -76,10 +76,7 @@ export type OtelEnvironment = Readonly<Record<string, string | undefined>>
 /** The value of a variable. OpenTelemetry treats an empty variable as unset. */
 const variable = (env: OtelEnvironment, name: string): string | undefined => env[name]?.trim() || undefined
 
-/**
- * Parses percent-encoded pairs such as `key=value,key2=value2`, the format for headers and resource attributes. Skips
- * malformed pairs.
- */
+/** Parses percent-encoded pairs such as `key=value,key2=value2` (headers, resource attributes). Skips invalid ones. */
 function pairs(list: string | undefined): Record<string, string> {
   const found: Record<string, string> = {}
   for (const pair of (list ?? '').split(',')) {
@@ -94,10 +91,7 @@ export type ChosenTraces = Awaited<ReturnType<typeof chooseTraces>>
 
 interface ChooseOptions extends Omit<TracesOptions, 'settings'> {
   readonly env: OtelEnvironment
-  /**
-   * The traces of the previous configuration. If the settings have not changed, these traces are reused together with
-   * their queued spans.
-   */
+  /** The previous configuration's traces. Reused, with their queued spans, if the settings have not changed. */
   readonly before: Traces | undefined
 }
 

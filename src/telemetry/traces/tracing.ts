@@ -3,10 +3,7 @@ import type { Call } from '../../core/call.ts'
 import { flagsOf, isSampled, readTraceContext, type TraceContext, traceIdOf } from '../../core/trace-context.ts'
 import type { Tracing } from '../../core/tracing.ts'
 
-/**
- * Decides which calls are traced, and creates their trace contexts. `isForwarded` is false for sources that run in this
- * process and need no trace context.
- */
+/** Decides which calls are traced, and creates their contexts. `isForwarded` is false for in-process sources. */
 export const createTracing = (sampling: TraceSampling, isForwarded: (server: string) => boolean): Tracing => ({
   enter(call) {
     const parent = parentOf(call)
