@@ -55,7 +55,7 @@ interface ControlRecordBase extends ChainedRecord {
 export interface SegmentRecord extends ControlRecordBase {
   readonly operation: 'segment'
   readonly reason: 'first' | 'size' | 'age' | 'abandoned'
-  /** The previous file and the length of its valid part. Absent for the first file of a lane. */
+  /** The previous file and the length of its valid part. Absent for a lane's first file. */
   readonly previous?: { readonly file: string; readonly bytes: number }
 }
 
@@ -84,7 +84,7 @@ export interface CheckpointRecord extends ControlRecordBase {
 /** How many records are missing because of an outage. */
 export interface Unrecorded {
   readonly refused: number
-  /** The number of missing records of reads (which ran anyway), of denials, and of the ends of writes that have run. */
+  /** Missing records of reads (which ran anyway), of denials, and of the ends of writes that have run. */
   readonly reads: number
   readonly denials: number
   readonly writes: number

@@ -14,7 +14,7 @@ import { type CatalogSnapshot, createSnapshotBuilder } from './snapshot.ts'
 import { createView } from './view.ts'
 import { createVisibility, metaSource, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
 
-/** Default time limits for a list to wait: for a server whose entries are not known yet, and for any other server. */
+/** How long a list waits by default: for a server whose entries are not known yet, and for any other server. */
 const firstListMs = 15_000
 const knownListMs = 2_000
 

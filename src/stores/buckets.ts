@@ -1,7 +1,7 @@
 import { ToolwayError } from '../core/errors.ts'
 import type { Buckets, Taken } from '../core/stores.ts'
 
-/** How many buckets one call inspects, to find unused ones to evict. */
+/** How many buckets each call inspects to find unused ones to evict. */
 const looksThrough = 8
 
 const allowed: Taken = { allowed: true }

@@ -11,7 +11,7 @@ export interface LogOptions {
   readonly pretty?: boolean
 }
 
-/** The numbers of the levels, as log collectors expect them. */
+/** Level numbers as log collectors expect them. */
 const levels = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60 } as const
 type Level = keyof typeof levels
 

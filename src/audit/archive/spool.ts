@@ -129,7 +129,7 @@ export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord):
   return own.phase !== 'before' && filed.shown !== (own.phase === 'after' || own.gap) ? 'operation' : undefined
 }
 
-/** Whether two strings are the same. A string that a store may be unable to keep unchanged counts as the same. */
+/** Whether two strings are equal. A string that a store may be unable to store unchanged always counts as equal. */
 const isSame = (own: string | null, filed: string | null): boolean =>
   own === filed || (own !== null && (own.length > maxName || own.includes('\0') || !own.isWellFormed()))
 

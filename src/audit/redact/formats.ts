@@ -161,7 +161,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Resend', prefixes: ['re_'], shape: /[A-Za-z0-9]{6,10}_[A-Za-z0-9]{20,28}/ },
   { name: 'EasyPost', prefixes: of('EZAK EZTK'), alphabet: 'alnum', min: 54, max: 54 },
   { name: 'Duffel', prefixes: of('duffel_live_ duffel_test_'), alphabet: 'url', min: 30 },
-  // Operation
+  // Operations and monitoring
   { name: 'Sentry', prefixes: of('sntrys_ sntryu_ sntrya_ sntryi_'), alphabet: 'base64', min: 20 },
   { name: 'Grafana', prefixes: of('glsa_ glc_ eyJrIjoi'), alphabet: 'base64', min: 20 },
   { name: 'New Relic', prefixes: of('NRAK- NRII- NRIQ- NRRA- NRJS- NRSP-'), alphabet: 'url', min: 16 },

@@ -53,7 +53,7 @@ function kindOf(code: number): number {
   return code >= 0x61 && code <= 0x7a ? lower : other
 }
 
-/** Checks whether there is a token at a needle that was found from `start` to `end`. */
+/** Returns the span of the token at a needle found from `start` to `end`; undefined if there is none. */
 type Examine = (text: string, start: number, end: number, runEnd: RunEnd) => Span | undefined
 
 /** Words that precede a credential: `API key: …`, `the token is …`. */

@@ -112,7 +112,7 @@ const bounds = {
   text: 4096,
   /** Max characters per string for `known`. A record has no room for more. */
   fullText: 16 * 1024,
-  /** Number of characters redacted beyond the cut. Any usual secret is shorter, even when encoded. */
+  /** Number of characters redacted beyond the cut. Ordinary secrets are shorter, even when encoded. */
   beyond: 4096,
   /** Max characters in all strings of one value together. */
   total: 64 * 1024,

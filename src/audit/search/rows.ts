@@ -55,7 +55,7 @@ export function matchesFilter(row: OperationRow, filter: AuditFilter): boolean {
   return filter.text === undefined || searchableText(row.arguments).includes(filter.text.toLowerCase())
 }
 
-/** Whether a value matches. A missing value matches only the empty text; `*` matches any value. */
+/** Whether a value matches. A missing value matches only the empty string; `*` matches any value. */
 const fits = (wanted: string, value: string | undefined): boolean =>
   value === undefined ? wanted === '' : matches(wanted, value)
 

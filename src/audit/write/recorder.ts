@@ -33,7 +33,7 @@ const checkpointEvery = 1024
 const checkpointMs = 60_000
 /** Max time until records that no caller waits for are synced. */
 const syncMs = 1000
-/** The interval at which less important records are tried during an outage. */
+/** How often less important records are tried during an outage. */
 const patienceMs = 100
 const hourMs = 60 * 60 * 1000
 

@@ -22,7 +22,7 @@ export interface Segment {
   bytes: number
   /** Whether a partial line could not be cut off, so that the file may be longer than `bytes`. */
   spoiled: boolean
-  /** Whether the file's folder entry may not be synced yet. */
+  /** Whether the file's folder entry may still be unsynced. */
   fresh: boolean
   /** Whether the segment gets no more records. The file is closed after the next sync. */
   done: boolean

@@ -20,7 +20,7 @@ export const pinsFolder = (folder: string): string => join(folder, 'pins')
 
 const setAside = '.damaged'
 
-/** Access to the pin files. There is one per server, and several processes share them. */
+/** Access to the pin files: one per server, shared by several processes. */
 export function openPinFiles(folder: string, log: Log) {
   /** Reads one file: undefined if it does not exist, 'unreadable' if it is damaged or written by a newer Toolway. */
   const read = async (name: string): Promise<ServerPins | 'unreadable' | undefined> => {

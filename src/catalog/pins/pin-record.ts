@@ -38,7 +38,7 @@ const origin = z.object({ hash: z.string(), text: z.string(), at: time })
 const recordSchema = z.object({
   version: z.literal(recordVersion),
   server: z.string(),
-  /** The server's origins, the newest last. */
+  /** The server's origins, oldest first. */
   origins: z.array(origin),
   /** When an operator last approved everything from this server. */
   acknowledged: time,

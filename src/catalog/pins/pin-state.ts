@@ -31,7 +31,7 @@ export interface PinState {
   readonly changed: readonly string[]
   /** The scanner's findings in the latest definition. */
   readonly flags: readonly string[]
-  /** Hashes of the definitions that await approval, the latest last. */
+  /** Hashes of the definitions that await approval, oldest first. */
   readonly pending: readonly string[]
 }
 

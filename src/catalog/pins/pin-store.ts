@@ -12,7 +12,7 @@ import {
   type ServerPins,
 } from './pin-record.ts'
 
-/** Bounds for the time to collect changes before a write. That time is 20 times the duration of the last write. */
+/** Changes are collected for 20 times as long as the last write took, within these bounds, before they are written. */
 const gatherMs = 200
 const maxGatherMs = 5_000
 const restPerWrite = 20
@@ -141,7 +141,7 @@ function differs(before: ServerPins, after: ServerPins): boolean {
 
 const asDecision = ({ hash, by, high, flags }: DefinitionSnapshot & { readonly by: string }) => [hash, by, high, flags]
 
-/** The stores of all servers, synchronized with the writes of other processes. */
+/** All servers' stores, kept in sync with what other processes write. */
 export async function openPinStore(options: PinStoreOptions) {
   const { files, clock, log } = options
   const stores = new Map<string, ServerPinStore>()

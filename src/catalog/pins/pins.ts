@@ -21,7 +21,7 @@ export interface PinsOptions {
   readonly log: Log
 }
 
-/** The approved definitions of servers: the first one seen for each name, and those that an operator approved later. */
+/** Servers' approved definitions: the first one seen for each name, and those that an operator approved later. */
 export interface Pins extends AsyncDisposable {
   /** Records the current origin of each server. A changed origin is logged, and the server's pins stay in force. */
   noteOrigins(origins: ReadonlyMap<string, ServerOrigin>): void

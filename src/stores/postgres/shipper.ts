@@ -32,7 +32,7 @@ export interface ShipperOptions {
 
 /** Records per transaction: small enough not to slow down concurrent calls. */
 const batchSize = 250
-/** Lanes of other processes are copied only if those processes have not copied them for this long. */
+/** Another process's lane is copied only if that process has not copied it for this long. */
 const patienceMs = 5_000
 
 export function createShipper({ postgres, spool, lane: own, now, ...report }: ShipperOptions): Shipper {

@@ -22,7 +22,7 @@ export interface RedisStores extends AsyncDisposable {
   readonly ttlStore: TtlStore
   /** The safe for OAuth grants; undefined if no key is configured to seal them. */
   readonly safe: RedisSafe | undefined
-  /** The secret that seals the values that callers keep for us. */
+  /** The secret that seals the values that callers keep for Toolway. */
   readonly secret: string
 }
 

@@ -15,7 +15,7 @@ export interface RecentCallsOptions {
   readonly maxBytes?: number
   /** Max number of running calls that are listed. Calls beyond that appear when they end. */
   readonly maxRunning?: number
-  /** The interval between notifications of subscribers, and the max number of calls in each notification. */
+  /** The interval between notifications to subscribers, and the max number of calls in each. */
   readonly everyMs?: number
   readonly maxAtOnce?: number
 }
@@ -173,7 +173,7 @@ function createFeed(clock: Clock, everyMs: number, maxAtOnce: number) {
   }
 }
 
-/** A call in the form in which it is kept. Never holds arguments or results. */
+/** A recorded call. Never holds arguments or results. */
 interface CallRecord {
   readonly id: string
   readonly parent: string | undefined

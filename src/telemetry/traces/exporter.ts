@@ -75,7 +75,7 @@ export function createExporter(options: ExporterOptions) {
   }
 }
 
-/** A queue that is limited by the length of its spans. The spans of one call stay together. */
+/** A queue that is limited by the total length of its spans. The spans of one call stay together. */
 function createQueue(maxCharacters: number) {
   let groups: (readonly string[])[] = []
   let characters = 0

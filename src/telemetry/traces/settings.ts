@@ -95,7 +95,7 @@ interface ChooseOptions extends Omit<TracesOptions, 'settings'> {
   readonly before: Traces | undefined
 }
 
-/** Opens the traces of a configuration; undefined if they are off. Loads the exporter only if traces are sent. */
+/** Opens a configuration's traces; undefined if they are off. Loads the exporter only if traces are sent. */
 export async function chooseTraces(
   config: Config['telemetry']['traces'],
   { env, before, ...options }: ChooseOptions,

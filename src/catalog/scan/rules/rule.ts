@@ -57,7 +57,7 @@ export const put = any(
   'encode, dump, leak, report, replicate, let me have, turn over, stuff, smuggle, record, expose, exfiltrate',
 )
 
-/** The phrases in `put`, except for those that people use when they give a tool their own keys. */
+/** Like `put`, but without the phrases that people use when they give a tool their own keys. */
 export const send = any(
   'send, submit, attach, append, hand, share, deposit, copy, embed, transmit, forward, upload, deliver, email, e-mail',
   'mail, post, slip, relay, encode, dump, leak, replicate, smuggle, expose, exfiltrate, print, output, include, paste',
