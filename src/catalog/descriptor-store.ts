@@ -19,18 +19,17 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
       await saving.get(server)?.catch(() => {})
       const path = join(folder, fileName(server))
       const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT')
-          log.warn({ server, path, err: error }, 'cannot read the cached listing of a server')
+        if (error.code !== 'ENOENT') log.warn({ server, path, err: error }, "cannot read a server's cached listing")
         return undefined
       })
       if (text === undefined) return undefined
       const record = parseJson(text)
       if (!isRemembered(record) || record.server !== server) {
-        log.warn({ server, path }, 'cached listing of a server is damaged; fetching it again')
+        log.warn({ server, path }, "a server's cached listing is damaged; fetching it again")
         return undefined
       }
       if (record.fingerprint === fingerprint) return record.descriptors
-      log.debug({ server }, 'configuration of a server has changed; fetching its listing again')
+      log.debug({ server }, "a server's configuration has changed; fetching its listing again")
       return undefined
     },
     save: (server, fingerprint, descriptors) => {

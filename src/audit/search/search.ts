@@ -111,7 +111,7 @@ function* find<T>(
   } catch (error) {
     if (!isIndexDamaged(error)) throw error
     removeIndex(folder)
-    const sentence = 'The index of the audit log was damaged and has been removed. Run the command again to rebuild it.'
+    const sentence = "The audit log's index was damaged and has been removed. Run the command again to rebuild it."
     throw new ToolwayError('INTERNAL', sentence, { cause: error })
   }
 }

@@ -82,7 +82,7 @@ function verifiersFor(
   if (trusted.length > 0) {
     const known = trusted.some(({ id }) => beside.some((key) => key.id === id))
     if (!known && listLanes(folder).length > 0) {
-      add({ kind: 'key', message: 'audit.pub does not contain the key of this log: the file was removed or replaced' })
+      add({ kind: 'key', message: "audit.pub does not contain this log's key: the file was removed or replaced" })
     }
     return trusted
   }

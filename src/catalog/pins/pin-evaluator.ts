@@ -102,7 +102,7 @@ export function denialFor({ label, condition, changed, flags }: PinState): Denia
     condition === 'changed'
       ? `its ${listed(changed)} changed since it was approved`
       : condition === 'unapproved'
-        ? 'it has not been approved since the pins of its server were lost'
+        ? "it has not been approved since its server's pins were lost"
         : `its definition contains ${listed(flags)}`
   return {
     allowed: false,

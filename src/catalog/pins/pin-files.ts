@@ -40,13 +40,13 @@ export function openPinFiles(folder: string, log: Log) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
         return (await isThere(path + setAside)) ? 'unreadable' : undefined
       }
-      log.warn({ path, err: error }, 'cannot read the pins of a server; its definitions need approval')
+      log.warn({ path, err: error }, "cannot read a server's pins; its definitions need approval")
       return 'unreadable'
     }
     await rename(path, path + setAside)
     log.warn(
       { path: path + setAside },
-      'moved away the damaged pins of a server; approve its definitions again with `toolway pins approve`',
+      "moved a server's damaged pins away; approve its definitions again with `toolway pins approve`",
     )
     return 'unreadable'
   }

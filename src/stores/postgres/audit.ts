@@ -59,10 +59,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     now: () => clock.now(),
     diverged: (facts) => log.error({ ...where, ...facts }, diverged),
     unpartitioned: (facts) =>
-      log.warn(
-        { ...where, ...facts },
-        'could not create the table of a month; its records are stored in records_other',
-      ),
+      log.warn({ ...where, ...facts }, 'could not create a monthly table; its records are stored in records_other'),
     missing: (facts) =>
       log.error({ ...where, ...facts }, 'audit records were removed locally before they were copied to PostgreSQL'),
   })
@@ -84,7 +81,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     error = why
     if (!news || ended) return
     if (up) log.info(where, 'PostgreSQL is available: the audit records of all replicas are copied there')
-    else log.warn({ ...where, why }, 'PostgreSQL is unavailable: audit records wait in the local log')
+    else log.warn({ ...where, why }, 'PostgreSQL is unavailable: audit records stay in the local log for now')
   }
 
   /** Copies all new records; failures are retried in the next round. */

@@ -190,6 +190,6 @@ async function beginChain(postgres: Postgres, replica: string, lane: string, epo
     epoch,
   ])
   const chain = (await ownChains(postgres, replica)).get(lane)
-  if (!chain) throw new Error(`the chain of lane ${lane} no longer exists`)
+  if (!chain) throw new Error(`the chain for lane ${lane} no longer exists`)
   return chain
 }

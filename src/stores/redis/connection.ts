@@ -49,7 +49,10 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     up = now
     if (up) log.info({ redis: where }, 'Redis is available: limits, cached results and sessions are shared')
     else
-      log.warn({ redis: where, why }, 'Redis is unavailable: each replica counts limits alone, and no result is cached')
+      log.warn(
+        { redis: where, why },
+        'Redis is unavailable: each replica applies limits on its own, and results are not cached',
+      )
     for (const listener of listeners) listener(up)
   }
 
@@ -105,7 +108,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         // An error reply shows that Redis is responding, and that our command has a bug.
         if (isReply(thrown)) log.error({ err: thrown }, 'Redis rejected a command')
         else if (++unanswered >= maxUnanswered && up) {
-          settle(false, `no answer within ${patienceMs / 1000} s (a fixed limit)`)
+          settle(false, `no response within ${patienceMs / 1000} s (a fixed limit)`)
           tryAgain()
         }
         return undefined

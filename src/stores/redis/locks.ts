@@ -49,7 +49,7 @@ export function redisLocks(options: RedisLocksOptions): Locks {
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
       const reply = await redis.ask((client) => take(client, [key], [token, leaseMs]))
       if (reply === 1) return
-      if (reply === undefined) throw redisAway('the lock of an OAuth grant')
+      if (reply === undefined) throw redisAway('the lock for an OAuth grant')
       if (clock.monotonic() >= end) throw held(patienceMs)
       await pause(clock, pauseMs)
     }

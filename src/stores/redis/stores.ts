@@ -45,7 +45,7 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
   await isUp(redis, clock)
   const shared = key === undefined ? await sharedSecret(redis, 'fleet') : derivedSecret(key, 'fleet')
   if (shared === undefined)
-    log.warn({}, 'Redis was unavailable at the start: data sealed by other replicas cannot be opened until a restart')
+    log.warn({}, 'Redis was unavailable at startup: data sealed by other replicas cannot be opened until a restart')
   const secret = shared ?? (await options.ownSecret())
   const membership = open.use(redisMembership({ redis, clock, secret }))
   const pubSub = open.use(redisPubSub({ redis, self: membership.self, secret, log }))

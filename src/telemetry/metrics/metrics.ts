@@ -186,17 +186,17 @@ interface EntrySeries {
 function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
   const native = counterFamily({
     name: 'toolway_tool_native_calls_total',
-    help: 'Calls of native tools, with any outcome.',
+    help: 'Calls to native tools, with any outcome.',
     labels: ['tool'],
   })
   const forwarded = counterFamily({
     name: 'toolway_tool_forwarded_calls_total',
-    help: "Calls of MCP servers' tools, with any outcome, including refused and cached calls.",
+    help: "Calls to MCP servers' tools, with any outcome, including refused and cached calls.",
     labels: ['server', 'tool'],
   })
   const duration = histogramFamily({
     name: 'toolway_tool_forwarded_duration_seconds',
-    help: "Duration of calls of MCP servers' tools, except refused and cached calls.",
+    help: "Duration of calls to MCP servers' tools, except refused and cached calls.",
     labels: ['server', 'tool'],
     // The number of series is limited because each one takes 19 lines, and every server may have its own `other`.
     maxSeries: 300,
