@@ -92,6 +92,6 @@ function withPage(key: string, value: unknown, page: string): unknown {
   return key === 'ui' && isRecord(value) && 'resourceUri' in value ? { ...value, resourceUri: page } : value
 }
 
-// Sets a member. Plain assignment to `__proto__`, a key that a server may send, would set the prototype instead.
-const define = (target: object, key: string, value: unknown) =>
+/** Sets a member. Assigning to `__proto__`, a key that a server may send, would set the prototype instead. */
+export const define = (target: object, key: string, value: unknown): object =>
   Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })

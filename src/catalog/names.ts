@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { NamingConfig } from '../config/schema.ts'
 
 /** The possible served names of an entry. They depend only on its server, its name and the naming configuration. */
@@ -74,9 +74,7 @@ const readableOf = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, '_
 
 function shortHash(server: string, name: string, length: number): string {
   // Hash the pair as JSON, which is unambiguous whatever characters the names contain, including lone surrogates.
-  const digest = createHash('sha256')
-    .update(JSON.stringify([server, name]))
-    .digest()
+  const digest = hash('sha256', JSON.stringify([server, name]), 'buffer')
   let text = '234567'[(digest[0] as number) % 6] as string
   for (let at = 1; at < length; at++) text += 'abcdefghijklmnopqrstuvwxyz234567'[(digest[at] as number) & 31]
   return text

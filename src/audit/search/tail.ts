@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
+import { pause } from '../../core/deadline.ts'
 import { isMissing, listLanes, listSegments, type ReadPosition, readRecords, type StoredRecord } from '../log-files.ts'
 import { parseRecord } from '../record.ts'
 
@@ -26,14 +27,9 @@ export async function* followRecords(options: FollowOptions): AsyncGenerator<rea
   }
 }
 
-export async function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  using _ = clock.after(ms, resolve)
-  const stop = () => resolve()
-  signal.addEventListener('abort', stop)
-  if (!signal.aborted) await promise
-  signal.removeEventListener('abort', stop)
-}
+/** Waits for `ms`, or until the signal aborts. Never rejects. */
+export const delay = (ms: number, clock: Clock, signal: AbortSignal): Promise<void> =>
+  pause(clock, ms, signal).catch(() => {})
 
 /** Merges the lanes by time. Records of one lane keep their order, even if the clock was set back. */
 export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Definition } from '../../core/entry.ts'
 import { canonical } from '../../lib/canonical-json.ts'
-import { pageOf } from '../item.ts'
+import { define, pageOf } from '../item.ts'
 import type { ScanFinding } from '../scan/finding.ts'
 import { scannerVersion } from '../scan/scan.ts'
 import type { DefinitionSnapshot } from './pin-record.ts'
@@ -49,12 +49,7 @@ function truncatedCopy(definition: Definition): Definition {
     const keeps = text.length <= Math.min(maxField, room) && index < maxFields && key.length < 200
     if (keeps) room -= text.length
     if (index >= maxFields) continue
-    Object.defineProperty(copy, key.slice(0, 200), {
-      value: keeps ? value : stub(text),
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    })
+    define(copy, key.slice(0, 200), keeps ? value : stub(text))
   }
   return copy
 }

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import * as z from 'zod'
 import type { ServerConfig } from '../../config/schema.ts'
+import { asRecord } from '../../lib/is-record.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 
 /** The file format version. Increment it with each change, so that an older Toolway does not overwrite newer files. */
 const recordVersion = 1
@@ -82,13 +84,8 @@ export const trustsFirstSight = ({ distrusted, acknowledged }: ServerPins): bool
 
 /** Parses the text of a pin file. Undefined if it is invalid, 'newer' if a newer Toolway wrote it. */
 export function parseRecord(text: string): ServerPins | 'newer' | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  const version = (value as { version?: unknown } | null)?.version
+  const value = parseJson(text)
+  const version = asRecord(value).version
   if (typeof version === 'number' && version > recordVersion) return 'newer'
   // Do not compile the schema (`jitless`): that takes longer than parsing the few files that are read at startup.
   const { success, data } = recordSchema.safeParse(value, { jitless: true })

@@ -1,3 +1,5 @@
+import { memoize } from '../../lib/memoize.ts'
+
 const stopWords: ReadonlySet<string> = new Set(
   (
     'a an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it ' +
@@ -21,17 +23,8 @@ export function tokens(text: string): string[] {
   return found
 }
 
-const stems = new Map<string, string>()
-
 /** The stem of a word. Stems are cached, because tools use few different words many times. */
-function stemOf(word: string): string {
-  const known = stems.get(word)
-  if (known !== undefined) return known
-  if (stems.size >= 20_000) stems.clear()
-  const found = stem(word)
-  stems.set(word, found)
-  return found
-}
+const stemOf = memoize(stem, 20_000, Number.POSITIVE_INFINITY)
 
 /**
  * The stem of a lower-case English word by the Porter2 rules: `calculating`, `calculated` and `calculation` have the
