@@ -25,7 +25,7 @@ export interface CatalogOptions {
   /** How long a list waits for one source. Default: 15 s for a source without known entries, 2 s for any other. */
   readonly listDeadlineMs: number | undefined
   readonly decide: Decide
-  /** The denial if the caller may not use anything on the server, whatever the server offers. */
+  /** The denial if the caller may not use anything on the server; undefined otherwise. */
   closed(caller: Caller, server: string): Denial | undefined
   exposure(caller: Caller): Exposure
   readonly flagsOf?: FlagsOf
@@ -96,7 +96,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     snapshot,
     index: () => {
       const current = snapshot()
-      // Update the index only when somebody searches: servers change in bursts, and most callers never search.
+      // Update the index only for a search: servers change in bursts, and most callers never search.
       if (indexed !== current) index.update(current.items.tool.filter(({ entry }) => entry.server !== metaSource))
       indexed = current
       return index

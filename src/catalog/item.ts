@@ -28,7 +28,7 @@ const ourKeys = new Set(['source', 'server', 'stale', 'flags'].map((word) => `de
 /** Returns the scanner's findings in an entry's definition, one word per finding (B5). */
 export type FlagsOf = (entry: Entry) => readonly string[]
 
-/** Makes the item of an entry. Builds the definition on first use, because most entries are never listed. */
+/** Creates the item for an entry. Builds the definition on first use, because most entries are never listed. */
 export function createItem(entry: Entry, label: Label, flagsOf: FlagsOf = () => []): Item {
   let made: { readonly flags: string; readonly definition: Definition; json?: string } | undefined
   /** The definition with the current flags, which the background scanner may add after the first listing. */

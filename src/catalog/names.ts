@@ -3,7 +3,7 @@ import type { NamingConfig } from '../config/schema.ts'
 
 /** The possible served names of an entry. They depend only on its server, its name and the naming configuration. */
 export interface NameChoice {
-  /** Readable names in order of preference. None of them has the form of a hashed name. */
+  /** Readable names in order of preference. None of them looks like a hashed name. */
   readonly plain: readonly string[]
   /** Returns the name to use if no plain name is free. `attempt` 1 uses a longer hash, if the short one collides. */
   hashed(attempt: 0 | 1): string
@@ -73,14 +73,14 @@ function hashedName(text: string, server: string, name: string, maxLength: numbe
 const readableOf = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, '_')
 
 function shortHash(server: string, name: string, length: number): string {
-  // Hash the pair as JSON, which is unambiguous whatever characters the names contain, including lone surrogates.
+  // Hash the pair as JSON, which is unambiguous for any characters, including lone surrogates.
   const digest = hash('sha256', JSON.stringify([server, name]), 'buffer')
   let text = '234567'[(digest[0] as number) % 6] as string
   for (let at = 1; at < length; at++) text += 'abcdefghijklmnopqrstuvwxyz234567'[(digest[at] as number) & 31]
   return text
 }
 
-/** One entry's claim to a name, with the rank of its source. */
+/** One entry's claim to a name, with its source's rank. */
 export interface NameClaim {
   readonly server: string
   readonly name: string

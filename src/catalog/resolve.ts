@@ -33,7 +33,7 @@ export function resolveName(
 /** The servers that a spelling can refer to. Used for errors, and to decide which servers to wait for. */
 export interface NamedServers {
   readonly servers: readonly string[]
-  /** The part of the spelling in the position of a server name. Undefined if the spelling does not have that form. */
+  /** The part of the spelling where a server name is expected. Undefined if the spelling has no such part. */
   readonly qualifier: string | undefined
 }
 

@@ -14,7 +14,7 @@ export interface Visible {
   readonly tools: ToolsByExposure
   readonly toolPages: Readonly<Record<Exposure, Pages>>
   readonly pages: PerKind<Pages>
-  /** Summaries of the servers. Computed on each call, because the status of a source changes without a new snapshot. */
+  /** Summaries of the servers. Computed on each call, because a source's status can change without a new snapshot. */
   servers(): readonly ServerSummary[]
 }
 

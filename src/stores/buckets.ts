@@ -91,7 +91,7 @@ export const windowMs = 60_000
 export const maxExact = 240
 export const groupMs = windowMs / maxExact
 
-/** The times of the calls in the last minute: a sliding window of groups, in at most 500 numbers. */
+/** The times of the calls in the last minute: a sliding window of groups, stored in at most 500 numbers. */
 interface CallTimes {
   count(now: number): number
   /** Milliseconds until the window holds fewer than `limit` calls; zero if it already does. */

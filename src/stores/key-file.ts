@@ -28,7 +28,7 @@ const maxBytes = 4 * 1024 * 1024
 
 export const keyFile = (folder: string): string => join(folder, 'keys.json')
 
-/** Text that changes whenever the file, its owner or its mode changes; undefined if there is no file. */
+/** A string that changes whenever the file, its owner or its mode changes; undefined if there is no file. */
 export function keyFileMark(folder: string): string | undefined {
   const found = lstatSync(keyFile(folder), { bigint: true, throwIfNoEntry: false })
   return found && [found.ino, found.size, found.mtimeNs, found.ctimeNs, found.mode].join(' ')

@@ -23,12 +23,12 @@ async function read(file: string): Promise<string | undefined> {
   })
   if (text === undefined) return undefined
   const secret = text.trim()
-  // Check the content: if the machine crashed, the file may contain zeros, which anybody could guess.
+  // Check the content: after a crash, the file may contain only zeros, which anyone could guess.
   if (/^[\x21-\x7e]{16,}$/.test(secret)) return secret
   throw new Error(`${file} does not contain a valid secret; remove it and restart Toolway to create a new one`)
 }
 
-/** The key that signs the checkpoints of the audit log. Anyone who can read the key can forge checkpoints. */
+/** The key that signs the audit log's checkpoints. Anyone who can read the key can forge checkpoints. */
 export const keptAuditKey = (folder: string): Promise<string> => keptSecret(folder, 'audit-key')
 
 /** Derives a secret for one purpose from a key. It reveals neither the key nor the secrets for other purposes. */

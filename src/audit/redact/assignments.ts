@@ -3,7 +3,7 @@ import { matches } from '../../lib/wildcard.ts'
 import { redacted } from './conceal.ts'
 import { characterTable } from './finder.ts'
 
-/** Names of passwords in connection strings and signed URLs. Their values are redacted whatever the configuration. */
+/** Names of passwords in connection strings and signed URLs. Their values are always redacted. */
 const always =
   /^(?:pwd|passwd|password|passphrase|accountkey|sharedaccesskey|clientsecret|x-amz-(?:signature|security-token))$/i
 
@@ -51,7 +51,7 @@ function afterColon(text: string, at: number): Value | undefined {
   const quoted = skip(text, at - 1, -1, isQuote)
   if (quoted < at - 1) return { name: nameBefore(text, quoted + 1), start, until: member }
   const name = nameBefore(text, at)
-  // Only a name with a hyphen is a header. Other names occur in prose, such as `token: a unit of text`.
+  // Treat only names with a hyphen as headers. Others also occur in prose, such as `token: a unit of text`.
   return name.includes('-') && start > at + 1 ? { name, start, until: line } : undefined
 }
 
@@ -118,7 +118,7 @@ const count =
 /** Whether a name stands for a number of tokens. A number under such a name is not a secret. */
 export const isCount = (name: string): boolean => count.test(plain(name))
 
-/** The lower-case letters, digits and `*` of a name. NFKC maps full-width and similar characters to plain ones. */
+/** A name's lower-case letters, digits and `*`. NFKC maps full-width and similar characters to plain ones. */
 const plain = (name: string): string =>
   name
     .normalize('NFKC')

@@ -5,7 +5,7 @@ export const redacted = '[redacted]'
 /** Min length of a secret. Shorter values occur by chance in ordinary text: `none`, `1234`, `main`. */
 export const shortestSecret = 6
 
-/** Max layers of encoding, each of which costs a pass. An argument in a command in JSON in JSON has three. */
+/** Max layers of encoding; each costs a pass. An argument in a command in JSON in JSON has three layers. */
 const deepest = 3
 
 const ascii = /^[\0-\x7f]*$/
@@ -43,7 +43,7 @@ function partsOf(secret: string): string[] {
   return [whole, ...lines.filter((line) => line.length >= shortestLine && !/^-----/.test(line))].flatMap(pieces)
 }
 
-/** Min length of a line that is searched for. Shorter lines of a longer secret may be headings or braces. */
+/** Min length of a line that is searched for. Shorter lines within a secret may be headings or braces. */
 const shortestLine = 16
 const maxPiece = 512
 

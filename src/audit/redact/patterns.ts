@@ -98,7 +98,7 @@ function prefixed({ alphabet = 'url', min = 0, max, needs, shape }: TokenFormat,
       return sticky.test(text) ? [start, sticky.lastIndex] : undefined
     }
     let last = runEnd(alphabet, end)
-    // Exclude the full stop of a sentence.
+    // Exclude a full stop at the end of a sentence.
     while (last > end && text.charCodeAt(last - 1) === 0x2e) last--
     const length = last - end
     if (length < min || (max !== undefined && (length > max || isAlphanumeric(text.charCodeAt(last))))) return undefined
@@ -179,8 +179,8 @@ interface Pattern {
   /** The text must contain one of these. Finding them is much cheaper than running the expression. */
   readonly hints: readonly string[]
   /**
-   * Must run in linear time: every repetition is of one character class, and is bounded or cannot contain another start
-   * of a match. If there is a capture group, the captured text is kept.
+   * Must run in linear time: each repetition covers one character class, and is bounded or cannot contain the start of
+   * another match. If there is a capture group, the captured text is kept.
    */
   readonly find: RegExp
   readonly sure?: (credential: string) => boolean

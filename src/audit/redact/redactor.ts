@@ -17,8 +17,8 @@ export interface RedactorOptions {
 export interface Redactor {
   /**
    * Redacts known values in any encoding, then the values of secret names, then anything that has the form of a
-   * credential. Never modifies its input. Values that it cannot handle are dropped; values that are too deep or too
-   * long are cut.
+   * credential. Never modifies its input. Values that it cannot handle are dropped; values that are too deeply nested
+   * or too long are cut.
    */
   value(value: unknown): unknown
   text(text: string): string
@@ -105,7 +105,7 @@ function shorten(text: string, maxLength: number, clean: Conceal): string {
 const bounds = {
   /** Max nesting depth, deeper than any legitimate argument. */
   depth: 32,
-  /** Max members and items of one value, across all levels. */
+  /** Max members and items in one value, across all levels. */
   nodes: 5000,
   name: 256,
   /** Max characters per string, enough to recognise a file or a query. */
@@ -114,7 +114,7 @@ const bounds = {
   fullText: 16 * 1024,
   /** Number of characters redacted beyond the cut. Ordinary secrets are shorter, even when encoded. */
   beyond: 4096,
-  /** Max characters in all strings of one value together. */
+  /** Max characters in all of a value's strings together. */
   total: 64 * 1024,
 } as const
 

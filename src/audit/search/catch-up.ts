@@ -163,7 +163,7 @@ function createIndexWriter(database: DatabaseSync) {
 
   return {
     enter(records: readonly StoredRecord[]): void {
-      // Most operations end within the same batch, so do not mark those as open.
+      // Most operations end within the same batch as they begin, so do not mark those as open.
       const ended = new Set(records.map(({ record }) => (record.phase === 'after' ? record.call : undefined)))
       const begun = new Map<string, number>()
       for (const stored of records) {

@@ -6,7 +6,7 @@ import type { AfterRecord, AuditRecord, BeforeRecord, GapRecord } from '../recor
 
 /** One operation: how it ended, and the arguments with which it began. */
 export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
-  /** The time of the end, or of the beginning if no end is recorded. */
+  /** When the operation ended, or when it began if no end is recorded. */
   readonly time: string
   readonly lane: string
   readonly seq: number
@@ -25,7 +25,7 @@ export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   readonly tokens?: number
 }
 
-/** The row for a record. If `record` is an end, `before` is the record of its beginning. */
+/** The row for a record. If `record` ends an operation, `before` is the record of the operation's beginning. */
 export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord): OperationRow {
   if (record.phase === undefined) {
     const { time, seq, operation } = record

@@ -7,14 +7,14 @@ import { parseRecord } from '../record.ts'
 
 export interface FollowOptions {
   readonly folder: string
-  /** The start position of each lane. Lanes that are not listed are read from their beginning. */
+  /** Each lane's start position. Lanes that are not listed are read from their beginning. */
   readonly from: Readonly<Record<string, ReadPosition>>
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly everyMs?: number
 }
 
-/** Yields new records of all processes; each batch is sorted by time. */
+/** Yields new records from all processes; each batch is sorted by time. */
 export async function* followRecords(options: FollowOptions): AsyncGenerator<readonly StoredRecord[]> {
   const { folder, clock, signal, everyMs = 200 } = options
   const positions: Record<string, ReadPosition> = { ...options.from }

@@ -26,7 +26,7 @@ export interface VerifyReport {
   readonly trust: 'secret' | 'public key' | 'key beside the log'
   readonly records: number
   readonly lanes: readonly LaneReport[]
-  /** The first problems found; `problemCount` is the number of all problems. */
+  /** The first problems found; `problemCount` counts all of them. */
   readonly problems: readonly VerifyProblem[]
   readonly problemCount: number
 }

@@ -149,7 +149,7 @@ export function createChain(options: ChainOptions) {
     write,
     appendControl: (fields: ControlFields): number => putOwn(current(), fields),
     abandon,
-    /** Starts a new segment if the current one is old and not empty. It does so even if there is no record to write. */
+    /** Starts a new segment if the current one is old and not empty, even if there is no record to write. */
     rotateIfOld: (): void => {
       if (segment && seq > firstSeqOf(segment.file)) current()
     },

@@ -41,7 +41,7 @@ export function createNameQuoter(redact: (text: string) => string): QuoteName {
   }
 }
 
-/** Max characters for names that are often long: those of rules, and those of tools, which may be URIs. */
+/** Max characters for names that are often long: rule names, and tool names, which may be URIs. */
 const maxRule = 1024
 const maxTool = 2048
 /** Max number of listed attempts. The configuration never allows more. */

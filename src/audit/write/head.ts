@@ -16,7 +16,7 @@ export interface LogHead extends ChainEnd {
   readonly lane: string
 }
 
-/** The length of the file is fixed, so that rewriting it needs no disk space. */
+/** The fixed length of the file, so that rewriting it needs no disk space. */
 const headBytes = 256
 
 export const headFile = (folder: string, lane: string): string => join(folder, lane, 'head')

@@ -14,7 +14,7 @@ interface RetentionOptions extends Omit<WriterOptions, 'failed' | 'lost'> {
   releaseReserve(writer: AuditWriter, error: unknown): boolean
 }
 
-/** Removes old segments of all lanes that no other process is writing to. Never rejects; failures are retried later. */
+/** Removes old segments from lanes that no other process is writing to. Never rejects; failures are retried later. */
 export async function applyRetention(options: RetentionOptions): Promise<void> {
   const { folder, log } = options
   const nowMs = options.clock.now()

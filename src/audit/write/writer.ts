@@ -30,7 +30,7 @@ export interface WriterOptions {
 
 export type AuditWriter = ReturnType<typeof openWriter>
 
-/** Opens the writer of a locked lane. Closing the writer releases the lock. */
+/** Opens the writer for a locked lane. Closing the writer releases the lock. */
 export function openWriter(lock: LaneLock, options: WriterOptions) {
   const { folder, signer, files, log } = options
   const name = lock.lane

@@ -104,7 +104,7 @@ export function fileName(server: string): string {
 /** How often to poll the folder's mtime, a fallback for watching. Every write ends with a rename, which changes it. */
 const everyMs = 500
 
-/** Calls `touched` when the folder may have changed. The folder need not exist yet. */
+/** Calls `touched` when the folder may have changed. The folder does not have to exist yet. */
 export function watchFolder(folder: string, clock: Clock, touched: () => void): Disposable {
   let watcher: FSWatcher | undefined
   let timer: Disposable | undefined

@@ -83,7 +83,7 @@ export const statesOf = (record: ServerPins, mode: PinsMode): PinState[] =>
     .map((pin) => stateOf(record.server, pin, mode))
     .sort((a, b) => (a.label < b.label ? -1 : a.label > b.label ? 1 : 0))
 
-/** The definitions to approve: one, by its label; all definitions of a server; or all definitions. */
+/** The definitions to approve: one, by its label; all of a server's definitions; or all definitions. */
 export interface Selection {
   readonly label?: string
   readonly server?: string

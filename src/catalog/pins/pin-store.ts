@@ -92,7 +92,7 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
     get size() {
       return pins.size
     },
-    /** Incremented by whatever can change decisions, except `put`: approvals, a new origin, another process's pins. */
+    /** Incremented when decisions may change, except by `put`: by approvals, a new origin, another process's pins. */
     get generation() {
       return generation
     },

@@ -23,7 +23,7 @@ export interface PinsOptions {
 
 /** Servers' approved definitions: the first one seen for each name, and those that an operator approved later. */
 export interface Pins extends AsyncDisposable {
-  /** Records the current origin of each server. A changed origin is logged, and the server's pins stay in force. */
+  /** Records each server's current origin. A changed origin is logged, and the server's pins stay in force. */
   noteOrigins(origins: ReadonlyMap<string, ServerOrigin>): void
   /** Compares an entry with its pin. Called for every decision, so it does more than a lookup only the first time. */
   check(entry: Entry): Pinned

@@ -55,7 +55,7 @@ const stripped = (json: string): string =>
     return clean === text ? token : JSON.stringify(clean)
   })
 
-/** Adds the findings to `_meta` of a result. Leaves all other bytes unchanged. */
+/** Adds the findings to a result's `_meta`. Leaves all other bytes unchanged. */
 function marked(json: string, findings: readonly ScanFinding[]): Buffer {
   const bytes = Buffer.from(json)
   const shown = findings.slice(0, maxMarked).map((finding) => ({ ...finding, where: visible(finding.where) }))

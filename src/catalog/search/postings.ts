@@ -2,7 +2,7 @@ import type { Definition, Entry } from '../../core/entry.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { tokens } from './tokenizer.ts'
 
-/** The tools that contain a word, and the weight of the word in each of them. */
+/** The tools that contain a word, and the word's weight in each of them. */
 interface Posting {
   readonly places: number[]
   readonly weights: number[]
@@ -25,7 +25,7 @@ export function createPostings() {
     remove(gone: readonly { readonly place: number; readonly entry: Entry }[]): void {
       const places = new Set(gone.map(({ place }) => place))
       const words = new Set(gone.flatMap(({ entry }) => [...wordsOf(entry).keys()]))
-      // Remove all tools at once, so that each posting list is scanned only once, however many tools are removed.
+      // Remove all tools together, so that each posting list is scanned only once.
       for (const word of words) {
         const posting = postings.get(word) as Posting
         without(posting, places)

@@ -23,7 +23,7 @@ export function tokens(text: string): string[] {
   return found
 }
 
-/** The stem of a word. Stems are cached, because tools use few different words many times. */
+/** Returns a word's stem. Stems are cached, because tools keep using the same few words. */
 const stemOf = memoize(stem, 20_000, Number.POSITIVE_INFINITY)
 
 /**

@@ -68,7 +68,7 @@ export async function connectPostgres(url: string, statementMs = 10_000): Promis
         client.release()
         return result
       } catch (error) {
-        // Close the connection instead of reusing it: that ends the transaction, whatever its state.
+        // Close the connection instead of reusing it: that ends the transaction in any state.
         client.release(true)
         throw error
       }

@@ -89,7 +89,7 @@ export function monthOf(time: number): Month {
   return { table, from: Date.UTC(year, month), to: Date.UTC(year, month + 1) }
 }
 
-/** The month of a table; undefined for the default partition. */
+/** The month that a table covers; undefined for the default partition. */
 function monthOfTable(table: string): Month | undefined {
   const [, year, month] = /^records_(\d{4})_(\d{2})$/.exec(table) ?? []
   return year === undefined ? undefined : monthOf(Date.UTC(Number(year), Number(month) - 1))

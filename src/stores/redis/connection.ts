@@ -58,7 +58,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 
   const open = (): Redis => {
     const client = new Client(url, {
-      // Fail at once while Redis is down, instead of queueing commands until it is back.
+      // Fail immediately while Redis is down, instead of queueing commands until it is back.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,

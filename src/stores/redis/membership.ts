@@ -42,7 +42,7 @@ export interface RedisMembershipOptions {
   readonly secret: string
 }
 
-/** Joins the replicas of one Redis. While Redis is down, the last known replicas are assumed to be running. */
+/** Joins the replicas that share a Redis. While it is down, the last known replicas are assumed to be running. */
 export function redisMembership({ redis, clock, secret }: RedisMembershipOptions): RedisMembership {
   const self = randomBytes(6).toString('base64url').replaceAll('.', '_')
   const seal: Seal = createSeal(secret)
@@ -157,7 +157,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
       ended = true
       changes[Symbol.dispose]()
       timer?.[Symbol.dispose]()
-      // Remove this replica, so that others need not wait for its heartbeat to expire.
+      // Remove this replica, so that others do not wait for its heartbeat to expire.
       await redis.ask((client) => removing(client, [self]))
     },
   }

@@ -21,7 +21,7 @@ export interface FamilyOptions extends Pick<MetricFamily, 'name' | 'help'> {
 }
 
 interface SeriesFamily<Series> extends MetricFamily {
-  /** The series for these label values, which are in the order of the label names. Look it up once and keep it. */
+  /** The series for these label values, given in the order of the label names. Look it up once and keep it. */
   of(...values: readonly string[]): Series
 }
 
@@ -161,7 +161,7 @@ export const createLabels = (redact: (text: string) => string): Labels => ({
   tool: labelValues({ max: 200, redact }),
   server: labelValues({ max: 200, redact }),
   agent: labelValues({ max: 100, redact }),
-  // Toolway's own codes always have a label, however many codes servers make up.
+  // Toolway's own codes always have a label, even if servers make up many codes.
   error: labelValues({ max: 60, own: [...Object.keys(errorKinds), toolError], redact }),
   operation: labelValues({ max: 30, redact }),
 })

@@ -136,7 +136,7 @@ const maxWatched = 8
 function createWatched() {
   const histories = new Map<string, History>()
   return {
-    /** The history of an agent. Undefined unless the agent was queried before. */
+    /** An agent's history. Undefined unless the agent was queried before. */
     find: (agent: string) => (histories.size === 0 ? undefined : histories.get(agent)),
     of(agent: string): History {
       const history = histories.get(agent) ?? createHistory()

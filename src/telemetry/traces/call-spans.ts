@@ -86,7 +86,7 @@ function createCallerAttributes(redact: (text: string) => string): (call: Call) 
   const session = cachedText('mcp.session.id')
   return ({ id, parent, caller, peer }) => {
     const who = `${agent(redact(caller.agent))},${text('toolway.call.id', id)}`
-    // Only an outer call describes the request; the calls inside it need not repeat that.
+    // Only an outer call describes the request; the calls inside it do not repeat it.
     const request = parent === undefined ? peer.request : undefined
     if (request === undefined) return who
     const known = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
@@ -113,7 +113,7 @@ const methods: Readonly<Record<string, string>> = {
   subscribe: 'resources/subscribe',
 }
 
-/** Creates the subjects of calls. The subject of each entry is cached, because most calls use the same few entries. */
+/** Creates call subjects. They are cached by entry, because most calls use the same few entries. */
 function createSubjects(options: Omit<CallSpansOptions, 'clock'>): (call: Call, operation: Operation) => Subject {
   const known = new WeakMap<Entry, Subject>()
   return ({ entry, input }, operation) => {

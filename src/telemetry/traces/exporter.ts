@@ -6,7 +6,7 @@ import type { OtlpClient, OtlpReply } from './otlp-client.ts'
 export type Exporter = ReturnType<typeof createExporter>
 
 export interface ExporterOptions extends DeliveryOptions {
-  /** The JSON before and after the spans of a batch. */
+  /** The JSON before and after a batch's spans. */
   readonly envelope: { readonly head: string; readonly tail: string }
 }
 

@@ -73,7 +73,7 @@ function ratioOf(env: OtelEnvironment, warnings: string[]): number {
 
 export type OtelEnvironment = Readonly<Record<string, string | undefined>>
 
-/** The value of a variable. OpenTelemetry treats an empty variable as unset. */
+/** A variable's value. OpenTelemetry treats an empty variable as unset. */
 const variable = (env: OtelEnvironment, name: string): string | undefined => env[name]?.trim() || undefined
 
 /** Parses percent-encoded pairs such as `key=value,key2=value2` (headers, resource attributes). Skips invalid ones. */

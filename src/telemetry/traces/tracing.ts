@@ -20,7 +20,7 @@ export const createTracing = (sampling: TraceSampling, isForwarded: (server: str
   },
 })
 
-/** The context of the parent span: that of one of Toolway's own calls, or the one that the client sent. */
+/** The parent span's context: from one of Toolway's own calls, or from the client. */
 export const parentOf = ({ trace, input }: Call): TraceContext | undefined => trace ?? readTraceContext(input.meta)
 
 /** The trace flag that marks the whole trace ID as random. */
