@@ -69,7 +69,7 @@ export interface StartRecord extends ControlRecordBase {
   readonly torn?: number
   /**
    * The number of records from the previous, killed process that neither a signature nor `head` confirms. If they are
-   * genuine, they are records of reads in the last second of that process.
+   * genuine, they are records of reads in that process's last second.
    */
   readonly unproven?: number
 }

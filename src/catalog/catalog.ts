@@ -37,7 +37,7 @@ export interface CatalogOptions {
 
 export interface Catalog extends Disposable {
   view(caller: Caller): View
-  /** Reports, debounced, which kinds of lists have changed. The listener already sees the new lists. */
+  /** Reports, debounced, which kinds of lists have changed. By then, views already show the new lists. */
   onChange(listener: ChangeListener): Disposable
   /** Waits for sources whose entries are not known yet, regardless of permissions. */
   ready(): Promise<void>
@@ -96,7 +96,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     snapshot,
     index: () => {
       const current = snapshot()
-      // Update the index only for a search: servers change in bursts, and most callers never search.
+      // Update the index only when it is searched: servers change in bursts, and most callers never search.
       if (indexed !== current) index.update(current.items.tool.filter(({ entry }) => entry.server !== metaSource))
       indexed = current
       return index
@@ -216,7 +216,7 @@ function once(listener: ChangeListener): ChangeListener {
   }
 }
 
-/** Creates one catalog per set of client capabilities, because servers may offer more to clients with more of them. */
+/** Creates one catalog per set of client capabilities, because servers may offer more to more capable clients. */
 export function createCatalogs(options: CatalogOptions): Catalog {
   const listeners = new Map<ChangeListener, Map<string, Disposable>>()
   const catalogs = new Map<string, Catalog>()
@@ -262,7 +262,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     const profile = profileOf(capabilities)
     const known = catalogs.get(profile)
     if (known) {
-      // Move the catalog to the end, so that the first one after the plain one is the least recently used.
+      // Move the catalog to the end, to keep all catalogs after the plain one in order of last use.
       if (known !== plain) catalogs.delete(profile)
       catalogs.set(profile, known)
       return known

@@ -5,7 +5,7 @@ import type { NamingConfig } from '../config/schema.ts'
 export interface NameChoice {
   /** Readable names in order of preference. None of them looks like a hashed name. */
   readonly plain: readonly string[]
-  /** Returns the name to use if no plain name is free. `attempt` 1 uses a longer hash, if the short one collides. */
+  /** Returns the name to use if no plain name is free. `attempt` 1 uses a longer hash, in case of a collision. */
   hashed(attempt: 0 | 1): string
   readonly badAlias?: string
 }
@@ -46,7 +46,9 @@ export function createNamer(naming: NamingConfig): Namer {
   }
 }
 
-/** Whether a server's entry could have a served name without the server in it: with `flat`, an alias, or a hash. */
+/**
+ * Whether an entry could have a served name that lacks its server: any name with `flat`, an alias, or a hashed name.
+ */
 export function couldBeNamed(server: string, name: string, { strategy, aliases }: NamingConfig): boolean {
   if (strategy === 'flat') return true
   const isAlias = ([entry, alias]: [string, string]) => alias === name && entry.startsWith(`${server}.`)

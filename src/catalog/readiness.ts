@@ -74,7 +74,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
       const waiting: Promise<boolean>[] = []
       for (const source of sources) {
         const first = brief === undefined && source.entries().length === 0
-        // Trigger sources that have already started too, so that they can refresh, but do not wait for them.
+        // Also trigger sources that have already started, so that they can refresh, but do not wait for them.
         if (pending(source) && waitsFor(source))
           waiting.push(within(source, first ? deadlineMs.first : deadlineMs.known))
         else void asked(source)

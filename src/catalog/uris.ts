@@ -1,6 +1,6 @@
 /**
  * The served form of a server's URI or URI template. Different servers may use equal URIs, so the server's name is
- * inserted after the scheme. The scheme stays, because hosts look at it (`ui://`). A URI without a literal scheme, or
+ * inserted after the scheme. The scheme stays, because hosts depend on it (`ui://`). A URI without a literal scheme, or
  * with Toolway's own scheme, is wrapped. Examples: `demo://resource/1` → `demo://everything/resource/1`, `urn:x:1` →
  * `urn:everything/x:1`, `{+path}` → `toolway://everything/{+path}`. Expanding a served template and removing the server
  * gives an expansion of the original template.

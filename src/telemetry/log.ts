@@ -69,7 +69,7 @@ function readable(line: string, stream: Writable): string {
 /** Makes text from servers safe to print: keeps it on one line and escapes terminal sequences. */
 const plain = (text: string): string => speltOut(text.replace(/\s+/g, ' '))
 
-/** Logs each call at debug level, with redacted names (B6). Use it only if `logsCalls` is true, to save the work. */
+/** Logs each call at debug level, with redacted names (B6). Use it only if `logsCalls` is true, to save work. */
 export const callLog = (log: Log, redact: (text: string) => string): Observer => ({
   ended(observed) {
     const { kind, code } = observed.outcome

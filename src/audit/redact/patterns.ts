@@ -225,7 +225,7 @@ const find = createFinder(
   { dense: true },
 )
 
-/** Redacts everything that has the form of a credential. One pass for all kinds, because most strings contain none. */
+/** Redacts everything that looks like a credential. Searches once for all kinds, because most strings contain none. */
 export function concealPatterns(text: string): string {
   if (text.length < shortest) return text
   const tokens = searchTokens(text)

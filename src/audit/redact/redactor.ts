@@ -22,9 +22,9 @@ export interface Redactor {
    */
   value(value: unknown): unknown
   text(text: string): string
-  /** Redacts only the known values in a value. */
+  /** Redacts only known secrets in a value. */
   known(value: unknown): unknown
-  /** Redacts only the known values in a string, and does not truncate it. */
+  /** Redacts only known secrets in a string, and does not truncate it. */
   line(text: string): string
 }
 

@@ -87,7 +87,7 @@ function prepared(path: string): DatabaseSync {
 
 const versionOf = (database: DatabaseSync): unknown => database.prepare('PRAGMA user_version').get()?.user_version
 
-/** The table version. Increment it with every change to the tables or their contents, so that indexes are rebuilt. */
+/** The schema version. Increment it with every change to the tables or their contents, so that indexes are rebuilt. */
 const indexVersion = 1
 
 /**

@@ -90,7 +90,7 @@ function verifiersFor(
   return beside
 }
 
-/** Verifies a lane. If retention removes a file before it is read, it reads the lane again. */
+/** Verifies a lane. Reads the lane again if retention removes a file before it is read. */
 async function verifyLane(...parameters: Parameters<typeof readLane>): ReturnType<typeof readLane> {
   for (let attempts = 5; ; attempts--) {
     try {

@@ -19,7 +19,7 @@ export interface AuditLogOptions {
   readonly key: Buffer | string
   /** Returns the arguments in the form in which they are recorded. If it throws, they are dropped. */
   describe(args: Record<string, unknown>): unknown
-  /** Redacts a name. Called for each name in every record, so it should cache. If it throws, the name is dropped. */
+  /** Redacts a name. Called for each name in every record, so cache the results. If it throws, the name is dropped. */
   redact?(name: string): string
   readonly clock: Clock
   readonly log: Log
@@ -63,7 +63,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     segmentBytes: 64 * 1024 * 1024,
     reserveBytes: 256 * 1024,
     ...options,
-    // Segments must be shorter than the retention time, or an hour's retention would keep them all day.
+    // Segments must be shorter than the retention time: with an hour's retention, none may last all day.
     segmentMs: Math.min(dayMs, Math.max(1000, retainMs / 4)),
     signer: signerOf(options.key),
     // If reads are refused while the log is failing, do not hold records: the failure must be known before the read.

@@ -92,7 +92,7 @@ export function createChain(options: ChainOptions) {
     segment = undefined
   }
 
-  /** Starts a new segment. It creates the segment with its first record before it retires the old one. */
+  /** Starts a new segment. Creates it with its first record before retiring the old one. */
   const begin = (reason: SegmentRecord['reason']): Segment => {
     write()
     const fresh = openSegment(files, folder, { file: segmentFileName(seq + 1), openedMs: clock.now() })

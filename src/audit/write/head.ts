@@ -47,7 +47,7 @@ export type HeadState =
   | { readonly state: 'invalid' }
   | { readonly state: 'read'; readonly head: LogHead }
 
-/** Reads the head. If it is invalid, it tries again, because a writer may be rewriting the file. */
+/** Reads the head. Tries again if it is invalid, because a writer may be rewriting the file. */
 export async function readSteadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<HeadState> {
   for (let attempts = 5; ; attempts--) {
     const read = readHead(folder, lane, signer)

@@ -133,7 +133,7 @@ const digest = (words: readonly string[]): string =>
 
 /** Max operator approvals kept per name: for other clients' variants, and for older versions that may return. */
 const maxApproved = 8
-/** Max definitions per name that await approval. A server with constant changes displaces only its own older ones. */
+/** Max definitions per name that await approval. A server that keeps changing displaces only its own older ones. */
 const maxPending = 4
 const maxOrigins = 4
 

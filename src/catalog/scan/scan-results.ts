@@ -66,7 +66,7 @@ function marked(json: string, findings: readonly ScanFinding[]): Buffer {
     const comma = /^\s*\}/.test(json.slice(start)) ? '' : ','
     return Buffer.from(`${json.slice(0, start)}"_meta":{"${findingsKey}":${mark}}${comma}${json.slice(start)}`)
   }
-  // Drop the server's own value of this key: a server must not write findings itself.
+  // Drop the server's own value for this key: a server must not write findings itself.
   const others = [...(members(meta) ?? [])]
     .filter(([key]) => key !== findingsKey)
     .map(([key, value]) => `${JSON.stringify(key)}:${value}`)

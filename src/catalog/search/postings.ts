@@ -69,9 +69,9 @@ type Words = ReadonlyMap<string, number>
 /** Field weights. Names count most, because they are chosen with care; parameter descriptions count least. */
 const weights = { name: 3, server: 1, title: 2, description: 2, parameter: 2, explanation: 1, value: 2 } as const
 
-/** The weighted count at which a word reaches half of its maximum score (k1 of BM25). */
+/** The weighted count at which a word reaches half of its maximum score (BM25's k1). */
 const saturation = 2
-/** How much the length of a definition matters (b of BM25). */
+/** How much a definition's length matters (BM25's b). */
 const lengthPenalty = 0.4
 /** The weighted length of a typical tool. A constant, so that a tool's weights do not depend on other tools. */
 const usualLength = 50

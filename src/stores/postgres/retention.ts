@@ -48,7 +48,7 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
   })
 }
 
-/** The tables of expired months in which no chain still needs a record. */
+/** The tables for expired months that no chain needs any more. */
 async function droppable(client: Transaction, beforeMs: number): Promise<string[]> {
   const tables: string[] = []
   for (const table of await partitionsOf(client)) {

@@ -40,7 +40,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
   let sure = false
   let keys: string | undefined
   const months = new Set<string>()
-  /** When each other process's lane was first seen with records to copy. */
+  /** For each lane of another process, when it was first seen with records to copy. */
   const since = new Map<string, number>()
 
   const known = async (): Promise<Map<string, OwnChain>> => {

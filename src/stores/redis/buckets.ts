@@ -89,7 +89,7 @@ export interface RedisBucketsOptions {
   monotonic(): number
 }
 
-/** Buckets shared by all replicas (F8, B10). One script checks and counts a call, so that this is one atomic step. */
+/** Buckets shared by all replicas (F8, B10). One script checks and counts a call atomically. */
 export function redisBuckets({ redis, local, time = 'shared', monotonic }: RedisBucketsOptions): Buckets {
   /** The shared time minus the local time: a lower bound, because the response took time to arrive. */
   let ahead = time === 'ours' ? 0 : Number.NEGATIVE_INFINITY

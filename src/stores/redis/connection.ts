@@ -140,7 +140,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 
 const isReply = (thrown: unknown): boolean => thrown instanceof Error && thrown.name === 'ReplyError'
 
-/** The error for an operation without a fallback while Redis is down. The only advice is to retry. */
+/** The error for an operation without a fallback while Redis is down. Callers can only retry. */
 export function redisAway(what: string): ToolwayError {
   const sentence = `Redis does not answer (stores.redis), and ${what} is stored there; try again in a moment.`
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000, unsent: true })

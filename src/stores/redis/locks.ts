@@ -22,7 +22,7 @@ const take = createScript(`
   return 1
 `)
 
-/** Releases a lock if this token still holds it, because the lease may have expired. KEYS: lock; ARGV: token. */
+/** Releases a lock only if this token still holds it: the lease may have expired. KEYS: lock; ARGV: token. */
 const release = createScript(`
   if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
   return 0

@@ -51,7 +51,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   let address: string | undefined
   let timer: Timer | undefined
   let ended = false
-  /** Since when Redis has responded without interruption. After an outage, a missing replica may just be late. */
+  /** Since when Redis has responded without interruption. After an outage, heartbeats may just be late. */
   let steadySince: number | undefined
   let heldUp = false
   const listeners = new Set<() => void>()
@@ -84,7 +84,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   }
 
   /**
-   * Sends the next heartbeat. A pause of this process counts like a Redis outage: other replicas may consider this one
+   * Sends the next heartbeat. A pause in this process counts as a Redis outage: other replicas may consider this one
    * gone, and replicas that were also paused have not sent a heartbeat yet.
    */
   const next = () => {

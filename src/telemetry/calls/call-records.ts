@@ -277,7 +277,7 @@ export interface CallTimeline extends CallSummary {
   readonly children: readonly CallSummary[]
 }
 
-/** The view of a call. Everything that may hold a secret, including every name, is redacted (B6). */
+/** A call as it is shown. Everything that may hold a secret, including every name, is redacted (B6). */
 const callSummary = (record: CallRecord, redact: (text: string) => string): CallSummary => ({
   id: record.id,
   parent: record.parent ?? null,

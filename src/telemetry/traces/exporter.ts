@@ -16,7 +16,7 @@ const batchMs = 1_000
 const maxCharacters = 8 * 1024 * 1024
 const goodbyeMs = 2_000
 
-/** Sends spans in batches. Calls never wait for the receiver, and memory is limited. */
+/** Sends spans in batches. Calls never wait for the receiver, and memory use is limited. */
 export function createExporter(options: ExporterOptions) {
   const { post, envelope, receiver, clock, log } = options
   const queue = createQueue(maxCharacters)
