@@ -14,7 +14,7 @@ export const firstSeqOf = (file: string): number => Number.parseInt(file, 10)
 
 export const publicKeyFile = (folder: string): string => join(folder, 'audit.pub')
 
-/** The lanes of a log in numeric order. Empty if the folder does not exist. */
+/** A log's lanes in numeric order. Empty if the folder does not exist. */
 export const listLanes = (folder: string): string[] =>
   (ifExists(() => readdirSync(folder)) ?? [])
     .filter((name) => /^[1-9]\d*$/.test(name))
@@ -61,13 +61,10 @@ export interface LogLine {
 }
 
 const chunkBytes = 256 * 1024
-/**
- * Max bytes per line, far more than any record needs. Longer lines were not written by Toolway; they are returned in
- * pieces to limit memory.
- */
+/** Max bytes per line. Toolway writes no line that long; longer lines are returned in pieces to limit memory. */
 const maxLine = 1024 * 1024
 
-/** Yields the lines of a file in batches, so that readers need not await each line. */
+/** Yields a file's lines in batches, so that readers do not have to await each line. */
 export async function* readLines(path: string, from = 0): AsyncGenerator<readonly LogLine[]> {
   const file = await open(path, 'r')
   try {
@@ -112,10 +109,7 @@ export interface StoredRecord {
 export type ReadPosition = Pick<StoredRecord, 'file' | 'offset'>
 
 interface ReadOptions {
-  /**
-   * Where to start, by lane. Lanes that are not listed are read from the beginning, and so are lanes whose file was
-   * removed by retention.
-   */
+  /** Where to start in each lane. Default: the beginning, which is also used if retention removed the file. */
   readonly from?: Readonly<Record<string, ReadPosition>> | undefined
   readonly lanes?: readonly string[]
 }

@@ -25,9 +25,7 @@ export interface ArchiveRow extends OperationRow {
 export const emptyPage: AuditSearchPage = { rows: [], lines: [], next: null }
 
 export interface AuditSources {
-  /**
-   * Searches the archive; undefined if no archive is configured. Resolves with undefined if the archive is unreachable.
-   */
+  /** Searches the archive; undefined if none is configured. Resolves with undefined if the archive is unreachable. */
   readonly archive: ((query: AuditPageQuery) => Promise<ArchivePage | undefined>) | undefined
   local(query: AuditPageQuery): Promise<AuditSearchPage>
   /** The message to show if the archive becomes unreachable during a search that began there. */

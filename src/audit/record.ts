@@ -23,9 +23,7 @@ export interface ChainedRecord {
   readonly hash: string
 }
 
-/**
- * The beginning of an operation. `arguments` are redacted, `"dropped"` if the redactor failed, or `TruncatedArguments`.
- */
+/** The beginning of an operation. `arguments`: redacted, truncated, or `"dropped"` if the redactor failed. */
 export interface BeforeRecord extends ChainedRecord, Omit<AuditBegin, 'arguments'> {
   readonly phase: 'before'
   readonly arguments?: unknown
@@ -57,7 +55,7 @@ interface ControlRecordBase extends ChainedRecord {
 export interface SegmentRecord extends ControlRecordBase {
   readonly operation: 'segment'
   readonly reason: 'first' | 'size' | 'age' | 'abandoned'
-  /** The previous file and the length of its valid part. Absent for the first file of a lane. */
+  /** The previous file and the length of its valid part. Absent for a lane's first file. */
   readonly previous?: { readonly file: string; readonly bytes: number }
 }
 
@@ -71,7 +69,7 @@ export interface StartRecord extends ControlRecordBase {
   readonly torn?: number
   /**
    * The number of records from the previous, killed process that neither a signature nor `head` confirms. If they are
-   * genuine, they are records of reads in the last second of that process.
+   * genuine, they are records of reads in that process's last second.
    */
   readonly unproven?: number
 }
@@ -86,7 +84,7 @@ export interface CheckpointRecord extends ControlRecordBase {
 /** How many records are missing because of an outage. */
 export interface Unrecorded {
   readonly refused: number
-  /** The number of missing records of reads (which ran anyway), of denials, and of the ends of writes that have run. */
+  /** Missing records of reads (which ran anyway), of denials, and of the ends of writes that have run. */
   readonly reads: number
   readonly denials: number
   readonly writes: number
@@ -97,10 +95,7 @@ export interface Unrecorded {
 /** Reports missing or damaged records. */
 export interface GapRecord extends ControlRecordBase {
   readonly operation: 'gap'
-  /**
-   * `unrecorded` is an outage that Toolway itself reports. Every other reason means that the files were modified or
-   * damaged.
-   */
+  /** `unrecorded` is an outage that Toolway itself reports; every other reason means tampering or damage. */
   readonly reason: 'unrecorded' | 'records_missing' | 'records_changed' | 'damaged' | 'head_missing' | 'head_invalid'
   readonly error?: string
   readonly since?: string
@@ -122,10 +117,7 @@ export const isEvent = (record: AuditRecord): record is EventRecord => record.ph
 
 export const zeroHash = '0'.repeat(64)
 
-/**
- * Parses a line; undefined if it is not a valid record. After tampering, lines may contain anything; readers skip such
- * lines.
- */
+/** Parses a line. Undefined if it is not a valid record: after tampering, a line may contain anything. */
 export function parseRecord(text: string): AuditRecord | undefined {
   const value = parseJson(text)
   return isRecord(value) && hasForm(value) ? (value as unknown as AuditRecord) : undefined
@@ -151,9 +143,7 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 const marker = ',"hash":"'
 const tailBytes = marker.length + zeroHash.length + 2
 
-/**
- * Adds the hash to a record and returns the line to write. `body` is the canonical JSON of the record without `hash`.
- */
+/** Adds the hash and returns the line to write. `body` is the canonical JSON of the record without `hash`. */
 export function sealLine(body: string): { readonly line: string; readonly hash: string } {
   const hash = digest('sha256', body)
   return { line: `${body.slice(0, -1)}${marker}${hash}"}\n`, hash }
@@ -180,10 +170,7 @@ export function parseSealedLine(bytes: Buffer): ParsedLine {
 
 const closing = Buffer.from('}')
 
-/**
- * The canonical bytes of a record without `hash`. Undefined if the record nests more deeply than any record that
- * Toolway writes.
- */
+/** The canonical bytes of a record without `hash`. Undefined if the record is nested too deeply to be Toolway's. */
 function writtenOf({ hash: _, ...record }: AuditRecord): Buffer | undefined {
   try {
     return Buffer.from(canonical(record))
@@ -196,10 +183,7 @@ export interface Verifier {
   /** The ID of the key: the start of the SHA-256 of its DER form. */
   readonly id: string
   readonly pem: string
-  /**
-   * Whether the signature of a record is valid. Takes the record without `hash`; the signed bytes do not include
-   * `signature`.
-   */
+  /** Whether a record's signature is valid. Takes the record without `hash`; `signature` itself is not signed. */
   verifies(record: Readonly<Record<string, unknown>>): boolean
 }
 
@@ -239,10 +223,7 @@ function verifierOf(publicKey: KeyObject | string): Verifier {
   }
 }
 
-/**
- * The keys in a file of public keys. There may be several: after the secret is replaced, the old public key is still
- * needed for older records.
- */
+/** The keys in a public key file. After the secret is replaced, the old key is still needed for older records. */
 export const verifiersOf = (pem: string): Verifier[] =>
   (pem.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g) ?? []).flatMap((block) => {
     try {

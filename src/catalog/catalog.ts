@@ -14,7 +14,7 @@ import { type CatalogSnapshot, createSnapshotBuilder } from './snapshot.ts'
 import { createView } from './view.ts'
 import { createVisibility, metaSource, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
 
-/** Default time limits for a list to wait: for a server whose entries are not known yet, and for any other server. */
+/** How long a list waits by default: for a server whose entries are not known yet, and for any other server. */
 const firstListMs = 15_000
 const knownListMs = 2_000
 
@@ -25,7 +25,7 @@ export interface CatalogOptions {
   /** How long a list waits for one source. Default: 15 s for a source without known entries, 2 s for any other. */
   readonly listDeadlineMs: number | undefined
   readonly decide: Decide
-  /** The denial if the caller may not use anything on the server, whatever the server offers. */
+  /** The denial if the caller may not use anything on the server; undefined otherwise. */
   closed(caller: Caller, server: string): Denial | undefined
   exposure(caller: Caller): Exposure
   readonly flagsOf?: FlagsOf
@@ -37,10 +37,7 @@ export interface CatalogOptions {
 
 export interface Catalog extends Disposable {
   view(caller: Caller): View
-  /**
-   * Reports which kinds of lists have changed, debounced. When the listener is called, views already show the new
-   * lists.
-   */
+  /** Reports, debounced, which kinds of lists have changed. By then, views already show the new lists. */
   onChange(listener: ChangeListener): Disposable
   /** Waits for sources whose entries are not known yet, regardless of permissions. */
   ready(): Promise<void>
@@ -99,7 +96,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     snapshot,
     index: () => {
       const current = snapshot()
-      // Update the index only when somebody searches: servers change in bursts, and most callers never search.
+      // Update the index only when it is searched: servers change in bursts, and most callers never search.
       if (indexed !== current) index.update(current.items.tool.filter(({ entry }) => entry.server !== metaSource))
       indexed = current
       return index
@@ -153,10 +150,7 @@ const changedKinds = (before: CatalogSnapshot, after: CatalogSnapshot): Kind[] =
         )
       })
 
-/**
- * When to notify listeners of changes: 100 ms after the last change, but within a second. Servers start and stop in
- * bursts, and each burst should cause one notification.
- */
+/** When to notify listeners: 100 ms after the last change, but within a second, so that a burst is reported once. */
 const quietMs = 100
 const latestMs = 1_000
 
@@ -205,10 +199,7 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
 /** Max number of catalogs. Each distinct set of client capabilities needs one. */
 const maxProfiles = 32
 
-/**
- * Merges simultaneous notifications. A change reaches the catalogs of all profiles at the same time, but the listener
- * should be called once.
- */
+/** Merges simultaneous notifications: a change reaches the catalogs of all profiles, but is reported once. */
 function once(listener: ChangeListener): ChangeListener {
   let gathered: Set<Kind> | undefined
   return (kinds) => {
@@ -225,10 +216,7 @@ function once(listener: ChangeListener): ChangeListener {
   }
 }
 
-/**
- * Creates a separate catalog for each set of client capabilities, because servers may offer more to clients with more
- * capabilities.
- */
+/** Creates one catalog per set of client capabilities, because servers may offer more to more capable clients. */
 export function createCatalogs(options: CatalogOptions): Catalog {
   const listeners = new Map<ChangeListener, Map<string, Disposable>>()
   const catalogs = new Map<string, Catalog>()
@@ -274,8 +262,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     const profile = profileOf(capabilities)
     const known = catalogs.get(profile)
     if (known) {
-      // Move the catalog to the end of the map, so that the catalog after the plain one is always the least recently
-      // used.
+      // Move the catalog to the end, to keep all catalogs after the plain one in order of last use.
       if (known !== plain) catalogs.delete(profile)
       catalogs.set(profile, known)
       return known

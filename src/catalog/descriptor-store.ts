@@ -7,16 +7,10 @@ import { isRecord } from '../lib/is-record.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { fileName } from './pins/pin-files.ts'
 
-/**
- * The version of the record format. Increment it when the format changes, so that other versions of Toolway do not
- * misread the files.
- */
+/** The record format version. Increment it when the format changes, so that other versions ignore the files. */
 const version = 1
 
-/**
- * Persists the entries that servers list, in one file per server. A file that is missing, damaged or written by another
- * version counts as absent.
- */
+/** Persists servers' listings, one file each. A file that is damaged or from another version counts as absent. */
 export function descriptorStore(folder: string, log: Log = silentLog): DescriptorStore {
   const saving = new Map<string, Promise<void>>()
 
@@ -25,18 +19,17 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
       await saving.get(server)?.catch(() => {})
       const path = join(folder, fileName(server))
       const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT')
-          log.warn({ server, path, err: error }, 'cannot read the cached listing of a server')
+        if (error.code !== 'ENOENT') log.warn({ server, path, err: error }, "cannot read a server's cached listing")
         return undefined
       })
       if (text === undefined) return undefined
       const record = parseJson(text)
       if (!isRemembered(record) || record.server !== server) {
-        log.warn({ server, path }, 'cached listing of a server is damaged; fetching it again')
+        log.warn({ server, path }, "a server's cached listing is damaged; fetching it again")
         return undefined
       }
       if (record.fingerprint === fingerprint) return record.descriptors
-      log.debug({ server }, 'configuration of a server has changed; fetching its listing again')
+      log.debug({ server }, "a server's configuration has changed; fetching its listing again")
       return undefined
     },
     save: (server, fingerprint, descriptors) => {

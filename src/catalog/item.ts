@@ -28,16 +28,10 @@ const ourKeys = new Set(['source', 'server', 'stale', 'flags'].map((word) => `de
 /** Returns the scanner's findings in an entry's definition, one word per finding (B5). */
 export type FlagsOf = (entry: Entry) => readonly string[]
 
-/**
- * Makes the item of an entry. Builds the definition on first use, because most entries are only called and never
- * listed.
- */
+/** Creates the item for an entry. Builds the definition on first use, because most entries are never listed. */
 export function createItem(entry: Entry, label: Label, flagsOf: FlagsOf = () => []): Item {
   let made: { readonly flags: string; readonly definition: Definition; json?: string } | undefined
-  /**
-   * The definition with the current flags. The scanner runs in the background, so flags may appear after the first
-   * listing.
-   */
+  /** The definition with the current flags, which the background scanner may add after the first listing. */
   const served = () => {
     const flags = flagsOf(entry)
     const key = flags.join()
@@ -98,6 +92,6 @@ function withPage(key: string, value: unknown, page: string): unknown {
   return key === 'ui' && isRecord(value) && 'resourceUri' in value ? { ...value, resourceUri: page } : value
 }
 
-// Sets a member. Plain assignment to `__proto__`, a key that a server may send, would set the prototype instead.
-const define = (target: object, key: string, value: unknown) =>
+/** Sets a member. Assigning to `__proto__`, a key that a server may send, would set the prototype instead. */
+export const define = (target: object, key: string, value: unknown): object =>
   Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })

@@ -1,16 +1,11 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { NamingConfig } from '../config/schema.ts'
 
-/**
- * The possible served names of one entry. They depend only on the entry's server, its name and the naming
- * configuration.
- */
+/** The possible served names of an entry. They depend only on its server, its name and the naming configuration. */
 export interface NameChoice {
-  /** Readable names in order of preference. None of them has the form of a hashed name. */
+  /** Readable names in order of preference. None of them looks like a hashed name. */
   readonly plain: readonly string[]
-  /**
-   * Returns the name to use if no plain name is free. `attempt` 1 uses a longer hash, in case the short one collides.
-   */
+  /** Returns the name to use if no plain name is free. `attempt` 1 uses a longer hash, in case of a collision. */
   hashed(attempt: 0 | 1): string
   readonly badAlias?: string
 }
@@ -34,8 +29,7 @@ export function createNamer(naming: NamingConfig): Namer {
 
   return (server, name) => {
     const joined = server + separator + name
-    // The first separator must end the server name, so that `a` + `b__c` and `a__b` + `c` cannot collide: the second
-    // pair gets a hashed name.
+    // The first separator must end the server name: otherwise `a` + `b__c` and `a__b` + `c` would collide.
     const bordered = joined.indexOf(separator) === server.length && usable(joined) && !givenAway.has(joined)
     const prefixed = bordered ? [joined] : []
     const shortened = (text: string) => (attempt: 0 | 1) => hashedName(text, server, name, maxLength, attempt)
@@ -53,8 +47,7 @@ export function createNamer(naming: NamingConfig): Namer {
 }
 
 /**
- * Whether an entry of this server could have a served name that does not contain the server: any name with `flat`, an
- * alias with `custom`, or a hashed name.
+ * Whether an entry could have a served name that lacks its server: any name with `flat`, an alias, or a hashed name.
  */
 export function couldBeNamed(server: string, name: string, { strategy, aliases }: NamingConfig): boolean {
   if (strategy === 'flat') return true
@@ -66,8 +59,7 @@ export function couldBeNamed(server: string, name: string, { strategy, aliases }
   return readable.startsWith(sanitized) || sanitized.startsWith(readable)
 }
 
-// The hash starts with a digit. Otherwise names such as `get_document` and `list_projects` would look like hashed
-// names.
+// The hash starts with a digit, so that names such as `get_document` do not look hashed.
 const hashEnding = /_[2-7][a-z2-7]{7}(?:[a-z2-7]{4})?$/
 
 /** Whether a name can be served unchanged. Names that look hashed cannot, so plain and hashed names never collide. */
@@ -83,16 +75,14 @@ function hashedName(text: string, server: string, name: string, maxLength: numbe
 const readableOf = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, '_')
 
 function shortHash(server: string, name: string, length: number): string {
-  // Hash the pair as JSON, which is unambiguous whatever characters the names contain, including lone surrogates.
-  const digest = createHash('sha256')
-    .update(JSON.stringify([server, name]))
-    .digest()
+  // Hash the pair as JSON, which is unambiguous for any characters, including lone surrogates.
+  const digest = hash('sha256', JSON.stringify([server, name]), 'buffer')
   let text = '234567'[(digest[0] as number) % 6] as string
   for (let at = 1; at < length; at++) text += 'abcdefghijklmnopqrstuvwxyz234567'[(digest[at] as number) & 31]
   return text
 }
 
-/** One entry's claim to a name, with the rank of its source. */
+/** One entry's claim to a name, with its source's rank. */
 export interface NameClaim {
   readonly server: string
   readonly name: string
@@ -141,8 +131,7 @@ export function assignNames(claims: readonly NameClaim[]): {
     if (!claim.choice.plain.some((name) => take(index, claim, name))) left.push(index)
   }
 
-  // Sort by text, not by rank: the order of the configuration must not decide which of two colliding hashes stays
-  // short.
+  // Sort by text: the configuration's order must not decide which of two colliding hashes stays short.
   left.sort((a, b) => compareText(claims[a] as NameClaim, claims[b] as NameClaim))
   for (const index of left) {
     const claim = claims[index] as NameClaim

@@ -14,10 +14,7 @@ export function unknownServer(server: string, known: readonly string[]): Toolway
   return new ToolwayError('SERVER_NOT_FOUND', `There is no server named ${quoted(server)}.${hint}`)
 }
 
-/**
- * The error for an unknown entry. `offered` holds the entries that the caller may use; `spelt` gives a name in the form
- * that the caller used.
- */
+/** The error for an unknown entry. Suggests names among `offered`, in the form that `spelt` returns. */
 export function unknownEntry(
   kind: Kind,
   name: string,
@@ -70,9 +67,7 @@ export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayErr
 /** Max number of names to compare by edit distance. `sharedEnds` preselects them. */
 const compared = 50
 
-/**
- * Entries that the caller may have meant: those with the same name on any server, otherwise those with similar names.
- */
+/** Entries that the caller may have meant: those with the same name on any server, or else with similar names. */
 function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)
   const namesakes = evenedOf(offered).filter(({ own, served }) => own === wanted || served === wanted)
@@ -108,10 +103,7 @@ interface Evened {
 
 const evened = new WeakMap<readonly Item[], readonly Evened[]>()
 
-/**
- * The items with their names in a normalized form for comparison. Cached per list, so that repeated wrong names cost
- * little.
- */
+/** The items with normalized names for comparison. Cached per list, so that repeated wrong names cost little. */
 function evenedOf(items: readonly Item[]): readonly Evened[] {
   const known =
     evened.get(items) ?? items.map((item) => ({ item, served: evenly(item.name), own: evenly(item.entry.name) }))

@@ -69,15 +69,12 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
   }
 
   return {
-    /**
-     * Triggers all sources, and waits up to the list deadline for those that `waitsFor` accepts. `brief` uses the
-     * shorter deadline of sources with known entries for all of them.
-     */
+    /** Triggers all sources, and waits for those that `waitsFor` accepts. `brief` uses the shorter deadline for all. */
     async all(brief: 'brief' | undefined, waitsFor: (source: Source) => boolean): Promise<void> {
       const waiting: Promise<boolean>[] = []
       for (const source of sources) {
         const first = brief === undefined && source.entries().length === 0
-        // Trigger sources that have already started too, so that they can refresh, but do not wait for them.
+        // Also trigger sources that have already started, so that they can refresh, but do not wait for them.
         if (pending(source) && waitsFor(source))
           waiting.push(within(source, first ? deadlineMs.first : deadlineMs.known))
         else void asked(source)

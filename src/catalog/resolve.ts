@@ -33,7 +33,7 @@ export function resolveName(
 /** The servers that a spelling can refer to. Used for errors, and to decide which servers to wait for. */
 export interface NamedServers {
   readonly servers: readonly string[]
-  /** The part of the spelling in the position of a server name. Undefined if the spelling does not have that form. */
+  /** The part of the spelling where a server name is expected. Undefined if the spelling has no such part. */
   readonly qualifier: string | undefined
 }
 
@@ -111,10 +111,7 @@ export function resolveTemplate(snapshot: CatalogSnapshot, template: string): re
 export const serversInUri = (names: Iterable<string>, uri: string): readonly string[] =>
   [...names].filter((server) => originalUri(server, uri) !== undefined)
 
-/**
- * Resolves a URI in the served form of this server. Servers can read URIs that they do not list, so a server with
- * resources accepts any such URI.
- */
+/** Resolves a URI in this server's served form. Servers with resources accept any such URI, even if not listed. */
 function resolveInside(snapshot: CatalogSnapshot, server: string, served: string): readonly Served[] {
   const original = originalUri(server, served)
   const own = snapshot.registry.get(server)
@@ -159,10 +156,7 @@ const reading = (item: Item, uri: string): Served => ({
   uri,
 })
 
-/**
- * An entry for a URI that the server does not list. It is named after that URI, because policy and audit must see what
- * is read; it runs through any other entry of the server.
- */
+/** An entry for an unlisted URI, run through another entry but named after the URI for policy and audit. */
 const unlisted = ({ server, traits, run, subscribe }: Entry, uri: string, served: string): Served => ({
   name: served,
   entry: { kind: 'resource', server, name: uri, definition: { uri }, traits, run, subscribe },

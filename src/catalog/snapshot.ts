@@ -53,10 +53,7 @@ export function buildSnapshot(
   return { items, byName, registry, uriOf }
 }
 
-/**
- * Creates `uriOf`. A listed resource may keep its URI; for any other URI, only the form with the server name shows
- * where to read it.
- */
+/** Creates `uriOf`. A listed resource may keep its URI; for others, only the server name shows where to read them. */
 function uriRule(parts: readonly SourcePart[], names: readonly string[]): CatalogSnapshot['uriOf'] {
   const listed = new Map<string, Map<string, string>>()
   let at = 0

@@ -1,6 +1,6 @@
 /**
  * The served form of a server's URI or URI template. Different servers may use equal URIs, so the server's name is
- * inserted after the scheme. The scheme stays, because hosts look at it (`ui://`). A URI without a literal scheme, or
+ * inserted after the scheme. The scheme stays, because hosts depend on it (`ui://`). A URI without a literal scheme, or
  * with Toolway's own scheme, is wrapped. Examples: `demo://resource/1` → `demo://everything/resource/1`, `urn:x:1` →
  * `urn:everything/x:1`, `{+path}` → `toolway://everything/{+path}`. Expanding a served template and removing the server
  * gives an expansion of the original template.
@@ -37,10 +37,7 @@ const segment = (server: string): string => encodeURIComponent(server.toWellForm
 const maxUri = 16_384
 
 interface Expression {
-  /**
-   * The first character of an expansion; empty if the expansion has no fixed first character. Even if it is set, the
-   * expression may expand to nothing.
-   */
+  /** An expansion's first character; empty if it is not fixed. The expression may also expand to nothing. */
   readonly lead: string
   readonly stop: string
 }
@@ -95,10 +92,7 @@ function split(template: string): readonly (string | Expression)[] {
 const afterLiteral = (uri: string, reached: readonly number[], literal: string): readonly number[] =>
   reached.filter((at) => uri.startsWith(literal, at)).map((at) => at + literal.length)
 
-/**
- * The positions that can be reached after an expression. Positions ascend, so one pass adds each position once, even if
- * it can be reached in several ways.
- */
+/** The positions reachable after an expression. They ascend, so one pass adds each of them once. */
 function afterExpression(uri: string, reached: readonly number[], { lead, stop }: Expression): readonly number[] {
   const positions: number[] = []
   let swept = -1

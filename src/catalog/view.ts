@@ -126,10 +126,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     return refusalOf({ ...denial, reason: nothingUsable(server, denial, kind) }, server)
   }
 
-  /**
-   * The sources that the caller may know of. Leaves out servers where the caller may not use anything, unless their
-   * names are listed for the caller anyway.
-   */
+  /** The sources that the caller may know of: those where it may use something, and those that are listed anyway. */
   function knownSources(): ReadonlyMap<string, Source> {
     const shown = new Set(serverNames())
     return new Map([...options.sources].filter(([name]) => shown.has(name) || closedServer(name) === undefined))
@@ -162,10 +159,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     return { servers: serversInUri(names, spelling), qualifier: undefined }
   }
 
-  /**
-   * Resolves a spelling that matches no entry yet: waits for the servers that may still offer the entry, then fails if
-   * none of them does.
-   */
+  /** Resolves a spelling that matches nothing yet: waits for servers that may offer the entry; fails if none does. */
   async function resolveLater(kind: Kind, spelling: string, wait: Wait | undefined): Promise<Served> {
     const { servers: meant, qualifier } = namedIn(sources.keys(), kind, spelling)
     const servers = openAmong(meant)
@@ -192,10 +186,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     )
   }
 
-  /**
-   * The servers that are not closed to the caller, so that errors do not reveal the state of closed servers. Throws a
-   * denial if all are closed.
-   */
+  /** The servers open to the caller, so that errors reveal nothing about closed ones. Throws if all are closed. */
   function openAmong(servers: readonly string[]): readonly string[] {
     const denials = servers.map((server) => options.closed(caller, server))
     const [first] = denials

@@ -14,7 +14,7 @@ export interface Visible {
   readonly tools: ToolsByExposure
   readonly toolPages: Readonly<Record<Exposure, Pages>>
   readonly pages: PerKind<Pages>
-  /** Summaries of the servers. Computed on each call, because the status of a source changes without a new snapshot. */
+  /** Summaries of the servers. Computed on each call, because a source's status can change without a new snapshot. */
   servers(): readonly ServerSummary[]
 }
 
@@ -45,8 +45,7 @@ export function createVisibility(
   return (snapshot, caller) => {
     if (of !== snapshot) known = new Map()
     of = snapshot
-    // The key contains every property of a caller that a rule can depend on. If it contained only the agent,
-    // unauthenticated callers would see too much.
+    // The key contains every caller property that rules depend on: otherwise unauthenticated callers see too much.
     const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
     const visible = known.get(key) ?? see(snapshot, caller)
     known.delete(key)
@@ -77,8 +76,7 @@ function createPages(items: readonly Item[]): Pages {
   return (cursor) => {
     const start = startOf(cursor)
     const page = made.get(start) ?? makePage(items, start)
-    // Cache only pages at multiples of the page size: every entry name is a valid cursor, so the cache could otherwise
-    // grow to one page per entry.
+    // Cache only pages at multiples of the page size: every name is a valid cursor, so the cache could grow too large.
     if (start % pageSize === 0) made.set(start, page)
     return page
   }
@@ -92,10 +90,7 @@ function makePage(items: readonly Item[], start: number): Page {
   return { items: bytes, count: shown.length, nextCursor: more ? cursorOf(last) : undefined }
 }
 
-/**
- * The cursor that stands for an item. It is opaque to clients, equal on all replicas, and valid as long as the entry is
- * listed.
- */
+/** An item's cursor: opaque to clients, equal on all replicas, and valid as long as the entry is listed. */
 const cursorOf = (item: Item): string => Buffer.from(item.name).toString('base64url')
 
 export const metaSource = 'toolway'

@@ -1,7 +1,7 @@
 import { ToolwayError } from '../core/errors.ts'
 import type { Buckets, Taken } from '../core/stores.ts'
 
-/** How many buckets one call inspects, to find unused ones to evict. */
+/** How many buckets each call inspects to find unused ones to evict. */
 const looksThrough = 8
 
 const allowed: Taken = { allowed: true }
@@ -21,8 +21,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
 
   const turn = (now: number) => {
     if (now - turnedAt < windowMs) return
-    // After two minutes, the young generation is unused as well: a call after one minute would have rotated the
-    // generations.
+    // After two minutes the young generation is unused too: a call in between would have rotated the generations.
     old = now - turnedAt < 2 * windowMs ? young : new Map()
     young = new Map()
     turnedAt = now
@@ -92,7 +91,7 @@ export const windowMs = 60_000
 export const maxExact = 240
 export const groupMs = windowMs / maxExact
 
-/** The times of the calls in the last minute: a sliding window of groups, in at most 500 numbers. */
+/** The times of the calls in the last minute: a sliding window of groups, stored in at most 500 numbers. */
 interface CallTimes {
   count(now: number): number
   /** Milliseconds until the window holds fewer than `limit` calls; zero if it already does. */
@@ -101,10 +100,7 @@ interface CallTimes {
 }
 
 function createCallTimes(): CallTimes {
-  /**
-   * Two numbers for each group: the time of its last call, and how many calls it has. Groups before `head` have left
-   * the window.
-   */
+  /** Two numbers per group: the time of its last call, and its number of calls. Groups before `head` have expired. */
   let groups: number[] = []
   let head = 0
   let total = 0

@@ -20,10 +20,7 @@ interface Group {
 /** Estimated size of an item besides its bytes and key: map slot, object, buffer and the buffer's backing store. */
 const overhead = 512
 
-/**
- * An LRU cache. There is no timer: expired results are removed when they are accessed or when room is needed. The
- * limits are read on each put.
- */
+/** An LRU cache without a timer: expired results are removed on access or to make room. Limits are read per put. */
 export function memoryCache(limits: CacheLimits): CacheStore {
   const groups = new Map<string, Group>()
   let ends = emptyRing()
@@ -101,10 +98,7 @@ export function memoryCache(limits: CacheLimits): CacheStore {
   }
 }
 
-/**
- * Whether a result may still be used. If the clock went back, a result that was stored at a later time may not be used,
- * because it would be kept too long.
- */
+/** Whether a result may be used. If the clock was set back, a result from the future would expire too late. */
 const isFresh = ({ keptAt, expiresAt }: Item, now: number): boolean => keptAt <= now && now < expiresAt
 
 const sizeOf = (key: string, { bytes }: CachedAnswer): number => bytes.length + 2 * key.length + overhead
@@ -117,9 +111,7 @@ function alone(bytes: Buffer): Buffer {
   return copy
 }
 
-/**
- * The sentinel of the circular LRU list: its `newer` neighbour is the oldest item, its `older` neighbour the newest.
- */
+/** The sentinel of the circular LRU list. Its `newer` neighbour is the oldest item, its `older` one the newest. */
 function emptyRing(): Item {
   const group = { mark: 0 satisfies Mark, items: new Map() }
   const ends = { group, key: '', bytes: Buffer.alloc(0), size: 0, keptAt: 0, expiresAt: 0 } as Item

@@ -28,16 +28,13 @@ const maxBytes = 4 * 1024 * 1024
 
 export const keyFile = (folder: string): string => join(folder, 'keys.json')
 
-/** Text that changes whenever the file, its owner or its mode changes; undefined if there is no file. */
+/** A string that changes whenever the file, its owner or its mode changes; undefined if there is no file. */
 export function keyFileMark(folder: string): string | undefined {
   const found = lstatSync(keyFile(folder), { bigint: true, throwIfNoEntry: false })
   return found && [found.ino, found.size, found.mtimeNs, found.ctimeNs, found.mode].join(' ')
 }
 
-/**
- * Reads the key file; a missing file means that there are no keys. Throws a KeyFileProblem if others could have written
- * the file, or if it is damaged.
- */
+/** Reads the key file. Throws a KeyFileProblem if the file is damaged, or if others could have written it. */
 export function readKeyFile(folder: string): readonly StoredKey[] {
   const path = keyFile(folder)
   const text = checkedText(path)
@@ -92,10 +89,7 @@ export async function changeKeyFile(
   await writeAtomic(path, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`)
 }
 
-/**
- * Matches valid key names. Names appear in the key itself, in the audit log and on command lines, so only these
- * characters are allowed.
- */
+/** Valid key names. They appear in the key, the audit log and command lines, so few characters are allowed. */
 export const keyName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
 /**

@@ -26,10 +26,7 @@ export function memoryLocks(): Locks {
   }
 }
 
-/**
- * Locks for processes that share a state folder, such as several editors. Within one process, only one waiter at a time
- * polls the lock file.
- */
+/** Locks for processes that share a state folder. Within one process, only one waiter at a time polls the file. */
 export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Locks {
   const own = memoryLocks()
   const folder = join(stateFolder, 'locks')

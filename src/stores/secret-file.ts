@@ -23,26 +23,20 @@ async function read(file: string): Promise<string | undefined> {
   })
   if (text === undefined) return undefined
   const secret = text.trim()
-  // Check the content: if the machine crashed, the file may contain zeros, which anybody could guess.
+  // Check the content: after a crash, the file may contain only zeros, which anyone could guess.
   if (/^[\x21-\x7e]{16,}$/.test(secret)) return secret
   throw new Error(`${file} does not contain a valid secret; remove it and restart Toolway to create a new one`)
 }
 
-/** The key that signs the checkpoints of the audit log. Anyone who can read the key can forge checkpoints. */
+/** The key that signs the audit log's checkpoints. Anyone who can read the key can forge checkpoints. */
 export const keptAuditKey = (folder: string): Promise<string> => keptSecret(folder, 'audit-key')
 
 /** Derives a secret for one purpose from a key. It reveals neither the key nor the secrets for other purposes. */
 export const derivedSecret = (key: string, purpose: string): string =>
   Buffer.from(hkdfSync('sha256', key, '', `toolway ${purpose}`, 32)).toString('base64url')
 
-/**
- * The secret that seals the values that callers keep for us. It is stored, so that those values stay valid after a
- * restart.
- */
+/** The secret that seals the values that callers keep for Toolway. It is stored, so that they survive a restart. */
 export const keptSealSecret = (folder: string): Promise<string> => keptSecret(folder, 'seal')
 
-/**
- * The access token. It is stored, because a token that changes on every start cannot be put into an editor's
- * configuration.
- */
+/** The access token. It is stored, because an editor's configuration needs a token that never changes. */
 export const keptToken = (folder: string): Promise<string> => keptSecret(folder, 'token', `tw_${newSecret(24)}`)

@@ -20,10 +20,7 @@ export function memoryTtlStore(clock: Clock, maxBytes = ttlStoreBytes): TtlStore
   }
 }
 
-/**
- * Tracks the size and expiry of entries, and evicts the least recently used ones if their total size exceeds
- * `maxBytes`.
- */
+/** Tracks the size and expiry of entries. Evicts the least recently used ones beyond a total of `maxBytes`. */
 export function createRoom(maxBytes: number, clock: Clock, evict: (key: string) => void) {
   /** The entries in order of last use. */
   const taken = new Map<string, { readonly size: number; readonly until: number }>()

@@ -11,7 +11,7 @@ export interface LogOptions {
   readonly pretty?: boolean
 }
 
-/** The numbers of the levels, as log collectors expect them. */
+/** Level numbers as log collectors expect them. */
 const levels = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60 } as const
 type Level = keyof typeof levels
 
@@ -66,15 +66,10 @@ function readable(line: string, stream: Writable): string {
   return `${head} ${sentence}${tail.length > 0 ? paint('gray', ` (${plain(tail.join(', '))})`) : ''}\n`
 }
 
-/**
- * Makes text safe to print. Servers control parts of it, so it is kept on one line and terminal sequences are escaped.
- */
+/** Makes text from servers safe to print: keeps it on one line and escapes terminal sequences. */
 const plain = (text: string): string => speltOut(text.replace(/\s+/g, ' '))
 
-/**
- * Logs each call at debug level. Names are redacted, because any name may hold a secret (B6). Use it only if
- * `logsCalls` is true, to avoid building lines that are then discarded.
- */
+/** Logs each call at debug level, with redacted names (B6). Use it only if `logsCalls` is true, to save work. */
 export const callLog = (log: Log, redact: (text: string) => string): Observer => ({
   ended(observed) {
     const { kind, code } = observed.outcome

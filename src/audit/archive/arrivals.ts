@@ -22,7 +22,7 @@ export async function* readAllArrivals(
 export interface FollowArrivals {
   readonly archive: Pick<Archive, 'arrivals'>
   readonly wanted: Wanted
-  /** `from` is the last position already read; `known` holds records after it that are already known. */
+  /** `from` is the last position that was read; `known` holds later records that the caller already has. */
   readonly from: number
   readonly known: readonly ArchiveArrival[]
   readonly clock: Clock
@@ -30,13 +30,10 @@ export interface FollowArrivals {
   readonly everyMs?: number
 }
 
-/** How long a replica may hold positions before its records are visible to others. */
+/** How long a replica may take to commit a record after it has reserved the record's position. */
 const settledMs = 5_000
 
-/**
- * Yields new records. A replica reserves positions when it begins to write, so records with later positions may become
- * visible before records with earlier ones. Recent positions are therefore read again.
- */
+/** Yields new records. Rereads recent positions, because a record with an earlier position may become visible later. */
 export async function* followArrivals(options: FollowArrivals): AsyncGenerator<readonly ArchiveArrival[]> {
   const { archive, wanted, clock, signal, everyMs = 1_000 } = options
   let settled = options.from

@@ -27,10 +27,10 @@ type NumberedPosition = ReadPosition & { readonly seq: number }
 /** Reads the log in a folder, to copy it to an archive. Safe while other processes write. */
 export function openSpool(folder: string): Spool {
   let replica: string | undefined
-  /** For each lane, the start and the end of the last read, so that the next read need not search for them. */
+  /** The start and end positions of each lane's last read, so that the next read does not search for them. */
   const places = new Map<string, readonly NumberedPosition[]>()
 
-  /** A position to start reading from, such that no record with a number above `after` is missed. */
+  /** A position to start reading from that misses no record with a number above `after`. */
   const startAt = (lane: string, after: number): ReadPosition | undefined => {
     const known = places.get(lane)?.findLast(({ seq }) => seq <= after)
     if (known) return known
@@ -63,8 +63,7 @@ export function openSpool(folder: string): Spool {
       let last: NumberedPosition | undefined
       for await (const stored of readRecords(folder, { lanes: [lane], from: from && { [lane]: from } })) {
         const { seq } = stored.record
-        // Skip a record that is not on disk yet. A record whose number is too high may also be foreign, so it must not
-        // delay the records after it.
+        // Skip a record that is not on disk yet, or that Toolway did not write, instead of stopping at it.
         if (seq > head.head.seq) continue
         if (seq > after) {
           first ??= { file: stored.file, offset: stored.offset, seq: after }
@@ -83,10 +82,7 @@ const replicaFile = (folder: string): string => join(folder, 'replica')
 
 export const readReplica = (folder: string): string | undefined => readIfExists(replicaFile(folder))?.trim()
 
-/**
- * The replica's ID. The first process creates it. A copy of the folder has the same ID, so only the original or the
- * copy may be written to.
- */
+/** The replica's ID, created by the first process. A copy of the folder has the same ID: write to only one of them. */
 function replicaOf(folder: string): string {
   const known = readReplica(folder)
   if (known) return known
@@ -120,7 +116,7 @@ function toArchiveRecord(record: AuditRecord, line: string): ArchiveRecord {
   }
 }
 
-/** The name of the first indexed field that contradicts the record. Undefined if none does. */
+/** The first indexed field that does not match the record. Undefined if all of them match. */
 export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord): string | undefined {
   const own = toArchiveRecord(record, filed.line)
   const wrong = archiveNames.find((name) => !isSame(own.names[name] ?? null, filed.names[name]))
@@ -128,12 +124,12 @@ export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord):
   if (own.time !== filed.time) return 'time'
   if (own.is_error !== filed.is_error) return 'is_error'
   if (!isSame(own.words, filed.words)) return 'arguments'
-  // Do not compare `shown` for the record of a beginning: that record is hidden once the operation's end is recorded,
-  // and the end may be anywhere in the archive. No other record is hidden.
+  // Do not compare `shown` for a beginning: it is cleared once the operation's end is recorded, and the end may be
+  // anywhere in the archive. It never changes for other records.
   return own.phase !== 'before' && filed.shown !== (own.phase === 'after' || own.gap) ? 'operation' : undefined
 }
 
-/** Whether two strings are the same. A string that a store may be unable to keep unchanged counts as the same. */
+/** Whether two strings are equal. A string that a store may be unable to store unchanged always counts as equal. */
 const isSame = (own: string | null, filed: string | null): boolean =>
   own === filed || (own !== null && (own.length > maxName || own.includes('\0') || !own.isWellFormed()))
 

@@ -3,19 +3,13 @@ import { matches } from '../../lib/wildcard.ts'
 import { redacted } from './conceal.ts'
 import { characterTable } from './finder.ts'
 
-/**
- * Names under which connection strings and signed URLs hold passwords. Their values are redacted regardless of the
- * configuration.
- */
+/** Names of passwords in connection strings and signed URLs. Their values are always redacted. */
 const always =
   /^(?:pwd|passwd|password|passphrase|accountkey|sharedaccesskey|clientsecret|x-amz-(?:signature|security-token))$/i
 
 const maxName = 64
 
-/**
- * Redacts values that are assigned to secret names: `password=…` in URLs, forms, connection strings and commands,
- * `--token …`, `X-Api-Key: …`, and `"secret": …` in truncated or embedded JSON.
- */
+/** Redacts the values of secret names in text: `password=…`, `--token …`, `X-Api-Key: …`, `"secret": …`. */
 export function concealAssignments(text: string, isSecretKey: IsSecretKey): string {
   // Most strings contain no assignment, and this test is much cheaper than the search.
   if (!text.includes('=') && !text.includes(':') && !text.includes('--')) return text
@@ -57,7 +51,7 @@ function afterColon(text: string, at: number): Value | undefined {
   const quoted = skip(text, at - 1, -1, isQuote)
   if (quoted < at - 1) return { name: nameBefore(text, quoted + 1), start, until: member }
   const name = nameBefore(text, at)
-  // Only a name with a hyphen is a header. Other names occur in prose, such as `token: a unit of text`.
+  // Treat only names with a hyphen as headers. Others also occur in prose, such as `token: a unit of text`.
   return name.includes('-') && start > at + 1 ? { name, start, until: line } : undefined
 }
 
@@ -107,10 +101,7 @@ const isSpace = among(/[ \t]/)
 
 type IsSecretKey = (name: string) => boolean
 
-/**
- * Creates the test for secret names. It ignores case and word separators in patterns and names: `*api_key*` also
- * matches `apiKey`, `API-Key` and `x-api-key`.
- */
+/** Creates the test for secret names. Ignores case and separators: `*api_key*` matches `apiKey` and `X-Api-Key`. */
 export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   const wanted = [...new Set(patterns.map(plain))].filter((pattern) => pattern !== '')
   const isWanted = (name: string) => {
@@ -120,20 +111,14 @@ export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   return memoize(isWanted, 4096, 256)
 }
 
-/**
- * Names for numbers of tokens, as opposed to secret tokens: `max_tokens`, `tokens_used`, `token_count`,
- * `max_schema_tokens`.
- */
+/** Names for numbers of tokens, not secret tokens: `max_tokens`, `tokens_used`, `token_count`. */
 const count =
   /tokens$|tokens?(?:count|limit|used|usage|budget|total|left|remaining|perminute)$|^(?:max|min|num|total|n)tokens?/
 
-/**
- * Whether a name stands for a number of tokens. A number under such a name is not a secret, whatever pattern the name
- * matches.
- */
+/** Whether a name stands for a number of tokens. A number under such a name is not a secret. */
 export const isCount = (name: string): boolean => count.test(plain(name))
 
-/** The lower-case letters, digits and `*` of a name. NFKC maps full-width and similar characters to plain ones. */
+/** A name's lower-case letters, digits and `*`. NFKC maps full-width and similar characters to plain ones. */
 const plain = (name: string): string =>
   name
     .normalize('NFKC')

@@ -5,10 +5,7 @@ export const redacted = '[redacted]'
 /** Min length of a secret. Shorter values occur by chance in ordinary text: `none`, `1234`, `main`. */
 export const shortestSecret = 6
 
-/**
- * Max layers of encoding. An argument inside a command inside JSON inside JSON has three. Deeper nesting does not
- * occur, and every layer costs a pass.
- */
+/** Max layers of encoding; each costs a pass. An argument in a command in JSON in JSON has three layers. */
 const deepest = 3
 
 const ascii = /^[\0-\x7f]*$/
@@ -39,17 +36,14 @@ export function createConceal(secrets: readonly string[]): Conceal {
 
 export type Span = readonly [start: number, end: number]
 
-/**
- * The parts of a secret to search for. Each line of a multi-line key is secret, and so is each piece of a very long
- * secret.
- */
+/** The parts of a secret to search for: all of it, or pieces if it is very long, and each line of a multi-line key. */
 function partsOf(secret: string): string[] {
   const whole = secret.trim()
   const lines = whole.split(/\r?\n/).map((line) => line.trim())
   return [whole, ...lines.filter((line) => line.length >= shortestLine && !/^-----/.test(line))].flatMap(pieces)
 }
 
-/** Min length of a line that is searched for. Shorter lines of a longer secret may be headings or braces. */
+/** Min length of a line that is searched for. Shorter lines within a secret may be headings or braces. */
 const shortestLine = 16
 const maxPiece = 512
 
@@ -93,10 +87,7 @@ export function concealSpans(text: string, spans: Span[]): string {
   return result + text.slice(end)
 }
 
-/**
- * The encodings of a secret to search for directly. Percent-encoding and JSON escapes have too many variants, so for
- * those, the text is decoded instead.
- */
+/** The encodings to search for directly. Percent-encoding and JSON escapes have too many variants; they are decoded. */
 function formsOf(secret: string): Needle[] {
   const spellings = new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())])
   const bytes = Buffer.from(secret)
@@ -131,10 +122,7 @@ interface Decoded {
 
 type Decode = (text: string) => Decoded | undefined
 
-/**
- * An escape sequence. `units` are its UTF-16 units or UTF-8 bytes; `length` is the number of characters in the encoded
- * text.
- */
+/** An escape sequence: its UTF-16 units or UTF-8 bytes (`units`), and its length in the encoded text. */
 interface Escape {
   readonly length: number
   readonly units: readonly number[]
@@ -142,10 +130,7 @@ interface Escape {
 
 type ReadEscape = (text: string, at: number) => Escape | undefined
 
-/**
- * Creates a decoder. Text without the character `hint` has nothing to decode; searching for `hint` is much cheaper than
- * decoding.
- */
+/** Creates a decoder. Searching for `hint`, without which there is nothing to decode, is cheaper than decoding. */
 const decoder =
   (hint: string, mark: RegExp, readEscape: ReadEscape): Decode =>
   (text) => {
@@ -181,10 +166,7 @@ const decoder =
 
 const space: Escape = { length: 1, units: [0x20] }
 
-/**
- * Decodes percent-encoding such as `%2F` or `%2f`, also where it was unnecessary. With `plus`, `+` is a space, as in
- * forms.
- */
+/** Decodes percent-encoding, even where it was unnecessary. With `plus`, `+` is a space, as in forms. */
 const percentDecoder = ({ plus }: { plus: boolean }): Decode =>
   decoder(plus ? '+' : '%', plus ? /[%+]/g : /%/g, (text, at) => {
     if (text.charCodeAt(at) === 0x2b) return space

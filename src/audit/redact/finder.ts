@@ -130,8 +130,7 @@ function build(needles: readonly Needle[]) {
       target = table.child(behind, code)
     }
     fail[state] = target
-    // Needles that end in the fallback state end here too. Only the longest needle matters, because it covers the
-    // others.
+    // Needles that end in the fallback state also end here. Only the longest matters, because it covers the others.
     if (reach[state] === 0) {
       reach[state] = reach[target] as number
       ids[state] = ids[target] as number
@@ -141,10 +140,7 @@ function build(needles: readonly Needle[]) {
   return { size, root, way, order, child: table.child, fail, reach, shares, ids }
 }
 
-/**
- * All states except the root, shortest first: the fallback of a state is shorter than the state, and must be computed
- * before it.
- */
+/** All states except the root, shortest first, because a state's (shorter) fallback must be computed before it. */
 function byDepth(depths: Int32Array): number[] {
   const levels: number[][] = []
   for (let state = 1; state < depths.length; state++) {

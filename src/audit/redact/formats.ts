@@ -16,17 +16,12 @@ export interface TokenFormat {
   readonly name: string
   readonly prefixes: readonly string[]
   readonly alphabet?: Alphabet
-  /**
-   * Min and max number of characters after the prefix. `min` is lower than the lengths that vendors use today, so that
-   * a somewhat shorter token still matches.
-   */
+  /** Min and max characters after the prefix. `min` is lower than today's lengths, to match shorter tokens too. */
   readonly min?: number
   readonly max?: number
   /** For prefixes that occur in ordinary words: the rest must have a digit or mixed case (`digit`), or look random. */
   readonly needs?: 'digit' | 'random'
-  /**
-   * For tokens that consist of several parts. Replaces the alphabet and the length. Every repetition must be bounded.
-   */
+  /** For tokens of several parts; replaces the alphabet and the length. Every repetition must be bounded. */
   readonly shape?: RegExp
 }
 
@@ -166,7 +161,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Resend', prefixes: ['re_'], shape: /[A-Za-z0-9]{6,10}_[A-Za-z0-9]{20,28}/ },
   { name: 'EasyPost', prefixes: of('EZAK EZTK'), alphabet: 'alnum', min: 54, max: 54 },
   { name: 'Duffel', prefixes: of('duffel_live_ duffel_test_'), alphabet: 'url', min: 30 },
-  // Operation
+  // Operations and monitoring
   { name: 'Sentry', prefixes: of('sntrys_ sntryu_ sntrya_ sntryi_'), alphabet: 'base64', min: 20 },
   { name: 'Grafana', prefixes: of('glsa_ glc_ eyJrIjoi'), alphabet: 'base64', min: 20 },
   { name: 'New Relic', prefixes: of('NRAK- NRII- NRIQ- NRRA- NRJS- NRSP-'), alphabet: 'url', min: 16 },

@@ -17,10 +17,7 @@ function hasDigit(text: string, from: number, to: number): boolean {
   return changes >= 6
 }
 
-/**
- * Whether the range changes constantly between lower case, upper case and digits, with digits in several places.
- * Identifiers (`createHmacSha256Digest`), paths, hashes and UUIDs do not.
- */
+/** Whether letter case and digits alternate constantly, unlike in `createHmacSha256Digest`, paths, hashes and UUIDs. */
 function looksRandom(text: string, from: number, to: number): boolean {
   let changes = 0
   let digits = 0
@@ -56,7 +53,7 @@ function kindOf(code: number): number {
   return code >= 0x61 && code <= 0x7a ? lower : other
 }
 
-/** Checks whether there is a token at a needle that was found from `start` to `end`. */
+/** Returns the span of the token at a needle found from `start` to `end`; undefined if there is none. */
 type Examine = (text: string, start: number, end: number, runEnd: RunEnd) => Span | undefined
 
 /** Words that precede a credential: `API key: …`, `the token is …`. */
@@ -101,7 +98,7 @@ function prefixed({ alphabet = 'url', min = 0, max, needs, shape }: TokenFormat,
       return sticky.test(text) ? [start, sticky.lastIndex] : undefined
     }
     let last = runEnd(alphabet, end)
-    // Exclude the full stop of a sentence.
+    // Exclude a full stop at the end of a sentence.
     while (last > end && text.charCodeAt(last - 1) === 0x2e) last--
     const length = last - end
     if (length < min || (max !== undefined && (length > max || isAlphanumeric(text.charCodeAt(last))))) return undefined
@@ -164,10 +161,7 @@ const tables = Object.fromEntries(
 
 const isAlphanumeric = (code: number): boolean => tables.alnum[code] === 1
 
-/**
- * Creates a function that finds the end of a run of characters. It caches the last run for each alphabet: otherwise,
- * several prefixes inside one run would make the search quadratic.
- */
+/** Creates a function that finds the end of a run. Without its cache of runs, the search would be quadratic. */
 function createRunEnd(text: string): RunEnd {
   const known: Partial<Record<Alphabet, Span>> = {}
   return (alphabet, from) => {
@@ -185,17 +179,14 @@ interface Pattern {
   /** The text must contain one of these. Finding them is much cheaper than running the expression. */
   readonly hints: readonly string[]
   /**
-   * Must run in linear time: every repetition is of one character class, and is bounded or cannot contain another start
-   * of a match. If there is a capture group, the captured text is kept.
+   * Must run in linear time: each repetition covers one character class, and is bounded or cannot contain the start of
+   * another match. If there is a capture group, the captured text is kept.
    */
   readonly find: RegExp
   readonly sure?: (credential: string) => boolean
 }
 
-/**
- * An expression that matches only where a token can start: at a word boundary, or after an escape such as `%20`, `\n`
- * or `\u003d`.
- */
+/** Matches `rest` only where a token can start: at a word boundary, or after an escape such as `%20` or `\n`. */
 const starting = (rest: string, flags = 'g', before = '\\w-') =>
   new RegExp(`(?:(?<![${before}])|(?<=%[0-9A-Fa-f]{2})|(?<=\\\\[nrt])|(?<=\\\\u[0-9A-Fa-f]{4}))${rest}`, flags)
 
@@ -234,10 +225,7 @@ const find = createFinder(
   { dense: true },
 )
 
-/**
- * Redacts everything that has the form of a credential. Searches for all kinds in one pass, because most strings
- * contain none.
- */
+/** Redacts everything that looks like a credential. Searches once for all kinds, because most strings contain none. */
 export function concealPatterns(text: string): string {
   if (text.length < shortest) return text
   const tokens = searchTokens(text)
@@ -256,10 +244,7 @@ function concealTokens(text: string): string {
   return concealSpans(text, tokens.spans)
 }
 
-/**
- * Redacts the credentials whose hints were found. `hinted` holds indexes into `hints`; the index after the last one
- * stands for private keys.
- */
+/** Redacts credentials by their hints (indexes into `hints`; the one after the last stands for private keys). */
 function concealShapes(text: string, hinted: ReadonlySet<number>): string {
   let result = hinted.has(hints.length) ? concealPrivateKeys(text) : text
   const possible = new Set([...hinted].flatMap((hint) => byHint[hint] ?? []))
@@ -277,10 +262,7 @@ function concealShapes(text: string, hinted: ReadonlySet<number>): string {
 /** The length of the shortest string that can contain a credential: `://:x@h`. */
 const shortest = 7
 
-/**
- * Redacts private keys. Does not use a single regular expression, which would search for the end of the key again from
- * each possible beginning.
- */
+/** Redacts private keys. A single expression would search for the end of a key again from each possible beginning. */
 function concealPrivateKeys(text: string): string {
   const begin = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g
   const end = /-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g

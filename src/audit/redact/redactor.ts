@@ -17,14 +17,14 @@ export interface RedactorOptions {
 export interface Redactor {
   /**
    * Redacts known values in any encoding, then the values of secret names, then anything that has the form of a
-   * credential. Never modifies its input. Values that it cannot handle are dropped; values that are too deep or too
-   * long are cut.
+   * credential. Never modifies its input. Values that it cannot handle are dropped; values that are too deeply nested
+   * or too long are cut.
    */
   value(value: unknown): unknown
   text(text: string): string
-  /** Redacts only the known values in a value. */
+  /** Redacts only known secrets in a value. */
   known(value: unknown): unknown
-  /** Redacts only the known values in a string, and does not truncate it. */
+  /** Redacts only known secrets in a string, and does not truncate it. */
   line(text: string): string
 }
 
@@ -94,9 +94,7 @@ function concealThose(list: () => readonly string[]): Conceal {
 
 const undefinedIfDropped = (value: unknown): unknown => (value === dropped ? undefined : value)
 
-/**
- * Truncates text after redacting it. Also redacts some text beyond the cut, so that a secret across the cut is found.
- */
+/** Redacts and truncates text. Redaction covers some text beyond the cut, to find a secret that crosses it. */
 function shorten(text: string, maxLength: number, clean: Conceal): string {
   if (text.length <= maxLength) return clean(text)
   const part = clean(text.slice(0, maxLength + bounds.beyond))
@@ -107,16 +105,16 @@ function shorten(text: string, maxLength: number, clean: Conceal): string {
 const bounds = {
   /** Max nesting depth, deeper than any legitimate argument. */
   depth: 32,
-  /** Max members and items of one value, across all levels. */
+  /** Max members and items in one value, across all levels. */
   nodes: 5000,
   name: 256,
   /** Max characters per string, enough to recognise a file or a query. */
   text: 4096,
   /** Max characters per string for `known`. A record has no room for more. */
   fullText: 16 * 1024,
-  /** Number of characters redacted beyond the cut. Any usual secret is shorter, even when encoded. */
+  /** Number of characters redacted beyond the cut. Ordinary secrets are shorter, even when encoded. */
   beyond: 4096,
-  /** Max characters in all strings of one value together. */
+  /** Max characters in all of a value's strings together. */
   total: 64 * 1024,
 } as const
 
@@ -198,10 +196,7 @@ type ArgumentsMode = 'none' | 'shape' | 'redacted' | 'full'
 
 export type DescribeArguments = (args: Readonly<Record<string, unknown>>) => unknown
 
-/**
- * Creates the function that describes arguments in a mode. Even `full` redacts the secrets in Toolway's own
- * configuration.
- */
+/** Creates the function that describes arguments. Even `full` redacts the secrets in Toolway's own configuration. */
 export function describeArguments(mode: ArgumentsMode, redactor: Redactor): DescribeArguments {
   if (mode === 'none') return () => undefined
   if (mode === 'shape') return (args) => shapeOf(args, redactor)
@@ -211,10 +206,7 @@ export function describeArguments(mode: ArgumentsMode, redactor: Redactor): Desc
 const maxMembers = 64
 const deepest = 8
 
-/**
- * The types and sizes of a value: `{ path: 'string(12)', lines: ['array(3)', 'number'] }`. Names are kept, but
- * redacted.
- */
+/** The types and sizes in a value: `{ path: 'string(12)', lines: ['array(3)', 'number'] }`. Names are redacted. */
 function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
   if (typeof value === 'string') return `string(${value.length})`
   if (typeof value !== 'object') return typeof value

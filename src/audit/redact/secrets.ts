@@ -3,10 +3,7 @@ import { isAboutSecret, isSecretName } from '../../core/secret-name.ts'
 import { decodePercent } from '../../lib/basic-auth.ts'
 import { shortestSecret } from './conceal.ts'
 
-/**
- * The secret values of a configuration, plus `more` (such as the generated token). Skips values that are too short or
- * too common to be distinguished from ordinary text.
- */
+/** The secrets in a configuration, plus `more`. Skips values too short or common to tell from ordinary text. */
 export function secretsOf(settings: Iterable<SecretSetting>, more: readonly string[] = []): string[] {
   const worth = [...more, ...[...settings].flatMap(ofSetting)]
     .map((value) => value.trim())
@@ -45,9 +42,7 @@ function ofUserInfo(encoded: string): string[] {
   return decoded.includes(':') ? [decoded.slice(decoded.indexOf(':') + 1)] : []
 }
 
-/**
- * The secrets in a URL: the password, the values of secret parameters, and random-looking path segments and user names.
- */
+/** The secrets in a URL: password, secret parameters, and random-looking path segments and user names. */
 function ofUrl(url: string): string[] {
   if (!URL.canParse(url)) return []
   const { username, password, pathname, searchParams } = new URL(url)
@@ -85,10 +80,7 @@ export const isSecret = (name: string, value: string): boolean =>
   isRandom(value) ||
   (doubtfulName.test(name) && !isAboutSecret(name) && !/^[a-z]+(?:[-_ ./][a-z]+)*$/i.test(value))
 
-/**
- * Common values that are never treated as secrets. Redacting them would hide ordinary text everywhere and protect
- * nothing.
- */
+/** Common values that are never secrets: redacting them would hide ordinary text and protect nothing. */
 const commonplace = new Set(
   `true false yes no on off none null nil undefined default auto automatic enabled disabled enable disable required optional
   production development staging testing test local localhost prod dev debug trace info warn warning error fatal silent

@@ -17,10 +17,7 @@ interface IndexPosition {
 }
 
 interface IndexedLane extends IndexPosition {
-  /**
-   * The position and hash of the last indexed record. If that record is no longer there, the file was changed in some
-   * way other than by appending.
-   */
+  /** The position and hash of the last indexed record. If that record is gone, the file was not merely appended to. */
   readonly last: number
   readonly hash: string
 }
@@ -74,10 +71,7 @@ async function* batches(database: DatabaseSync, folder: string, lane: string): A
   if (records.length > 0) yield { records, from }
 }
 
-/**
- * Adds a batch to the index and returns the number of new records. Skips records that another process has indexed in
- * the meantime.
- */
+/** Adds a batch, skipping records already indexed. Returns the number added; undefined if the index was emptied. */
 function enterBatch(database: DatabaseSync, lane: string, { records, from }: Batch): number | undefined {
   return inTransaction(database, () => {
     const indexed = indexedLane(database, lane)
@@ -169,7 +163,7 @@ function createIndexWriter(database: DatabaseSync) {
 
   return {
     enter(records: readonly StoredRecord[]): void {
-      // Most operations end within the same batch, so do not mark those as open.
+      // Most operations end within the same batch as they begin, so do not mark those as open.
       const ended = new Set(records.map(({ record }) => (record.phase === 'after' ? record.call : undefined)))
       const begun = new Map<string, number>()
       for (const stored of records) {

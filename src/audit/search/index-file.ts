@@ -50,10 +50,7 @@ export function inTransaction<T>(database: DatabaseSync, run: () => T): T {
   }
 }
 
-/**
- * Whether the index can be written; creates the file with mode 0600 if necessary. A read-only log gets an index in
- * memory.
- */
+/** Whether the index can be written; creates the file if necessary. A read-only log gets an index in memory. */
 function mayWrite(path: string): boolean {
   try {
     closeSync(openSync(path, 'a', 0o600))
@@ -90,10 +87,7 @@ function prepared(path: string): DatabaseSync {
 
 const versionOf = (database: DatabaseSync): unknown => database.prepare('PRAGMA user_version').get()?.user_version
 
-/**
- * The version of the tables. Increment it with every change to the tables or their contents; an index of another
- * version is rebuilt.
- */
+/** The schema version. Increment it with every change to the tables or their contents, so that indexes are rebuilt. */
 const indexVersion = 1
 
 /**

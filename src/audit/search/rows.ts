@@ -6,7 +6,7 @@ import type { AfterRecord, AuditRecord, BeforeRecord, GapRecord } from '../recor
 
 /** One operation: how it ended, and the arguments with which it began. */
 export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
-  /** The time of the end, or of the beginning if no end is recorded. */
+  /** When the operation ended, or when it began if no end is recorded. */
   readonly time: string
   readonly lane: string
   readonly seq: number
@@ -25,7 +25,7 @@ export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   readonly tokens?: number
 }
 
-/** The row for a record. If `record` is an end, `before` is the record of its beginning. */
+/** The row for a record. If `record` ends an operation, `before` is the record of the operation's beginning. */
 export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord): OperationRow {
   if (record.phase === undefined) {
     const { time, seq, operation } = record
@@ -36,10 +36,7 @@ export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord):
   return phase === 'after' ? { ...row, arguments: before?.arguments } : row
 }
 
-/**
- * Whether a record is listed. Operations are listed; gaps that the log reports are listed too, because readers must see
- * them.
- */
+/** Whether a record is listed: operations are, and gaps that the log reports, because readers must see them. */
 export const isListed = (record: AuditRecord): boolean => record.phase !== undefined || isGap(record)
 
 export const isGap = (record: AuditRecord): record is GapRecord => record.operation === 'gap' && !record.phase
@@ -58,7 +55,7 @@ export function matchesFilter(row: OperationRow, filter: AuditFilter): boolean {
   return filter.text === undefined || searchableText(row.arguments).includes(filter.text.toLowerCase())
 }
 
-/** Whether a value matches. A missing value matches only the empty text; `*` matches any value. */
+/** Whether a value matches. A missing value matches only the empty string; `*` matches any value. */
 const fits = (wanted: string, value: string | undefined): boolean =>
   value === undefined ? wanted === '' : matches(wanted, value)
 
@@ -81,10 +78,7 @@ export function searchableText(given: unknown): string {
 /** Max depth. Redaction cuts anything deeper. */
 const deepest = 64
 
-/**
- * Max number of operations waiting for their end, far more than run at a time. Beyond that, the oldest are dropped,
- * because they never ended.
- */
+/** Max operations waiting for their end. Beyond that, the oldest are dropped, because they never ended. */
 const maxOpen = 10_000
 
 export function createRecordPairing() {

@@ -21,7 +21,7 @@ export interface AuditQuery extends AuditFilter {
   readonly limit?: number
 }
 
-/** Searches the index of a log. Call `catchUp` first, because records that are not indexed yet are not found. */
+/** Searches a log's index. Call `catchUp` first, because records that are not indexed yet are not found. */
 export interface AuditSearch extends Disposable {
   catchUp(options?: CatchUpOptions): Promise<number>
   query(query: AuditQuery): Generator<OperationRow>
@@ -111,7 +111,7 @@ function* find<T>(
   } catch (error) {
     if (!isIndexDamaged(error)) throw error
     removeIndex(folder)
-    const sentence = 'The index of the audit log was damaged and has been removed. Run the command again to rebuild it.'
+    const sentence = "The audit log's index was damaged and has been removed. Run the command again to rebuild it."
     throw new ToolwayError('INTERNAL', sentence, { cause: error })
   }
 }
@@ -129,8 +129,7 @@ function readRow(segments: SegmentReader, place: Joined, raw: boolean): Found | 
   if (!stored || !(raw || isListed(stored.record))) return undefined
   const begun = file !== null && at !== null && bytes !== null
   const before = begun ? segments.read({ lane, file, at, bytes })?.record : undefined
-  // A text search should match both records of an operation, so the row for the end gets the arguments from the record
-  // of the beginning.
+  // A text search should match both records of an operation, so the end's row gets the beginning's arguments.
   return { row: rowOf(stored.lane, stored.record, before?.phase === 'before' ? before : undefined), stored }
 }
 
@@ -160,10 +159,7 @@ function whereOf(options: FilterConditionOptions, hasTextIndex: boolean): { sql:
   return { sql: conditions.length === 0 ? '1' : conditions.join(' AND '), values }
 }
 
-/**
- * The trigrams of a string, as a full-text query. Undefined for strings shorter than three characters. Omits trigrams
- * that contain a NUL, where SQLite would end the query.
- */
+/** A string's trigrams as a full-text query; undefined if there are none. Skips NUL, which would end the query. */
 function trigrams(text: string): string | undefined {
   const characters = [...text.toLowerCase()]
   const all = characters.slice(2).map((_, index) => characters.slice(index, index + 3).join(''))

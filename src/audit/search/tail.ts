@@ -1,19 +1,20 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
+import { pause } from '../../core/deadline.ts'
 import { isMissing, listLanes, listSegments, type ReadPosition, readRecords, type StoredRecord } from '../log-files.ts'
 import { parseRecord } from '../record.ts'
 
 export interface FollowOptions {
   readonly folder: string
-  /** The start position of each lane. Lanes that are not listed are read from their beginning. */
+  /** Each lane's start position. Lanes that are not listed are read from their beginning. */
   readonly from: Readonly<Record<string, ReadPosition>>
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly everyMs?: number
 }
 
-/** Yields new records of all processes; each batch is sorted by time. */
+/** Yields new records from all processes; each batch is sorted by time. */
 export async function* followRecords(options: FollowOptions): AsyncGenerator<readonly StoredRecord[]> {
   const { folder, clock, signal, everyMs = 200 } = options
   const positions: Record<string, ReadPosition> = { ...options.from }
@@ -26,18 +27,11 @@ export async function* followRecords(options: FollowOptions): AsyncGenerator<rea
   }
 }
 
-export async function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  using _ = clock.after(ms, resolve)
-  const stop = () => resolve()
-  signal.addEventListener('abort', stop)
-  if (!signal.aborted) await promise
-  signal.removeEventListener('abort', stop)
-}
+/** Waits for `ms`, or until the signal aborts. Never rejects. */
+export const delay = (ms: number, clock: Clock, signal: AbortSignal): Promise<void> =>
+  pause(clock, ms, signal).catch(() => {})
 
-/**
- * Merges the records of all lanes by time. Records of the same lane keep their order, even if the clock was set back.
- */
+/** Merges the lanes by time. Records of one lane keep their order, even if the clock was set back. */
 export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
   const lanes = [...Map.groupBy(records, ({ lane }) => lane).values()].map((own) => ({ own, next: 0 }))
   return Array.from(records, () => {
@@ -52,10 +46,7 @@ export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
   })
 }
 
-/**
- * Reads the last records, at most `count` from each lane, without reading earlier records. `whole` is true if there are
- * no earlier records.
- */
+/** Reads at most `count` records from the end of each lane. `whole` is true if there are no earlier records. */
 export async function readRecent(folder: string, count: number) {
   const records: StoredRecord[] = []
   const positions: Record<string, ReadPosition> = {}
@@ -106,10 +97,7 @@ async function lastLines(folder: string, lane: string, file: string, count: numb
   }
 }
 
-/**
- * The complete lines in a part of a file. Text before the first newline may be only part of a line, except at the
- * beginning of the file.
- */
+/** The complete lines in part of a file. Unless it starts the file, text before the first newline is skipped. */
 function wholeLines(bytes: Buffer, start: number): { offset: number; text: string }[] {
   const lines: { offset: number; text: string }[] = []
   let from = start === 0 ? 0 : bytes.indexOf(10) + 1

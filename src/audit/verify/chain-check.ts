@@ -93,10 +93,7 @@ export function createChainCheck({ lane, heads, verifiers, problem: report }: Ch
     last = { seq, time }
   }
 
-  /**
-   * Evaluates a record about the log itself and returns whether the record is signed. Ignores the contents of unsigned
-   * records.
-   */
+  /** Evaluates a record about the log itself. Returns whether it is signed; ignores the contents of unsigned ones. */
   const own = (found: ControlRecord): boolean => {
     if (!isSigned(found)) return false
     signatures++
@@ -154,10 +151,7 @@ export function createChainCheck({ lane, heads, verifiers, problem: report }: Ch
   }
 
   return {
-    /**
-     * Starts the next file. Records from an archive have no files: this function is not called for them, and the file
-     * checks are skipped.
-     */
+    /** Starts the next file. Not called for records from an archive, for which the file checks are skipped. */
     file: (name: string): void => {
       if (file !== '') before = { file, bytes, fragment }
       file = name

@@ -50,9 +50,7 @@ export async function verifyArchive(options: VerifyArchiveOptions): Promise<Arch
   }
 }
 
-/**
- * The display name of a chain: the host with part of the replica's ID, the lane, and the epoch if it is not the first.
- */
+/** A chain's display name: host with part of the replica's ID, lane, and the epoch unless it is the first. */
 const nameOf = ({ host, replica, lane, epoch }: Pick<ArchiveChain, 'host' | 'replica' | 'lane' | 'epoch'>): string =>
   `${host}-${replica.slice(0, 8)}/${lane}${epoch > 1 ? `-${epoch}` : ''}`
 

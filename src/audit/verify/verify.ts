@@ -26,7 +26,7 @@ export interface VerifyReport {
   readonly trust: 'secret' | 'public key' | 'key beside the log'
   readonly records: number
   readonly lanes: readonly LaneReport[]
-  /** The first problems found; `problemCount` is the number of all problems. */
+  /** The first problems found; `problemCount` counts all of them. */
   readonly problems: readonly VerifyProblem[]
   readonly problemCount: number
 }
@@ -82,7 +82,7 @@ function verifiersFor(
   if (trusted.length > 0) {
     const known = trusted.some(({ id }) => beside.some((key) => key.id === id))
     if (!known && listLanes(folder).length > 0) {
-      add({ kind: 'key', message: 'audit.pub does not contain the key of this log: the file was removed or replaced' })
+      add({ kind: 'key', message: "audit.pub does not contain this log's key: the file was removed or replaced" })
     }
     return trusted
   }
@@ -90,7 +90,7 @@ function verifiersFor(
   return beside
 }
 
-/** Verifies a lane. If retention removes a file before it is read, it reads the lane again. */
+/** Verifies a lane. Reads the lane again if retention removes a file before it is read. */
 async function verifyLane(...parameters: Parameters<typeof readLane>): ReturnType<typeof readLane> {
   for (let attempts = 5; ; attempts--) {
     try {
@@ -147,10 +147,7 @@ function endProblems(
   return problems
 }
 
-/**
- * The problem to report for a lane that does not agree with its high-water mark. `last` is the lane's last record;
- * undefined if the lane is gone.
- */
+/** The problem if a lane disagrees with its high-water mark. `last` is its last record; undefined if it is gone. */
 function markProblem(lane: string, mark: HeadState, last: number | undefined): VerifyProblem | undefined {
   if (mark.state === 'missing') return undefined
   if (mark.state === 'invalid') {

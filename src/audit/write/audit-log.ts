@@ -13,19 +13,13 @@ export interface AuditLogOptions {
   readonly sync: 'writes' | 'all' | 'none'
   readonly unrecordedReads: 'allow' | 'refuse'
   readonly retainMs: number
-  /**
-   * The number of the lane's last record that was copied to the archive. Records that are not copied yet are kept for
-   * up to twice `retainMs`.
-   */
+  /** The number of the lane's last copied record. Uncopied records are kept for up to twice `retainMs`. */
   copied?(lane: string): number
   /** The secret from which the keys are derived. */
   readonly key: Buffer | string
   /** Returns the arguments in the form in which they are recorded. If it throws, they are dropped. */
   describe(args: Record<string, unknown>): unknown
-  /**
-   * Removes secrets from the names of tools, servers, agents, principals and rules. It runs for each name in every
-   * record, so it should cache its results. If it throws, the name is dropped.
-   */
+  /** Redacts a name. Called for each name in every record, so cache the results. If it throws, the name is dropped. */
   redact?(name: string): string
   readonly clock: Clock
   readonly log: Log
@@ -40,7 +34,7 @@ export interface AuditLogOptions {
 export interface AuditStatus {
   /** This process's lane. Undefined while the log cannot be opened. */
   readonly lane: string | undefined
-  /** The numbers of the last record and of the last record known to be on disk. */
+  /** The number of the last record, and of the last one known to be on disk. */
   readonly seq: number
   readonly synced: number
   readonly waiting: number
@@ -56,10 +50,7 @@ export interface AuditLog extends Audit, AsyncDisposable {
   status(): AuditStatus
 }
 
-/**
- * When clients should retry an operation that failed without changing anything: roughly the time in which someone can
- * free disk space. Toolway itself retries writing the log far more often.
- */
+/** When to retry an operation that failed without changing anything. Toolway retries writing the log more often. */
 const harmlessAgain = { retryAfterMs: 1_000 }
 
 const dayMs = 24 * 60 * 60 * 1000
@@ -72,12 +63,10 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     segmentBytes: 64 * 1024 * 1024,
     reserveBytes: 256 * 1024,
     ...options,
-    // Segments must be shorter than the retention time: if that is an hour, they must not last until the end of the
-    // day.
+    // Segments must be shorter than the retention time: with an hour's retention, none may last all day.
     segmentMs: Math.min(dayMs, Math.max(1000, retainMs / 4)),
     signer: signerOf(options.key),
-    // Do not hold records if reads are refused while the log is failing: the failure must be known before the read
-    // starts.
+    // If reads are refused while the log is failing, do not hold records: the failure must be known before the read.
     holds: unrecordedReads === 'allow' && sync !== 'all',
   })
   const { outage } = recorder

@@ -92,7 +92,7 @@ export function createChain(options: ChainOptions) {
     segment = undefined
   }
 
-  /** Starts a new segment. It creates the segment with its first record before it retires the old one. */
+  /** Starts a new segment. Creates it with its first record before retiring the old one. */
   const begin = (reason: SegmentRecord['reason']): Segment => {
     write()
     const fresh = openSegment(files, folder, { file: segmentFileName(seq + 1), openedMs: clock.now() })
@@ -149,7 +149,7 @@ export function createChain(options: ChainOptions) {
     write,
     appendControl: (fields: ControlFields): number => putOwn(current(), fields),
     abandon,
-    /** Starts a new segment if the current one is old and not empty. It does so even if there is no record to write. */
+    /** Starts a new segment if the current one is old and not empty, even if there is no record to write. */
     rotateIfOld: (): void => {
       if (segment && seq > firstSeqOf(segment.file)) current()
     },
@@ -158,10 +158,7 @@ export function createChain(options: ChainOptions) {
 
 const endOf = ({ file, bytes }: Pick<Segment, 'file' | 'bytes'>) => ({ file, bytes })
 
-/**
- * Creates a function that formats times. It caches everything but the milliseconds, which is all that differs between
- * records of the same second.
- */
+/** Creates a function that formats times and caches the part that stays the same for a second. */
 function isoTime(): (ms: number) => string {
   let second = Number.NaN
   let text = ''

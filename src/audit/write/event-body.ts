@@ -27,10 +27,7 @@ export type RecordBody = (position: RecordPosition) => string
 
 type QuoteName = (name: string, maxLength: number) => string
 
-/**
- * Creates a function that redacts, truncates and quotes names. It caches the results, because names repeat from call to
- * call.
- */
+/** Creates a function that redacts, truncates and quotes names. Results are cached, because names repeat. */
 export function createNameQuoter(redact: (text: string) => string): QuoteName {
   const quoteShort = memoize((clean) => JSON.stringify(clean))
   return (name, maxLength) => {
@@ -44,16 +41,13 @@ export function createNameQuoter(redact: (text: string) => string): QuoteName {
   }
 }
 
-/** Max characters for names that are often long: those of rules, and those of tools, which may be URIs. */
+/** Max characters for names that are often long: rule names, and tool names, which may be URIs. */
 const maxRule = 1024
 const maxTool = 2048
 /** Max number of listed attempts. The configuration never allows more. */
 const maxAttempts = 32
 
-/**
- * The body of a before or after record. `described` is already canonical JSON. Every call writes two of these, so the
- * members are written in canonical order instead of being sorted at run time.
- */
+/** The body of an event record. Writes members in canonical order to avoid sorting; `described` is canonical JSON. */
 export function eventBody(
   phase: 'before' | 'after',
   event: AuditBegin | AuditEnd,
@@ -101,10 +95,7 @@ const plain = (text: string): string => JSON.stringify(bounded(text))
 const number = (lead: string, value: number | boolean | undefined): string =>
   value === undefined ? '' : lead + JSON.stringify(value)
 
-/**
- * The canonical JSON of the recorded arguments. Undefined if none are recorded. If the redactor fails, the arguments
- * are dropped.
- */
+/** The recorded arguments as canonical JSON. Undefined if none are recorded; `"dropped"` if the redactor fails. */
 export function argumentsJson(
   args: AuditBegin['arguments'],
   describe: (args: Record<string, unknown>) => unknown,

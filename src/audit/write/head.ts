@@ -16,7 +16,7 @@ export interface LogHead extends ChainEnd {
   readonly lane: string
 }
 
-/** The length of the file is fixed, so that rewriting it needs no disk space. */
+/** The fixed length of the file, so that rewriting it needs no disk space. */
 const headBytes = 256
 
 export const headFile = (folder: string, lane: string): string => join(folder, lane, 'head')
@@ -47,7 +47,7 @@ export type HeadState =
   | { readonly state: 'invalid' }
   | { readonly state: 'read'; readonly head: LogHead }
 
-/** Reads the head. If it is invalid, it tries again, because a writer may be rewriting the file. */
+/** Reads the head. Tries again if it is invalid, because a writer may be rewriting the file. */
 export async function readSteadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<HeadState> {
   for (let attempts = 5; ; attempts--) {
     const read = readHead(folder, lane, signer)

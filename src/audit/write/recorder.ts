@@ -33,7 +33,7 @@ const checkpointEvery = 1024
 const checkpointMs = 60_000
 /** Max time until records that no caller waits for are synced. */
 const syncMs = 1000
-/** The interval at which less important records are tried during an outage. */
+/** How often less important records are tried during an outage. */
 const patienceMs = 100
 const hourMs = 60 * 60 * 1000
 
@@ -235,7 +235,7 @@ function publishKey(folder: string, key: Verifier, files: FileSystem, log: Log):
   const known = verifiersOf(readIfExists(path) ?? '')
   if (known.some(({ id }) => id === key.id)) return
   if (known.length > 0) {
-    log.warn({ file: path }, 'the secret of the audit log has been replaced; older records keep their old signatures')
+    log.warn({ file: path }, "the audit log's secret has been replaced; older records keep their old signatures")
   }
   const fd = files.openSync(path, 'a', 0o644)
   try {

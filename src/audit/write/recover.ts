@@ -86,7 +86,7 @@ interface SegmentTail {
 
 const windowBytes = 4 * maxLine
 
-/** Finds the last record of a file. Reads only the end of the file, whatever its size. */
+/** Finds a file's last record. Reads only the end of the file, even if the file is large. */
 export function readSegmentTail(path: string): SegmentTail {
   const { bytes: text, size } = readPart(path, windowBytes, 'end')
   const base = size - text.length

@@ -14,7 +14,7 @@ interface RetentionOptions extends Omit<WriterOptions, 'failed' | 'lost'> {
   releaseReserve(writer: AuditWriter, error: unknown): boolean
 }
 
-/** Removes old segments of all lanes that no other process is writing to. Never rejects; failures are retried later. */
+/** Removes old segments from lanes that no other process is writing to. Never rejects; failures are retried later. */
 export async function applyRetention(options: RetentionOptions): Promise<void> {
   const { folder, log } = options
   const nowMs = options.clock.now()
@@ -69,8 +69,7 @@ async function remove(writer: AuditWriter, nowMs: number, options: RetentionOpti
   }
   const [oldest] = segments
   if (oldest === undefined) return
-  // Write this record to disk before removing anything: `verify` treats segments that are missing without such a record
-  // as tampering.
+  // Write this record first: `verify` treats segments that are missing without it as tampering.
   const removed = { from: firstSeqOf(oldest), to: firstSeqOf(next) - 1 }
   await writer.commit.wait(writer.chain.appendControl({ operation: 'retention', removed }))
   for (const file of segments) files.unlinkSync(join(folder, lane, file))
@@ -78,11 +77,9 @@ async function remove(writer: AuditWriter, nowMs: number, options: RetentionOpti
 }
 
 /**
- * Finds the segments to remove. Never removes the last segment. Segments that are not copied yet are kept for up to
- * twice the retention time; after that they are removed, because a full disk would stop all recording.
- *
- * `held` is the number of old segments that are kept because they are not copied yet, and `uncopied` the number of
- * those that are removed although they are not copied. `next` is the first segment that stays.
+ * Finds the segments to remove, never the last one. Segments that are not copied yet are kept for up to twice the
+ * retention time (`held` counts them), then removed (`uncopied`), because a full disk would stop all recording. `next`
+ * is the first segment that stays.
  */
 function expiredSegments(lane: string, nowMs: number, { folder, retainMs, copied }: RetentionOptions) {
   const files = listSegments(folder, lane)
@@ -101,8 +98,7 @@ function countOlder(folder: string, files: readonly string[], nowMs: number, age
     const next = files[index + 1]
     if (next === undefined) return true
     const { last } = readSegmentTail(join(folder, file))
-    // If the last record has a time in the future, the clock was wrong. Use the first record of the next segment
-    // instead.
+    // If the last record's time is in the future, the clock was wrong: use the next segment's first record.
     const newest = isPast(last) ? last : readFirstRecord(join(folder, next))
     return !newest || Date.parse(newest.time) >= nowMs - ageMs
   })

@@ -22,7 +22,7 @@ export interface Segment {
   bytes: number
   /** Whether a partial line could not be cut off, so that the file may be longer than `bytes`. */
   spoiled: boolean
-  /** Whether the file's folder entry may not be synced yet. */
+  /** Whether the file's folder entry may still be unsynced. */
   fresh: boolean
   /** Whether the segment gets no more records. The file is closed after the next sync. */
   done: boolean
@@ -62,17 +62,13 @@ export interface GroupCommitOptions {
   position(): ChainEnd
   /** Called after a successful sync, before the promises of the waiting callers are resolved. */
   synced(position: ChainEnd): void
-  /**
-   * Called if a sync failed. `records` is the number of records that may not be on disk. The sync must not be retried.
-   */
+  /** Called if a sync failed, which must not be retried. `records` is how many records may not be on disk. */
   failed(error: unknown, records: number): void
 }
 
 export type GroupCommit = ReturnType<typeof createGroupCommit>
 
-/**
- * Group commit: runs one sync at a time. Records that arrive during a sync share the next one, which spreads its cost.
- */
+/** Group commit: runs one sync at a time. Records that arrive during a sync share the next one. */
 export function createGroupCommit({ files, from, position, synced, failed }: GroupCommitOptions) {
   let waiters: (PromiseWithResolvers<void> & { readonly seq: number })[] = []
   let segments: Segment[] = []
@@ -83,8 +79,7 @@ export function createGroupCommit({ files, from, position, synced, failed }: Gro
     await new Promise<void>((resolve) => setImmediate(resolve))
     const covered = position()
     const targets = segments
-    // Only segments that are already done are finished by this sync. A segment that is retired during the sync may have
-    // received records in the meantime, so it is synced again.
+    // A segment that is retired during the sync may have received records meanwhile, so it is not finished yet.
     const finished = targets.filter(({ done }) => done)
     try {
       await Promise.all(targets.map((segment) => sync(files, segment)))
@@ -147,8 +142,7 @@ export class FileModifiedError extends Error {}
 
 async function sync(files: FileSystem, segment: Segment): Promise<void> {
   await files.fdatasync(segment.fd)
-  // Sync the segment's folder and the two folders above it, because the lane's folder and the log folder may be new
-  // too.
+  // Sync the segment's folder and the two above it, because the lane's folder and the log folder may be new too.
   for (let path = dirname(segment.path), up = 0; segment.fresh && up < 3; path = dirname(path), up++) {
     await files.syncFolder(path)
   }

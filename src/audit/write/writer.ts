@@ -30,7 +30,7 @@ export interface WriterOptions {
 
 export type AuditWriter = ReturnType<typeof openWriter>
 
-/** Opens the writer of a locked lane. Closing the writer releases the lock. */
+/** Opens the writer for a locked lane. Closing the writer releases the lock. */
 export function openWriter(lock: LaneLock, options: WriterOptions) {
   const { folder, signer, files, log } = options
   const name = lock.lane
@@ -56,9 +56,8 @@ export function openWriter(lock: LaneLock, options: WriterOptions) {
         mark?.write({ lane: name, ...position })
         headFails = false
       } catch (error) {
-        // The records are safe. Until the head can be written again, the only thing that could go undetected is a
-        // truncation of the log.
-        if (!headFails) log.warn({ lane: name, error: String(error) }, 'cannot write the head of the audit log')
+        // The records are safe. Until the head can be written again, only a truncation could go undetected.
+        if (!headFails) log.warn({ lane: name, error: String(error) }, "cannot write the audit log's head")
         headFails = true
       }
       options.synced?.()

@@ -28,9 +28,7 @@ const context = 16
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : definitionText(value)
 
-/**
- * The parts in which two strings differ: removes the common prefix and suffix, except for a few characters of context.
- */
+/** The parts in which two strings differ, with a few characters of the common prefix and suffix as context. */
 function differing(a: string, b: string): [string, string] {
   let start = 0
   while (start < a.length && start < b.length && a[start] === b[start]) start++

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Definition } from '../../core/entry.ts'
 import { canonical } from '../../lib/canonical-json.ts'
-import { pageOf } from '../item.ts'
+import { define, pageOf } from '../item.ts'
 import type { ScanFinding } from '../scan/finding.ts'
 import { scannerVersion } from '../scan/scan.ts'
 import type { DefinitionSnapshot } from './pin-record.ts'
@@ -35,18 +35,12 @@ export const snapshotOf = ({ hash, part }: PinnedDefinition, at: number): Defini
 
 export const isScanned = ({ scanner }: ScanVerdict): boolean => scanner === scannerVersion
 
-/**
- * Max characters per field in a pin. Longer fields are stored as a hash, so that a pin does not grow with the text that
- * a server sends.
- */
+/** Max characters per field in a pin. Longer fields are stored as a hash, so that servers cannot inflate pins. */
 const maxField = 8_192
 const maxInAll = 16_384
 const maxFields = 64
 
-/**
- * A copy of limited size, for people to compare with a later one. A long field is replaced by its hash, so that a
- * change to the field is still detected.
- */
+/** A copy of limited size for people to compare. Long fields are replaced by a hash, so that changes are detected. */
 function truncatedCopy(definition: Definition): Definition {
   const copy: Record<string, unknown> = {}
   let room = maxInAll
@@ -55,12 +49,7 @@ function truncatedCopy(definition: Definition): Definition {
     const keeps = text.length <= Math.min(maxField, room) && index < maxFields && key.length < 200
     if (keeps) room -= text.length
     if (index >= maxFields) continue
-    Object.defineProperty(copy, key.slice(0, 200), {
-      value: keeps ? value : stub(text),
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    })
+    define(copy, key.slice(0, 200), keeps ? value : stub(text))
   }
   return copy
 }

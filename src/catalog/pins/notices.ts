@@ -46,7 +46,7 @@ export function createNotices(log: Log, mode: PinsMode) {
       if (!once('unapproved', server)) return
       log.warn(
         { server },
-        `pins of a server were lost; approve its definitions with \`toolway pins approve ${visible(server)}.*\``,
+        `a server's pins were lost; approve its definitions with \`toolway pins approve ${visible(server)}.*\``,
       )
     },
     isNew(server: string, label: string): void {

@@ -11,10 +11,7 @@ import type { ServerPinStore } from './pin-store.ts'
 
 export interface Pinned {
   readonly usable: boolean
-  /**
-   * Absent for definitions that are not pinned: those of resources and of Toolway's own tools, and all definitions
-   * while pins are off.
-   */
+  /** Absent for what is not pinned: resources, Toolway's own tools, and everything while pins are off. */
   readonly state?: PinState
   readonly denial?: Denial
 }
@@ -105,7 +102,7 @@ export function denialFor({ label, condition, changed, flags }: PinState): Denia
     condition === 'changed'
       ? `its ${listed(changed)} changed since it was approved`
       : condition === 'unapproved'
-        ? 'it has not been approved since the pins of its server were lost'
+        ? "it has not been approved since its server's pins were lost"
         : `its definition contains ${listed(flags)}`
   return {
     allowed: false,

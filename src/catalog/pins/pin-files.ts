@@ -20,7 +20,7 @@ export const pinsFolder = (folder: string): string => join(folder, 'pins')
 
 const setAside = '.damaged'
 
-/** Access to the pin files. There is one per server, and several processes share them. */
+/** Access to the pin files: one per server, shared by several processes. */
 export function openPinFiles(folder: string, log: Log) {
   /** Reads one file: undefined if it does not exist, 'unreadable' if it is damaged or written by a newer Toolway. */
   const read = async (name: string): Promise<ServerPins | 'unreadable' | undefined> => {
@@ -40,13 +40,13 @@ export function openPinFiles(folder: string, log: Log) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
         return (await isThere(path + setAside)) ? 'unreadable' : undefined
       }
-      log.warn({ path, err: error }, 'cannot read the pins of a server; its definitions need approval')
+      log.warn({ path, err: error }, "cannot read a server's pins; its definitions need approval")
       return 'unreadable'
     }
     await rename(path, path + setAside)
     log.warn(
       { path: path + setAside },
-      'moved away the damaged pins of a server; approve its definitions again with `toolway pins approve`',
+      "moved a server's damaged pins away; approve its definitions again with `toolway pins approve`",
     )
     return 'unreadable'
   }
@@ -101,13 +101,10 @@ export function fileName(server: string): string {
   return `${server.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 40)}-${hash}.json`
 }
 
-/**
- * How often to poll the folder's mtime, because not every file system supports watching. Each write changes the mtime,
- * because it ends with a rename.
- */
+/** How often to poll the folder's mtime, a fallback for watching. Every write ends with a rename, which changes it. */
 const everyMs = 500
 
-/** Calls `touched` when the folder may have changed. The folder need not exist yet. */
+/** Calls `touched` when the folder may have changed. The folder does not have to exist yet. */
 export function watchFolder(folder: string, clock: Clock, touched: () => void): Disposable {
   let watcher: FSWatcher | undefined
   let timer: Disposable | undefined

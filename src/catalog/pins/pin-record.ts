@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import * as z from 'zod'
 import type { ServerConfig } from '../../config/schema.ts'
+import { asRecord } from '../../lib/is-record.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 
-/**
- * The version of the file format. Increment it when the format changes, so that an older Toolway neither misreads nor
- * overwrites newer files.
- */
+/** The file format version. Increment it with each change, so that an older Toolway does not overwrite newer files. */
 const recordVersion = 1
 
 export const pinKinds = ['tool', 'prompt', 'instructions'] as const
@@ -41,14 +40,11 @@ const origin = z.object({ hash: z.string(), text: z.string(), at: time })
 const recordSchema = z.object({
   version: z.literal(recordVersion),
   server: z.string(),
-  /** The server's origins, the newest last. */
+  /** The server's origins, oldest first. */
   origins: z.array(origin),
   /** When an operator last approved everything from this server. */
   acknowledged: time,
-  /**
-   * When the pins were lost; 0 if they never were. From then on, a new definition is not trusted at first sight, until
-   * an operator acknowledges the loss.
-   */
+  /** When the pins were lost, or 0. Until an operator acknowledges the loss, first sight does not count as approval. */
   distrusted: time,
   pins: z.array(pin),
 })
@@ -88,13 +84,8 @@ export const trustsFirstSight = ({ distrusted, acknowledged }: ServerPins): bool
 
 /** Parses the text of a pin file. Undefined if it is invalid, 'newer' if a newer Toolway wrote it. */
 export function parseRecord(text: string): ServerPins | 'newer' | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  const version = (value as { version?: unknown } | null)?.version
+  const value = parseJson(text)
+  const version = asRecord(value).version
   if (typeof version === 'number' && version > recordVersion) return 'newer'
   // Do not compile the schema (`jitless`): that takes longer than parsing the few files that are read at startup.
   const { success, data } = recordSchema.safeParse(value, { jitless: true })
@@ -121,10 +112,7 @@ export type ServerOrigin = Omit<RecordedOrigin, 'at'>
 /** Programs whose first argument names the package or script that they run. */
 const runners = new Set('npx bunx uvx pipx node deno bun python python3 docker podman uv'.split(' '))
 
-/**
- * The origin of a configured server. Arguments and URLs may contain secrets, so it keeps only a hash and the most
- * significant word.
- */
+/** A server's origin. Keeps only a hash and the most significant word, because arguments and URLs may hold secrets. */
 export function originOf(config: ServerConfig): ServerOrigin {
   if (config.transport === 'stdio') {
     const { command, args } = config
@@ -143,22 +131,13 @@ export function originOf(config: ServerConfig): ServerOrigin {
 const digest = (words: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(words)).digest('hex').slice(0, 16)
 
-/**
- * Max operator approvals kept per name. Several are needed for variants of the definition for other clients, and for
- * older versions that may return.
- */
+/** Max operator approvals kept per name: for other clients' variants, and for older versions that may return. */
 const maxApproved = 8
-/**
- * Max definitions per name that await approval. The newest ones are kept, so a server whose definitions change
- * constantly only displaces its own older changes.
- */
+/** Max definitions per name that await approval. A server that keeps changing displaces only its own older ones. */
 const maxPending = 4
 const maxOrigins = 4
 
-/**
- * Merges the records of two processes without losing an operator's approval. The order of the arguments does not
- * matter. Keeps only one first sight per name.
- */
+/** Merges the records of two processes, in any order. Keeps operators' approvals, and one first sight per name. */
 export function mergeRecords(a: ServerPins, b: ServerPins): ServerPins {
   const pins = new Map(a.pins)
   for (const [key, pin] of b.pins) {
@@ -189,10 +168,7 @@ export function mergePins(a: Pin, b: Pin): Pin {
   }
 }
 
-/**
- * Merges approvals. Keeps only the earliest of the approvals by first sight; a later one, from another process, counts
- * as a change that awaits approval.
- */
+/** Merges approvals. Of several first sights, only the earliest counts; the others become changes to approve. */
 function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demoted: DefinitionSnapshot[] } {
   const approvals = unique(all, stronger)
   const byOperator = approvals.filter(({ by }) => by === 'operator').sort(byTime)
@@ -207,10 +183,7 @@ type Dated = Pin['seen']
 
 const byTime = (a: Dated, b: Dated): number => a.at - b.at || (a.hash < b.hash ? -1 : a.hash > b.hash ? 1 : 0)
 
-/**
- * Removes duplicates, so that there is one item per hash. `choose` picks among duplicates, and must not depend on their
- * order.
- */
+/** Keeps one item per hash. `choose` picks among duplicates and must not depend on their order. */
 function unique<T extends Dated>(all: readonly T[], choose: (a: T, b: T) => T): T[] {
   const found = new Map<string, T>()
   for (const item of all) {
@@ -220,29 +193,20 @@ function unique<T extends Dated>(all: readonly T[], choose: (a: T, b: T) => T): 
   return [...found.values()]
 }
 
-/**
- * Merges two snapshots with the same hash: takes the fuller one and the earlier time. Also used for demoted first
- * sights. The result must not depend on the order of the merge.
- */
+/** Merges two snapshots with the same hash, in any order: takes the fuller one and the earlier time. */
 const earlier = (a: DefinitionSnapshot, b: DefinitionSnapshot): DefinitionSnapshot => ({
   ...fuller(a, b),
   at: Math.min(a.at, b.at),
 })
 
-/**
- * Chooses between two approvals with the same hash: an operator's approval outranks a first sight; of two equal ones,
- * the earlier counts.
- */
+/** Merges approvals with the same hash: an operator's outranks a first sight; otherwise the earlier time counts. */
 function stronger(a: Approval, b: Approval): Approval {
   if (a.by === b.by) return { ...fuller(a, b), at: Math.min(a.at, b.at) }
   const { by, at } = a.by === 'operator' ? a : b
   return { ...fuller(a, b), by, at }
 }
 
-/**
- * Chooses between two snapshots of one definition: the one made by the newer scanner version, or else the one that
- * holds a copy.
- */
+/** Chooses between snapshots of a definition: the one from the newer scanner, or else the one with a copy. */
 function fuller<T extends DefinitionSnapshot>(a: T, b: T): T {
   if (a.scanner !== b.scanner) return a.scanner > b.scanner ? a : b
   return a.definition === undefined && b.definition !== undefined ? b : a

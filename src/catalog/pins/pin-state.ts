@@ -11,10 +11,7 @@ import {
 
 export type PinsMode = 'off' | 'warn' | 'quarantine'
 
-/**
- * The condition of a pinned definition. `unapproved`: it was first seen while its server was distrusted, so first sight
- * did not count as approval.
- */
+/** The condition of a pinned definition. `unapproved`: it was first seen while its server was distrusted. */
 export type PinCondition = 'pinned' | 'changed' | 'changed back' | 'unapproved'
 
 export interface PinState {
@@ -34,7 +31,7 @@ export interface PinState {
   readonly changed: readonly string[]
   /** The scanner's findings in the latest definition. */
   readonly flags: readonly string[]
-  /** Hashes of the definitions that await approval, the latest last. */
+  /** Hashes of the definitions that await approval, oldest first. */
   readonly pending: readonly string[]
 }
 
@@ -48,10 +45,7 @@ export const latestApproval = (pin: Pin): Approval | undefined => pin.approved.t
 export const approvalOf = (pin: Pin, hash: string): Approval | undefined =>
   pin.approved.find((approval) => approval.hash === hash)
 
-/**
- * Whether a definition with this approval may be used in quarantine mode. If the scanner found something of high
- * severity, only an operator can release it.
- */
+/** Whether quarantine mode allows a definition. After a high-severity finding, only an operator can release it. */
 export const isReleased = (approval: Approval | undefined, high = approval?.high): boolean =>
   approval !== undefined && (approval.by === 'operator' || high !== true)
 
@@ -89,7 +83,7 @@ export const statesOf = (record: ServerPins, mode: PinsMode): PinState[] =>
     .map((pin) => stateOf(record.server, pin, mode))
     .sort((a, b) => (a.label < b.label ? -1 : a.label > b.label ? 1 : 0))
 
-/** The definitions to approve: one, by its label; all definitions of a server; or all definitions. */
+/** The definitions to approve: one, by its label; all of a server's definitions; or all definitions. */
 export interface Selection {
   readonly label?: string
   readonly server?: string
@@ -105,10 +99,7 @@ export interface Approved {
 const isSelected = ({ label, server }: Selection, of: string, { kind, name }: Pin): boolean =>
   (label === undefined || labelOf(of, kind, name) === label) && (server === undefined || server === of)
 
-/**
- * Approves the latest definition for each selected pin. Without a label, it also acknowledges a changed origin and the
- * loss of pins.
- */
+/** Approves each selected pin's latest definition. Without a label, also acknowledges a new origin or lost pins. */
 export function approveIn(
   record: ServerPins,
   selection: Selection,
@@ -134,9 +125,8 @@ export function approveIn(
 }
 
 /**
- * The hash of the definition to approve: the latest one. If that one is already released, a label selects the pending
- * definition, such as a variant for other clients. Approving everything does not select pending definitions: that would
- * approve a change that was reverted.
+ * The hash to approve: the latest one. If that one is already released, a label selects the pending one, such as a
+ * variant for other clients. Approving everything skips pending ones, which may be changes that were reverted.
  */
 function meant({ seen, pending, approved }: Pin, { label }: Selection): string {
   const fine = isReleased(approved.find(({ hash }) => hash === seen.hash))

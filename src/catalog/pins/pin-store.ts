@@ -12,7 +12,7 @@ import {
   type ServerPins,
 } from './pin-record.ts'
 
-/** Bounds for the time to collect changes before a write. That time is 20 times the duration of the last write. */
+/** Changes are collected for 20 times as long as the last write took, within these bounds, before they are written. */
 const gatherMs = 200
 const maxGatherMs = 5_000
 const restPerWrite = 20
@@ -28,9 +28,7 @@ interface PinStoreOptions {
   readonly log: Log
 }
 
-/**
- * One server's pins in memory, written to disk with a delay. `lost` means that the file existed but could not be read.
- */
+/** One server's pins, in memory and, with a delay, on disk. `lost`: the file existed but could not be read. */
 function createServerPinStore(server: string, found: ServerPins | undefined, lost: boolean, options: PinStoreOptions) {
   const { files, clock, log } = options
   let record = found ?? emptyRecord(server, lost ? clock.now() : 0)
@@ -94,10 +92,7 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
     get size() {
       return pins.size
     },
-    /**
-     * Incremented by everything that can change decisions, except `put`: an approval, a new origin, or pins from
-     * another process.
-     */
+    /** Incremented when decisions may change, except by `put`: by approvals, a new origin, another process's pins. */
     get generation() {
       return generation
     },
@@ -146,7 +141,7 @@ function differs(before: ServerPins, after: ServerPins): boolean {
 
 const asDecision = ({ hash, by, high, flags }: DefinitionSnapshot & { readonly by: string }) => [hash, by, high, flags]
 
-/** The stores of all servers, synchronized with the writes of other processes. */
+/** All servers' stores, kept in sync with what other processes write. */
 export async function openPinStore(options: PinStoreOptions) {
   const { files, clock, log } = options
   const stores = new Map<string, ServerPinStore>()

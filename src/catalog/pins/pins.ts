@@ -21,14 +21,11 @@ export interface PinsOptions {
   readonly log: Log
 }
 
-/** The approved definitions of servers: the first one seen for each name, and those that an operator approved later. */
+/** Servers' approved definitions: the first one seen for each name, and those that an operator approved later. */
 export interface Pins extends AsyncDisposable {
-  /** Records the current origin of each server. A changed origin is logged, and the server's pins stay in force. */
+  /** Records each server's current origin. A changed origin is logged, and the server's pins stay in force. */
   noteOrigins(origins: ReadonlyMap<string, ServerOrigin>): void
-  /**
-   * Compares an entry with its pin. It is called for every decision, so only the first call for an entry does more than
-   * a lookup.
-   */
+  /** Compares an entry with its pin. Called for every decision, so it does more than a lookup only the first time. */
   check(entry: Entry): Pinned
   /** Compares a server's instructions with their pin. Empty instructions are always usable. */
   checkServer(server: string, instructions: string): Pinned
@@ -160,10 +157,7 @@ function noteOrigin(
   serverStore.replace({ ...serverStore.record, origins: [...others, { ...origin, at }] })
 }
 
-/**
- * Whether an entry is pinned. Resources are not pinned, because they change with the server's data; Toolway's own tools
- * are not pinned, because their descriptions change with the configured servers.
- */
+/** Whether an entry is pinned. Resources and Toolway's own tools are not, because they change in normal operation. */
 const isPinned = ({ kind, server }: Entry): boolean =>
   (kind === 'tool' || kind === 'prompt') && !ownSources.includes(server)
 

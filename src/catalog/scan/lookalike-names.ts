@@ -13,7 +13,7 @@ interface Known {
 type Sources = readonly Pick<Source, 'name' | 'entries'>[]
 
 /**
- * Flags tools whose names look like names of another server's tools (B5): `read_fi1e`, a Cyrillic letter in a Latin
+ * Flags tools whose names look like those of another server's tools (B5): `read_fi1e`, a Cyrillic letter in a Latin
  * word, or another server's name as a prefix. Equal names are not flagged, and neither are names that differ only in
  * separators and case.
  */
@@ -23,7 +23,7 @@ export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry)
   let looked = false
   const logged = new Set<string>()
 
-  /** Compares the names, at most once per event loop turn, because a listing requests the flags of every entry. */
+  /** Compares the names, at most once per event loop turn, because a listing requests every entry's flags. */
   const look = () => {
     if (looked) return
     looked = true

@@ -33,10 +33,7 @@ const marked = /(?<![a-z0-9@$!.:/_-])[a-z0-9@$!]{2,24}(?![a-z0-9@$!_/-])/g
 const leet = /^(?=.*[a-z]).*[0134578@$]/
 const apart = /(?<![a-z0-9])[a-z](?:[ .\-_*]{1,4}[a-z](?![a-z0-9])){5,}/g
 
-/**
- * Other ways to read folded text: with digits read as letters (leetspeak), and with spaced-out letters joined. Most
- * strings have none.
- */
+/** Other readings of folded text: leetspeak as letters, and spaced-out letters joined. Most strings have none. */
 export function readings(folded: string): string[] {
   const others: string[] = []
   const unleet = folded.replace(marked, (word) =>
@@ -48,10 +45,7 @@ export function readings(folded: string): string[] {
   return others
 }
 
-/**
- * Joins spaced-out letters. If a character other than a space separates the letters, words are separated by one space,
- * otherwise by two.
- */
+/** Joins spaced-out letters. Words are separated by one space, or by two if the letters are separated by spaces. */
 const joined = (folded: string): string =>
   folded.replace(apart, (run) =>
     /[.\-_*]/.test(run) ? run.replace(/[.\-_*]/g, '') : run.replace(/ (?! )(?<! {2})/g, '').replace(/ {2,}/g, ' '),
@@ -63,9 +57,7 @@ const percent = /(?:%[0-9a-f]{2}){4,}/gi
 const entity = /&#(?:x([0-9a-f]{1,6})|([0-9]{1,7}));/gi
 const escapes = /\\(?:u\{?([0-9a-f]{2,6})\}?|x([0-9a-f]{2}))/gi
 
-/**
- * A quick test before `decodedIn`: encoded text has long runs without spaces, or characters that prose does not have.
- */
+/** A quick test before `decodedIn`: encoded text has long unbroken runs, or characters that prose does not have. */
 const unbroken = /[\w+/=-]{16}|%[0-9a-f]{2}%|&#|\\[ux]/i
 
 function isProse(text: string): boolean {
@@ -74,10 +66,7 @@ function isProse(text: string): boolean {
   return plain / text.length > 0.95
 }
 
-/**
- * Returns the decoded form of prose that a string contains in encoded form (base64, hex, percent encoding, entities,
- * escapes).
- */
+/** Returns the prose that a string contains in encoded form (base64, hex, percent encoding, entities, escapes). */
 export function decodedIn(text: string): string[] {
   if (!unbroken.test(text)) return []
   const runs = [...text.matchAll(base64)].map(([run]) => Buffer.from(run, 'base64').toString('utf8'))
@@ -140,10 +129,7 @@ const standIns: readonly StandIn[] = [
 const mentioned =
   /\b(?:such as|like|e\.g\.|for example|for instance|phrases?|attempts? to)[:,]? ["“«][^"”»\n]{0,200}["”»]/g
 
-/**
- * Questions about the text that a tool examines. They are removed before scanning, because they are not instructions to
- * a model.
- */
+/** Questions about the text that a tool examines. They are removed, because they are not instructions to a model. */
 const asked = /(?:^|[:;,] )(?:does|is|are|do|has|have|did|whether) (?:it|the|this|they|an?)\b[^?]{0,200}\?/g
 
 export function sentencesOf(folded: string): string[] {

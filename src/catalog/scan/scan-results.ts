@@ -46,10 +46,7 @@ export function scanResults({ mode, log }: { readonly mode: 'warn' | 'strip'; re
 const anyString = /"(?:[^"\\]|\\.)*"/gs
 const suspicious = /[^\x20-\x7e]|\\[urbf]/
 
-/**
- * Removes hidden characters from the strings in JSON text. Edits the text itself, because numbers must stay exactly as
- * received.
- */
+/** Removes hidden characters from the strings in JSON text. Edits the text itself, because numbers must not change. */
 const stripped = (json: string): string =>
   json.replace(anyString, (token) => {
     if (!suspicious.test(token)) return token
@@ -58,7 +55,7 @@ const stripped = (json: string): string =>
     return clean === text ? token : JSON.stringify(clean)
   })
 
-/** Adds the findings to `_meta` of a result. Leaves all other bytes unchanged. */
+/** Adds the findings to a result's `_meta`. Leaves all other bytes unchanged. */
 function marked(json: string, findings: readonly ScanFinding[]): Buffer {
   const bytes = Buffer.from(json)
   const shown = findings.slice(0, maxMarked).map((finding) => ({ ...finding, where: visible(finding.where) }))
@@ -69,7 +66,7 @@ function marked(json: string, findings: readonly ScanFinding[]): Buffer {
     const comma = /^\s*\}/.test(json.slice(start)) ? '' : ','
     return Buffer.from(`${json.slice(0, start)}"_meta":{"${findingsKey}":${mark}}${comma}${json.slice(start)}`)
   }
-  // Drop the server's own value of this key: a server must not write findings itself.
+  // Drop the server's own value for this key: a server must not write findings itself.
   const others = [...(members(meta) ?? [])]
     .filter(([key]) => key !== findingsKey)
     .map(([key, value]) => `${JSON.stringify(key)}:${value}`)

@@ -17,10 +17,7 @@ const farAway = /\S\s{20,}\S/gu
 const blanks = 80
 const emptyLines = 20
 
-/**
- * Scans all strings in a definition, or a server's instructions, for text that a model might obey or that people might
- * not see.
- */
+/** Scans all strings in a definition or in instructions for text that a model might obey or people might not see. */
 export function scanDefinition(
   definition: Readonly<Record<string, unknown>>,
   skipped?: ReadonlySet<string>,
@@ -67,9 +64,7 @@ function farIn(text: string): number | undefined {
   return undefined
 }
 
-/**
- * Applies the rules to text. If nothing matches, applies them to versions of the text in which disguises are undone.
- */
+/** Applies the rules to text and, if nothing matches, to versions of it in which disguises are undone. */
 function hitsOf(text: string): Hit[] {
   const folded = fold(oneWord.test(text) ? words(text) : unwrapped(text))
   const hits = hitsIn(sentencesOf(folded))
@@ -151,8 +146,7 @@ function textsOf(definition: Readonly<Record<string, unknown>>, skipped: Readonl
     for (const [key, item] of Object.entries(value)) {
       if ((depth === 0 && key === '_meta') || skipped.has(key)) continue
       const inside = where === '' ? key : `${where}.${key.slice(0, maxKey)}`
-      // Skip short plain keys like the ones in the protocol and in JSON Schema. Scan all other keys, because the server
-      // chose them.
+      // Skip short plain keys, as in the protocol and JSON Schema. Scan all others, because the server chose them.
       if (!isPlainKey(key)) add(inside, key)
       walk(item, inside, depth + 1)
     }

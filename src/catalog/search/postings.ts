@@ -2,7 +2,7 @@ import type { Definition, Entry } from '../../core/entry.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { tokens } from './tokenizer.ts'
 
-/** The tools that contain a word, and the weight of the word in each of them. */
+/** The tools that contain a word, and the word's weight in each of them. */
 interface Posting {
   readonly places: number[]
   readonly weights: number[]
@@ -25,17 +25,14 @@ export function createPostings() {
     remove(gone: readonly { readonly place: number; readonly entry: Entry }[]): void {
       const places = new Set(gone.map(({ place }) => place))
       const words = new Set(gone.flatMap(({ entry }) => [...wordsOf(entry).keys()]))
-      // Remove all tools at once, so that each posting list is scanned only once, however many tools are removed.
+      // Remove all tools together, so that each posting list is scanned only once.
       for (const word of words) {
         const posting = postings.get(word) as Posting
         without(posting, places)
         if (posting.places.length === 0) postings.delete(word)
       }
     },
-    /**
-     * Scores `count` tools. The result has one score per place, and all places are below `room`. A tool that contains
-     * none of the words scores 0. Rare words count more.
-     */
+    /** Scores `count` tools. Returns one score per place; places are below `room`. Rare words count more. */
     score(words: readonly string[], { count, room }: { readonly count: number; readonly room: number }) {
       const scores = new Float64Array(room)
       const touched: number[] = []
@@ -69,20 +66,14 @@ function without({ places, weights }: Posting, gone: ReadonlySet<number>): void 
 /** The weight of each word in a tool, from 0 to 1. */
 type Words = ReadonlyMap<string, number>
 
-/**
- * Field weights. Names count most, because they are chosen with care; parameter descriptions count least, because they
- * mention many details.
- */
+/** Field weights. Names count most, because they are chosen with care; parameter descriptions count least. */
 const weights = { name: 3, server: 1, title: 2, description: 2, parameter: 2, explanation: 1, value: 2 } as const
 
-/** The weighted count at which a word reaches half of its maximum score (k1 of BM25). */
+/** The weighted count at which a word reaches half of its maximum score (BM25's k1). */
 const saturation = 2
-/** How much the length of a definition matters (b of BM25). */
+/** How much a definition's length matters (BM25's b). */
 const lengthPenalty = 0.4
-/**
- * The weighted length of a typical tool. It is a constant rather than an average, so that a tool's weights do not
- * depend on other tools, which can come and go.
- */
+/** The weighted length of a typical tool. A constant, so that a tool's weights do not depend on other tools. */
 const usualLength = 50
 
 const read = new WeakMap<Definition, Words>()

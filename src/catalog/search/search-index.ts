@@ -6,9 +6,7 @@ export type SearchIndex = ReturnType<typeof createSearchIndex>
 
 interface SearchQuery {
   readonly limit: number
-  /**
-   * The tools that the caller may use. Pass the same array each time, because the array's mask is cached by identity.
-   */
+  /** The tools that the caller may use. Pass the same array each time, because its mask is cached by identity. */
   readonly among: readonly Item[]
   readonly server?: string | undefined
 }
@@ -65,10 +63,7 @@ export function createSearchIndex() {
     return postings.score(words, { count: places.size, room: items.length })
   }
 
-  /**
-   * The mask of a list. Without it, each search would look up every match in a set, which costs more than the rest of
-   * the search.
-   */
+  /** A list's mask. Without it, looking up every match in a set would cost more than the rest of the search. */
   function maskOf(among: readonly Item[]): Uint8Array {
     const known = masks.get(among)
     if (known) return known

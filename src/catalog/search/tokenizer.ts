@@ -1,3 +1,5 @@
+import { memoize } from '../../lib/memoize.ts'
+
 const stopWords: ReadonlySet<string> = new Set(
   (
     'a an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it ' +
@@ -8,10 +10,7 @@ const stopWords: ReadonlySet<string> = new Set(
 
 const maxText = 20_000
 
-/**
- * The stems of the words in a string, in order. Names such as `getUserInfo`, `get_user_info` and `HTTPServer2` are
- * split into words.
- */
+/** The stems of a string's words, in order. Splits names such as `getUserInfo`, `get_user_info` and `HTTPServer2`. */
 export function tokens(text: string): string[] {
   const words = text
     .slice(0, maxText)
@@ -24,17 +23,8 @@ export function tokens(text: string): string[] {
   return found
 }
 
-const stems = new Map<string, string>()
-
-/** The stem of a word. Stems are cached, because tools use few different words many times. */
-function stemOf(word: string): string {
-  const known = stems.get(word)
-  if (known !== undefined) return known
-  if (stems.size >= 20_000) stems.clear()
-  const found = stem(word)
-  stems.set(word, found)
-  return found
-}
+/** Returns a word's stem. Stems are cached, because tools keep using the same few words. */
+const stemOf = memoize(stem, 20_000, Number.POSITIVE_INFINITY)
 
 /**
  * The stem of a lower-case English word by the Porter2 rules: `calculating`, `calculated` and `calculation` have the

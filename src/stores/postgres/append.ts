@@ -22,9 +22,8 @@ const insertCheckpoints = `
   ON CONFLICT DO NOTHING`
 
 /**
- * Appends records if the chain in the database ends at `end`. Otherwise changes nothing and returns false: another
- * process has appended records, or the response to an earlier append was lost. So records are neither duplicated nor
- * skipped.
+ * Appends records if the chain in the database ends at `end`. Otherwise returns false: another process has appended
+ * records, or the response to an earlier append was lost. So records are neither duplicated nor skipped.
  */
 export function append(
   postgres: Postgres,
@@ -103,10 +102,7 @@ export const isoOf = (time: number): string => new Date(Math.min(Math.max(time, 
 /** Replaces NUL and lone surrogates, which PostgreSQL does not accept. Search text is converted in the same way. */
 export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
 
-/**
- * The maximum length of an indexed value. The log already truncates names to this length, but forged records must fit
- * into an index as well.
- */
+/** Max length of an indexed value. The log truncates names to this length; forged records must fit as well. */
 const maxIndexed = 512
 
 const indexable = (text: string): string => storable(text.slice(0, maxIndexed))

@@ -15,10 +15,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { isoOf, storable } from './append.ts'
 import type { Postgres } from './connection.ts'
 
-/**
- * Time limit for a search. The server cancels the query before the client gives up, which shows that the server is
- * reachable.
- */
+/** Time limit for a search. The server cancels it before the client gives up, which shows that the server is up. */
 const patienceMs = 4_000
 const travelMs = 1_000
 const readingMs = 60_000

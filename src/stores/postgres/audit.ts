@@ -46,9 +46,7 @@ const retentionMs = 60 * 60_000
 /** How often to query PostgreSQL while there is nothing to copy, to detect an outage. */
 const probeMs = 5_000
 
-/**
- * Starts copying in the background. Calls never wait for PostgreSQL; when Toolway starts, it waits two seconds at most.
- */
+/** Starts copying in the background. Calls never wait for PostgreSQL; startup waits two seconds at most. */
 export async function openPostgresAudit(options: PostgresAuditOptions): Promise<PostgresAudit> {
   const { spool, clock, log, everyMs = 500 } = options
   const postgres = await connectPostgres(options.url)
@@ -61,10 +59,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     now: () => clock.now(),
     diverged: (facts) => log.error({ ...where, ...facts }, diverged),
     unpartitioned: (facts) =>
-      log.warn(
-        { ...where, ...facts },
-        'could not create the table of a month; its records are stored in records_other',
-      ),
+      log.warn({ ...where, ...facts }, 'could not create a monthly table; its records are stored in records_other'),
     missing: (facts) =>
       log.error({ ...where, ...facts }, 'audit records were removed locally before they were copied to PostgreSQL'),
   })
@@ -86,7 +81,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     error = why
     if (!news || ended) return
     if (up) log.info(where, 'PostgreSQL is available: the audit records of all replicas are copied there')
-    else log.warn({ ...where, why }, 'PostgreSQL is unavailable: audit records wait in the local log')
+    else log.warn({ ...where, why }, 'PostgreSQL is unavailable: audit records stay in the local log for now')
   }
 
   /** Copies all new records; failures are retried in the next round. */

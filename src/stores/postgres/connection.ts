@@ -60,8 +60,7 @@ export async function connectPostgres(url: string, statementMs = 10_000): Promis
       const broken = () => {}
       client.on('error', broken)
       try {
-        // The response to BEGIN is immediate, so a short timeout detects a dead connection before longer statements
-        // run.
+        // BEGIN is answered immediately, so a short timeout detects a dead connection before longer statements run.
         await ask(client, 'BEGIN', [], connectMs)
         const result = await run({ query: (...asked) => ask(client, ...asked) })
         await ask(client, 'COMMIT')
@@ -69,7 +68,7 @@ export async function connectPostgres(url: string, statementMs = 10_000): Promis
         client.release()
         return result
       } catch (error) {
-        // Close the connection instead of reusing it: that ends the transaction, whatever its state.
+        // Close the connection instead of reusing it: that ends the transaction in any state.
         client.release(true)
         throw error
       }
@@ -106,9 +105,7 @@ export function displayAddress(url: string): string {
   return `${host || (searchParams.get('host') ?? 'localhost')}${pathname}`
 }
 
-/**
- * The reason for an error in words. If connecting fails for all of a host's addresses, the error itself has no message.
- */
+/** An error's reason in words. If connecting to all of a host's addresses fails, the error itself has no message. */
 export function postgresErrorReason(thrown: unknown): string {
   const { message, code, errors } = thrown as Error & { code?: string; errors?: readonly Error[] }
   if (code === undefinedTable || code === undefinedSchema) return 'its tables do not exist yet; run `toolway migrate`'

@@ -48,7 +48,7 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
   })
 }
 
-/** The tables of expired months in which no chain still needs a record. */
+/** The tables for expired months that no chain needs any more. */
 async function droppable(client: Transaction, beforeMs: number): Promise<string[]> {
   const tables: string[] = []
   for (const table of await partitionsOf(client)) {
@@ -89,7 +89,7 @@ export function monthOf(time: number): Month {
   return { table, from: Date.UTC(year, month), to: Date.UTC(year, month + 1) }
 }
 
-/** The month of a table; undefined for the default partition. */
+/** The month that a table covers; undefined for the default partition. */
 function monthOfTable(table: string): Month | undefined {
   const [, year, month] = /^records_(\d{4})_(\d{2})$/.exec(table) ?? []
   return year === undefined ? undefined : monthOf(Date.UTC(Number(year), Number(month) - 1))

@@ -8,10 +8,7 @@ import { makePartition, monthOf } from './retention.ts'
 export interface Shipper {
   /** Copies all new records. Throws if PostgreSQL or the file system reports an error. */
   ship(): Promise<void>
-  /**
-   * Forgets the progress, so that it is read from the database again. After an outage, the database may have been
-   * restored to an earlier state.
-   */
+  /** Forgets the progress: after an outage, the database may have been restored to an earlier state. */
   forget(): void
   /** The last record that the database has from a lane; undefined until the database has been reached once. */
   shipped(lane: string): number | undefined
@@ -35,7 +32,7 @@ export interface ShipperOptions {
 
 /** Records per transaction: small enough not to slow down concurrent calls. */
 const batchSize = 250
-/** Lanes of other processes are copied only if those processes have not copied them for this long. */
+/** Another process's lane is copied only if that process has not copied it for this long. */
 const patienceMs = 5_000
 
 export function createShipper({ postgres, spool, lane: own, now, ...report }: ShipperOptions): Shipper {
@@ -43,7 +40,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
   let sure = false
   let keys: string | undefined
   const months = new Set<string>()
-  /** When each lane of another process was first seen with records to copy. */
+  /** For each lane of another process, when it was first seen with records to copy. */
   const since = new Map<string, number>()
 
   const known = async (): Promise<Map<string, OwnChain>> => {
@@ -116,8 +113,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
   const makeMonths = async (records: readonly ArchiveRecord[]) => {
     for (const { time } of records) {
       const month = monthOf(time)
-      // Skip records with implausible times: they go to the default partition, so that a wrong clock does not create
-      // tables.
+      // Records with implausible times go to the default partition, so that a wrong clock does not create tables.
       if (months.has(month.table) || Math.abs(time - now()) > maxAge) continue
       await makePartition(postgres, month).catch((error) => {
         if (!permanentErrors.includes((error as { code?: string }).code ?? '')) throw error
@@ -153,9 +149,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
   }
 }
 
-/**
- * Errors that a retry does not fix: permission denied, or the default partition already has records from that month.
- */
+/** Errors that a retry does not fix: permission denied, or records of that month in the default partition. */
 const permanentErrors = ['42501', '23514']
 
 const maxAge = 3 * 366 * 24 * 60 * 60_000
@@ -196,6 +190,6 @@ async function beginChain(postgres: Postgres, replica: string, lane: string, epo
     epoch,
   ])
   const chain = (await ownChains(postgres, replica)).get(lane)
-  if (!chain) throw new Error(`the chain of lane ${lane} no longer exists`)
+  if (!chain) throw new Error(`the chain for lane ${lane} no longer exists`)
   return chain
 }

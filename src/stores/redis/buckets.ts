@@ -3,10 +3,7 @@ import type { Buckets, Taken } from '../../core/stores.ts'
 import { groupMs, maxExact, windowMs } from '../buckets.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
-/**
- * How long Redis keeps a bucket. Keys expire by the Redis wall clock; if that clock steps forward by less than this, no
- * bucket is lost.
- */
+/** How long Redis keeps a bucket: no bucket is lost if the Redis wall clock steps forward by less than this. */
 const keptMs = 2 * 3_600_000
 
 /**
@@ -87,17 +84,14 @@ export interface RedisBucketsOptions {
   readonly redis: SharedRedis
   /** The buckets to use while Redis is down. Each replica then allows the whole limit. */
   readonly local: Buckets
-  /** `ours` means that the `now` of each call is already the shared time. */
+  /** `ours`: each call's `now` is already the shared time. */
   readonly time?: 'shared' | 'ours'
   monotonic(): number
 }
 
-/** Buckets shared by all replicas (F8, B10). One script checks and counts a call, so that this is one atomic step. */
+/** Buckets shared by all replicas (F8, B10). One script checks and counts a call atomically. */
 export function redisBuckets({ redis, local, time = 'shared', monotonic }: RedisBucketsOptions): Buckets {
-  /**
-   * The shared time minus the local time. This is a lower bound, because the shared time was read before the response
-   * arrived.
-   */
+  /** The shared time minus the local time: a lower bound, because the response took time to arrive. */
   let ahead = time === 'ours' ? 0 : Number.NEGATIVE_INFINITY
   return {
     async take(buckets, now) {

@@ -7,10 +7,7 @@ import { createScript, type SharedRedis } from './connection.ts'
 const overhead = 256
 /** Tolerated clock difference between replicas. */
 const skewMs = 5_000
-/**
- * How long Redis keeps results beyond their expiry, so that only the reader's clock decides whether a result has
- * expired.
- */
+/** How long Redis keeps results after they expire, so that only the reader's clock decides about expiry. */
 const graceMs = 60_000
 /** The maximum number of results that one put evicts. If that is not enough, later puts evict more. */
 const maxEvicted = 64
@@ -119,8 +116,5 @@ export function redisCache(
   }
 }
 
-/**
- * The name of the hash field for a result. It is a digest, because keys contain arguments, which must not be visible in
- * Redis.
- */
+/** A result's hash field name. It is a digest, because keys contain arguments, which must not be visible in Redis. */
 const fieldOf = (group: string, key: string): string => hash('sha256', `${group.length} ${group} ${key}`, 'base64url')

@@ -49,13 +49,16 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     up = now
     if (up) log.info({ redis: where }, 'Redis is available: limits, cached results and sessions are shared')
     else
-      log.warn({ redis: where, why }, 'Redis is unavailable: each replica counts limits alone, and no result is cached')
+      log.warn(
+        { redis: where, why },
+        'Redis is unavailable: each replica applies limits on its own, and results are not cached',
+      )
     for (const listener of listeners) listener(up)
   }
 
   const open = (): Redis => {
     const client = new Client(url, {
-      // Fail at once while Redis is down, instead of queueing commands until it is back.
+      // Fail immediately while Redis is down, instead of queueing commands until it is back.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
@@ -105,7 +108,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         // An error reply shows that Redis is responding, and that our command has a bug.
         if (isReply(thrown)) log.error({ err: thrown }, 'Redis rejected a command')
         else if (++unanswered >= maxUnanswered && up) {
-          settle(false, `no answer within ${patienceMs / 1000} s (a fixed limit)`)
+          settle(false, `no response within ${patienceMs / 1000} s (a fixed limit)`)
           tryAgain()
         }
         return undefined
@@ -137,10 +140,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 
 const isReply = (thrown: unknown): boolean => thrown instanceof Error && thrown.name === 'ReplyError'
 
-/**
- * The error for an operation that has no fallback while Redis is down. The caller did nothing wrong, so the only advice
- * is to retry.
- */
+/** The error for an operation without a fallback while Redis is down. Callers can only retry. */
 export function redisAway(what: string): ToolwayError {
   const sentence = `Redis does not answer (stores.redis), and ${what} is stored there; try again in a moment.`
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000, unsent: true })

@@ -22,10 +22,7 @@ const take = createScript(`
   return 1
 `)
 
-/**
- * Releases a lock if this token still holds it: after the lease expired, another replica may hold the lock. KEYS: lock;
- * ARGV: token.
- */
+/** Releases a lock only if this token still holds it: the lease may have expired. KEYS: lock; ARGV: token. */
 const release = createScript(`
   if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
   return 0
@@ -52,7 +49,7 @@ export function redisLocks(options: RedisLocksOptions): Locks {
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
       const reply = await redis.ask((client) => take(client, [key], [token, leaseMs]))
       if (reply === 1) return
-      if (reply === undefined) throw redisAway('the lock of an OAuth grant')
+      if (reply === undefined) throw redisAway('the lock for an OAuth grant')
       if (clock.monotonic() >= end) throw held(patienceMs)
       await pause(clock, pauseMs)
     }

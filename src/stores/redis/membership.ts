@@ -11,10 +11,7 @@ const goneMs = 4_000
 /** How long Redis keeps a session; longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 
-/**
- * Stores a session. Returns 0 if another live replica took it over. KEYS: session, prefix of replicas; ARGV: self,
- * record.
- */
+/** Stores a session; 0 if another live replica took it over. KEYS: session, prefix of replicas; ARGV: self, record. */
 const keep = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
   if holder and holder ~= ARGV[1] and redis.call('EXISTS', KEYS[2] .. holder) == 1 then return 0 end
@@ -45,10 +42,7 @@ export interface RedisMembershipOptions {
   readonly secret: string
 }
 
-/**
- * Joins the replicas that use the same Redis. While Redis is down, the replicas that were last known are assumed to be
- * running.
- */
+/** Joins the replicas that share a Redis. While it is down, the last known replicas are assumed to be running. */
 export function redisMembership({ redis, clock, secret }: RedisMembershipOptions): RedisMembership {
   const self = randomBytes(6).toString('base64url').replaceAll('.', '_')
   const seal: Seal = createSeal(secret)
@@ -57,10 +51,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   let address: string | undefined
   let timer: Timer | undefined
   let ended = false
-  /**
-   * Since when Redis has been responding without interruption. Shortly after an outage, a replica that is missing from
-   * Redis may just be late with its heartbeat.
-   */
+  /** Since when Redis has responded without interruption. After an outage, heartbeats may just be late. */
   let steadySince: number | undefined
   let heldUp = false
   const listeners = new Set<() => void>()
@@ -93,7 +84,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   }
 
   /**
-   * Sends the next heartbeat. A pause of this process counts like a Redis outage: other replicas may consider this one
+   * Sends the next heartbeat. A pause in this process counts as a Redis outage: other replicas may consider this one
    * gone, and replicas that were also paused have not sent a heartbeat yet.
    */
   const next = () => {
@@ -140,8 +131,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     },
     addressOf: (replica) => (replica === self ? undefined : known.get(replica)),
     unreachable(replica) {
-      // Keep the replica while Redis is down: its address could not be read again, and nobody could take over its
-      // sessions.
+      // Keep the replica while Redis is down: its address could not be read again, nor its sessions taken over.
       if (redis.up) known.delete(replica)
     },
     async keep(session, record) {
@@ -167,7 +157,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
       ended = true
       changes[Symbol.dispose]()
       timer?.[Symbol.dispose]()
-      // Remove this replica, so that others need not wait for its heartbeat to expire.
+      // Remove this replica, so that others do not wait for its heartbeat to expire.
       await redis.ask((client) => removing(client, [self]))
     },
   }

@@ -11,17 +11,14 @@ export interface RedisPubSubOptions {
   readonly log: Log
 }
 
-/**
- * Broadcast through a Redis channel. Messages are sealed, so writing to the channel without the secret has no effect.
- */
+/** Broadcast through a Redis channel. Messages are sealed, so writing to it without the secret has no effect. */
 export function redisPubSub({ redis, self, secret, log }: RedisPubSubOptions): PubSub & AsyncDisposable {
   const channel = `${redis.prefix}bulletin`
   const seal = createSeal(secret)
   const listeners = createTopicListeners(log)
   const subscription = redis.subscribe([channel], (_, sealed) => {
     const opened = seal.open(sealed, 'bulletin')
-    // Not an error: a Redis channel is common to all databases, and another cluster may use another database of the
-    // same Redis.
+    // Not an error: all databases on a Redis server share channels, and another cluster may use another database.
     if (opened === undefined) return log.debug({ channel }, 'ignored a message in Redis that is not from this cluster')
     const [from, topic, text] = JSON.parse(opened) as [string, string, string]
     if (from !== self) listeners.deliver(topic, text)

@@ -5,10 +5,7 @@ import { connectRedis, isUp, type SharedRedis } from './connection.ts'
 import { redisLocks } from './locks.ts'
 import { redisVault } from './vault.ts'
 
-/**
- * The vault for OAuth grants, and the locks for them. They belong together: replicas with separate locks would refresh
- * one token twice.
- */
+/** The vault for OAuth grants, with its locks: replicas with separate locks would refresh one token twice. */
 export interface RedisSafe {
   readonly vault: Vault
   readonly locks: Locks

@@ -22,15 +22,13 @@ export interface RedisStores extends AsyncDisposable {
   readonly ttlStore: TtlStore
   /** The safe for OAuth grants; undefined if no key is configured to seal them. */
   readonly safe: RedisSafe | undefined
-  /** The secret that seals the values that callers keep for us. */
+  /** The secret that seals the values that callers keep for Toolway. */
   readonly secret: string
 }
 
 export interface RedisStoresOptions {
   readonly url: string
-  /**
-   * A key from the configuration, the same for all replicas. It protects sealed data from anyone who can read Redis.
-   */
+  /** The configured key that all replicas share. It protects sealed data from anyone who can read Redis. */
   readonly key?: string | undefined
   readonly limits: CacheLimits
   readonly local: Buckets
@@ -47,7 +45,7 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
   await isUp(redis, clock)
   const shared = key === undefined ? await sharedSecret(redis, 'fleet') : derivedSecret(key, 'fleet')
   if (shared === undefined)
-    log.warn({}, 'Redis was unavailable at the start: data sealed by other replicas cannot be opened until a restart')
+    log.warn({}, 'Redis was unavailable at startup: data sealed by other replicas cannot be opened until a restart')
   const secret = shared ?? (await options.ownSecret())
   const membership = open.use(redisMembership({ redis, clock, secret }))
   const pubSub = open.use(redisPubSub({ redis, self: membership.self, secret, log }))

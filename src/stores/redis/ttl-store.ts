@@ -6,10 +6,7 @@ import type { SharedRedis } from './connection.ts'
 /** The maximum length of a stored value. A larger value would delay all other commands on the connection. */
 const maxLength = 4 * 1024 * 1024
 
-/**
- * A TTL store shared by all replicas (B10); empty while Redis is down. `maxBytes` limits the entries that this replica
- * has stored or read, so Redis holds at most this many bytes per replica.
- */
+/** A TTL store shared by all replicas (B10). Empty while Redis is down. `maxBytes` limits each replica's entries. */
 export function redisTtlStore(redis: SharedRedis, clock: Clock, maxBytes = ttlStoreBytes): TtlStore {
   const at = (key: string) => `${redis.prefix}keepsake:${key}`
   const room = createRoom(maxBytes, clock, (key) => void redis.ask((client) => client.del(at(key))))

@@ -13,7 +13,7 @@ const [firstPauseMs, maxPauseMs] = [50, 500]
 
 export interface RedisVaultOptions {
   readonly redis: SharedRedis
-  /** The sealing key, the same in the configuration of all replicas; never sent to Redis. */
+  /** The sealing key, the same in all replicas' configurations; never sent to Redis. */
   readonly key: string
   readonly clock: Clock
   readonly patienceMs?: number

@@ -15,7 +15,7 @@ export interface RecentCallsOptions {
   readonly maxBytes?: number
   /** Max number of running calls that are listed. Calls beyond that appear when they end. */
   readonly maxRunning?: number
-  /** The interval between notifications of subscribers, and the max number of calls in each notification. */
+  /** The interval between notifications to subscribers, and the max number of calls in each. */
   readonly everyMs?: number
   readonly maxAtOnce?: number
 }
@@ -25,9 +25,7 @@ export interface RecentCalls {
   /** The calls that match a filter, newest first. */
   list(filter?: CallFilter, limit?: number): CallSummary[]
   find(id: string): CallTimeline | undefined
-  /**
-   * Notifies the listener, a few times per second, of calls that began or ended, until the subscription is disposed.
-   */
+  /** Reports calls that began or ended to the listener, a few times per second. Disposing ends the subscription. */
   subscribe(listener: (calls: readonly CallSummary[]) => void): Disposable
 }
 
@@ -84,10 +82,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
   }
 }
 
-/**
- * Keeps finished calls, limited by number and memory; evicts the oldest. It is a ring buffer and not a Map, because
- * finding the oldest key in a large Map is slow: the iterator has to skip all deleted keys.
- */
+/** Keeps finished calls, limited by number and memory. A ring buffer: finding a large Map's oldest key is slow. */
 function createFinishedCalls(maxCalls: number, maxBytes: number) {
   const calls = new Array<CallRecord | undefined>(maxCalls)
   let oldest = 0
@@ -178,7 +173,7 @@ function createFeed(clock: Clock, everyMs: number, maxAtOnce: number) {
   }
 }
 
-/** A call in the form in which it is kept. Never holds arguments or results. */
+/** A recorded call. Never holds arguments or results. */
 interface CallRecord {
   readonly id: string
   readonly parent: string | undefined
@@ -204,10 +199,7 @@ interface CallRecord {
 
 const maxName = 300
 
-/**
- * Creates records of calls. Names are redacted when they are shown. Long names are redacted before they are truncated,
- * so that a secret is never cut in half.
- */
+/** Creates call records. Names are redacted when shown, but long names before truncation, to find whole secrets. */
 export function createCallRecorder(redact: (text: string) => string) {
   // Copy the string: a slice would keep the whole original in memory.
   const brief = (text: string): string =>
@@ -285,7 +277,7 @@ export interface CallTimeline extends CallSummary {
   readonly children: readonly CallSummary[]
 }
 
-/** The view of a call. Everything that may hold a secret, including every name, is redacted (B6). */
+/** A call as it is shown. Everything that may hold a secret, including every name, is redacted (B6). */
 const callSummary = (record: CallRecord, redact: (text: string) => string): CallSummary => ({
   id: record.id,
   parent: record.parent ?? null,

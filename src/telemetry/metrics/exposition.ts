@@ -14,9 +14,7 @@ export const pageOf = (families: readonly MetricFamily[], accept = ''): Expositi
 const prometheusText = (families: readonly MetricFamily[]): string =>
   families.map((family) => written(family, family.name, '')).join('')
 
-/**
- * The page in OpenMetrics format, where the suffix `_total` belongs to the samples of a counter but not to its name.
- */
+/** The OpenMetrics page, where the suffix `_total` belongs to a counter's samples but not to its name. */
 const openMetrics = (families: readonly MetricFamily[]): string =>
   families
     .map((family) =>

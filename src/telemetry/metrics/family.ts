@@ -21,14 +21,11 @@ export interface FamilyOptions extends Pick<MetricFamily, 'name' | 'help'> {
 }
 
 interface SeriesFamily<Series> extends MetricFamily {
-  /** The series for these label values, which are in the order of the label names. Look it up once and keep it. */
+  /** The series for these label values, given in the order of the label names. Look it up once and keep it. */
   of(...values: readonly string[]): Series
 }
 
-/**
- * Creates a family of series. `maxSeries` limits the combinations of labels, which can be many even if each label is
- * limited.
- */
+/** Creates a family of series. Limits the combinations of labels, which can be many even if each label is limited. */
 function seriesFamily<Series>(
   { labels: names = [], maxSeries = 2000, name, help }: FamilyOptions,
   type: MetricFamily['type'],
@@ -83,10 +80,7 @@ export interface Histogram {
   sum: number
 }
 
-/**
- * The bounds of the buckets in seconds, from 0.5 ms to 30 s by factors of about two. That is fine enough for p50, p95
- * and p99.
- */
+/** Bucket bounds in seconds, by factors of about two: fine enough for p50, p95 and p99. */
 const durationBounds: readonly number[] = [
   0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30,
 ]
@@ -118,10 +112,7 @@ function histogramSamples(labels: string, { counts, sum }: Histogram): MetricSam
   return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: total }]
 }
 
-/**
- * The bounds as labels. OpenMetrics requires a decimal point. The other format gets one too, so that the labels are
- * equal.
- */
+/** The bounds as labels, with the decimal point that OpenMetrics requires, so that both formats have equal labels. */
 const boundTexts = [...durationBounds.map((bound) => (Number.isInteger(bound) ? `${bound}.0` : String(bound))), '+Inf']
 
 export type MetricReading = readonly [values: readonly string[], value: number]
@@ -152,10 +143,7 @@ export function readFamily({ read, merge = sum, ...options }: ReadFamilyOptions)
   }
 }
 
-/**
- * Converts names to label values. There is one registry for each kind of name, so that a tool has the same label in all
- * metrics.
- */
+/** Converts names to label values. One registry per kind of name, so that a tool has the same label everywhere. */
 export interface Labels {
   tool(name: string): string
   server(name: string): string
@@ -168,15 +156,12 @@ export interface Labels {
 /** The label for failures that a tool itself reports, used instead of an error code. */
 export const toolError = 'tool_error'
 
-/**
- * Creates the label registries, each with a maximum number of labels. A tool takes about twenty lines of the page,
- * mostly buckets. Servers come from the configuration; methods and codes are few unless callers make them up.
- */
+/** Creates the label registries with their limits. A tool takes about twenty lines of the page, mostly buckets. */
 export const createLabels = (redact: (text: string) => string): Labels => ({
   tool: labelValues({ max: 200, redact }),
   server: labelValues({ max: 200, redact }),
   agent: labelValues({ max: 100, redact }),
-  // Toolway's own codes always have a label, however many codes servers make up.
+  // Toolway's own codes always have a label, even if servers make up many codes.
   error: labelValues({ max: 60, own: [...Object.keys(errorKinds), toolError], redact }),
   operation: labelValues({ max: 30, redact }),
 })
@@ -195,10 +180,7 @@ interface LabelValuesOptions {
   redact(text: string): string
 }
 
-/**
- * Assigns labels to names until the maximum is reached. All further names get the label `other`. A name keeps its first
- * label, so that no series changes its meaning.
- */
+/** Assigns labels to names until the maximum is reached, then `other`. A name keeps its first label. */
 export function labelValues({ max, own = [], redact }: LabelValuesOptions): (name: string) => string {
   const known = new Map<string, string>(own.map((name) => [name, name]))
   return (name) => {
@@ -216,10 +198,7 @@ export function labelValues({ max, own = [], redact }: LabelValuesOptions): (nam
 const shortened = (text: string): string =>
   (text.length <= maxLabel ? text : `${text.slice(0, maxLabel - 1)}…`).toWellFormed()
 
-/**
- * Redacts a string. If the redactor fails, the string is dropped, so that it neither leaks nor makes the observed call
- * fail.
- */
+/** Redacts a string. If that fails, drops it, so that it neither leaks nor makes the observed call fail. */
 export const safeRedact =
   (redact: (text: string) => string): ((text: string) => string) =>
   (text) => {

@@ -148,10 +148,7 @@ function callMetrics(labels: Labels) {
   }
 }
 
-/**
- * The counters of all outcomes for one name. They are created together, starting at zero: `rate()` would miss the first
- * failure if its series began with that failure.
- */
+/** One name's counters for all outcomes, starting at zero: `rate()` would miss a failure that starts a series. */
 const byOutcome = (family: CounterFamily, name: string): Readonly<Record<CallOutcome['kind'], Counter>> => ({
   answered: family.of(name, 'answered'),
   tool_error: family.of(name, 'tool_error'),
@@ -185,24 +182,21 @@ interface EntrySeries {
   readonly errors: Map<string, readonly [tool: Counter, server: Counter]>
 }
 
-/**
- * Metrics for tool calls (F15). A call costs a few additions: the series are cached by entry, and labels are built only
- * for the first call to an entry.
- */
+/** Metrics for tool calls (F15). Series are cached by entry, so that a call costs only a few additions. */
 function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
   const native = counterFamily({
     name: 'toolway_tool_native_calls_total',
-    help: 'Calls of native tools, with any outcome.',
+    help: 'Calls to native tools, with any outcome.',
     labels: ['tool'],
   })
   const forwarded = counterFamily({
     name: 'toolway_tool_forwarded_calls_total',
-    help: "Calls of MCP servers' tools, with any outcome, including refused and cached calls.",
+    help: "Calls to MCP servers' tools, with any outcome, including refused and cached calls.",
     labels: ['server', 'tool'],
   })
   const duration = histogramFamily({
     name: 'toolway_tool_forwarded_duration_seconds',
-    help: "Duration of calls of MCP servers' tools, except refused and cached calls.",
+    help: "Duration of calls to MCP servers' tools, except refused and cached calls.",
     labels: ['server', 'tool'],
     // The number of series is limited because each one takes 19 lines, and every server may have its own `other`.
     maxSeries: 300,

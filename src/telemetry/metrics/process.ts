@@ -17,11 +17,15 @@ export function processFamilies(version: string, startedAt: number): Disposable 
         const { user, system } = process.cpuUsage()
         return (user + system) / 1e6
       }),
-      gauge('toolway_process_resident_memory_bytes', 'Resident memory of the process.', () =>
+      gauge('toolway_process_resident_memory_bytes', 'Resident memory used by the process.', () =>
         process.memoryUsage.rss(),
       ),
       gauge('toolway_process_heap_used_bytes', 'JavaScript heap in use.', () => process.memoryUsage().heapUsed),
-      gauge('toolway_process_start_time_seconds', 'Start time of the process since the epoch.', () => startedAt / 1000),
+      gauge(
+        'toolway_process_start_time_seconds',
+        'Process start time in seconds since the epoch.',
+        () => startedAt / 1000,
+      ),
       {
         name: 'toolway_event_loop_lag_seconds',
         help: 'Event loop delay since the last scrape.',

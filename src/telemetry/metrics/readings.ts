@@ -15,10 +15,7 @@ export interface Readings {
   }
   audit?(): { readonly recording: boolean; readonly outages: number }
   stores?(): Iterable<StoreReading>
-  /**
-   * The number of tokens that the tools take up in a model's context: as they are exposed, and if all were listed
-   * directly (B8).
-   */
+  /** How many context tokens the tools use: as exposed, and if all were listed directly (B8). */
   tokens?(): { readonly direct: number; readonly exposed: number; readonly saved: number }
 }
 
@@ -46,7 +43,7 @@ export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyO
   ...(readings.servers ? serverFamilies(readings.servers, labels) : []),
   ...(readings.load ? loadFamilies(readings.load, labels) : []),
   ...(readings.cache ? cacheFamilies(readings.cache) : []),
-  ...(readings.sessions ? [gauge('toolway_sessions', 'Sessions of clients that are open.', readings.sessions)] : []),
+  ...(readings.sessions ? [gauge('toolway_sessions', 'Open client sessions.', readings.sessions)] : []),
   ...(readings.reloads ? reloadFamilies(readings.reloads) : []),
   ...(readings.audit ? auditFamilies(readings.audit) : []),
   ...(readings.stores ? storeFamilies(readings.stores) : []),
@@ -85,19 +82,19 @@ function storeFamilies(stores: Read<'stores'>): ReadFamilyOptions[] {
   return [
     {
       name: 'toolway_store_up',
-      help: '1 while a store that replicas share answers, 0 while each goes on without it.',
+      help: '1 while a store shared by the replicas is available, 0 while they run without it.',
       type: 'gauge',
       ...byStore(({ up }) => (up ? 1 : 0)),
     },
     {
       name: 'toolway_store_behind_records',
-      help: 'Audit records of this process not yet copied to a shared store.',
+      help: "This process's audit records that are not yet copied to a shared store.",
       type: 'gauge',
       ...byStore(({ behind }) => behind?.records),
     },
     {
       name: 'toolway_store_behind_seconds',
-      help: 'Time since a shared store last had all records of this process.',
+      help: "Time since a shared store last had all of this process's records.",
       type: 'gauge',
       ...byStore(({ behind }) => behind?.seconds),
     },
@@ -198,7 +195,7 @@ const auditFamilies = (audit: Read<'audit'>): ReadFamilyOptions[] => [
 const tokenFamilies = (tokens: Read<'tokens'>): ReadFamilyOptions[] => [
   {
     name: 'toolway_context_tokens',
-    help: 'Estimated context tokens of the tools: as exposed, if all were listed directly, and the difference.',
+    help: 'Estimated context tokens used by the tools: as exposed, if all were listed directly, and the difference.',
     type: 'gauge',
     labels: ['kind'],
     read() {

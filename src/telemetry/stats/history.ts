@@ -82,10 +82,7 @@ export function createRing(stepMs: number, steps: number) {
   let live: RingStep | undefined
   let newest = 0
 
-  /**
-   * Makes another step the current one. The new step may be earlier, because calls must still be counted after the
-   * clock is set back.
-   */
+  /** Makes another step the current one. It is an earlier step if the clock was set back. */
   const turnTo = (number: number): RingStep => {
     if (live) live.packed = pack(latencies)
     latencies.fill(0)
@@ -124,10 +121,7 @@ export function createRing(stepMs: number, steps: number) {
   }
 }
 
-/**
- * A histogram with exponential buckets. Its percentiles are accurate to two percent, and it takes two kilobytes for any
- * number of calls. Histograms can be added together.
- */
+/** A histogram with exponential buckets in two kilobytes. Percentiles are accurate to two percent. */
 export type Latencies = Uint32Array
 
 /** The relative error, slightly less than the promised two percent. */

@@ -31,9 +31,7 @@ export interface CallStats {
   /** The figures for one agent, server, operation or tool (`server.name`). All zeros if it was never called. */
   of(by: By, name: string): CallFigures
   total(): CallFigures
-  /**
-   * The figures for the last `ms`. An agent's calls are counted only from the time when its figures were first queried.
-   */
+  /** The figures for the last `ms`. An agent's calls count only from the first query for its figures. */
   recent(ms: number, agent?: string): CallFigures
   series(from: number, to: number, agent?: string): CallSeries
 }
@@ -43,9 +41,7 @@ export interface CallStatsOptions {
   redact(text: string): string
 }
 
-/**
- * Counts calls and their durations by agent, server, operation and tool: in total since the start, and over time (G9).
- */
+/** Counts calls and durations by agent, server, operation and tool: since the start, and over time (G9). */
 export function createStats({ clock, redact }: CallStatsOptions): CallStats {
   const since = clock.now()
   const start = clock.monotonic()
@@ -136,14 +132,11 @@ function createTallies(maxNames: number) {
 
 const maxWatched = 8
 
-/**
- * The histories of agents that were queried. A busy one may take some megabytes, so the least recently used one is
- * evicted.
- */
+/** The histories of queried agents. A busy one may take some megabytes, so the least recently used is evicted. */
 function createWatched() {
   const histories = new Map<string, History>()
   return {
-    /** The history of an agent. Undefined unless the agent was queried before. */
+    /** An agent's history. Undefined unless the agent was queried before. */
     find: (agent: string) => (histories.size === 0 ? undefined : histories.get(agent)),
     of(agent: string): History {
       const history = histories.get(agent) ?? createHistory()

@@ -86,7 +86,7 @@ function createCallerAttributes(redact: (text: string) => string): (call: Call) 
   const session = cachedText('mcp.session.id')
   return ({ id, parent, caller, peer }) => {
     const who = `${agent(redact(caller.agent))},${text('toolway.call.id', id)}`
-    // Only an outer call describes the request; the calls inside it need not repeat that.
+    // Only an outer call describes the request; the calls inside it do not repeat it.
     const request = parent === undefined ? peer.request : undefined
     if (request === undefined) return who
     const known = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
@@ -113,7 +113,7 @@ const methods: Readonly<Record<string, string>> = {
   subscribe: 'resources/subscribe',
 }
 
-/** Creates the subjects of calls. The subject of each entry is cached, because most calls use the same few entries. */
+/** Creates call subjects. They are cached by entry, because most calls use the same few entries. */
 function createSubjects(options: Omit<CallSpansOptions, 'clock'>): (call: Call, operation: Operation) => Subject {
   const known = new WeakMap<Entry, Subject>()
   return ({ entry, input }, operation) => {
@@ -148,10 +148,7 @@ function subjectOf(
 /** Max difference between the clocks. A larger one means that the wall clock was set. */
 const driftMs = 2
 
-/**
- * The offset of the monotonic clock from the epoch. It is shared by all calls, so that spans keep their order, and
- * recomputed when the wall clock is set.
- */
+/** The offset of the monotonic clock from the epoch. Shared to keep spans in order; recomputed if the clock is set. */
 function createEpoch(clock: Clock): (at: number, start: number) => number {
   let offset = clock.now() - performance.now()
   return (at, start) => {
@@ -172,10 +169,7 @@ interface ServerFacts {
   protocolVersion(): string | undefined
 }
 
-/**
- * The attributes that describe a server in spans. They include only the host and port of its URL, because the rest may
- * hold secrets.
- */
+/** A server's span attributes. They hold only the host and port of its URL, because the rest may hold secrets. */
 export function serverFacts({ builtFrom: { config }, server }: TracedServer): ServerFacts {
   const protocolVersion = () => server.status().protocolVersion
   if (config.transport === 'stdio') return { attributes: overPipe, protocolVersion }

@@ -6,7 +6,7 @@ import type { OtlpClient, OtlpReply } from './otlp-client.ts'
 export type Exporter = ReturnType<typeof createExporter>
 
 export interface ExporterOptions extends DeliveryOptions {
-  /** The JSON before and after the spans of a batch. */
+  /** The JSON before and after a batch's spans. */
   readonly envelope: { readonly head: string; readonly tail: string }
 }
 
@@ -16,7 +16,7 @@ const batchMs = 1_000
 const maxCharacters = 8 * 1024 * 1024
 const goodbyeMs = 2_000
 
-/** Sends spans in batches. Calls never wait for the receiver, and memory is limited. */
+/** Sends spans in batches. Calls never wait for the receiver, and memory use is limited. */
 export function createExporter(options: ExporterOptions) {
   const { post, envelope, receiver, clock, log } = options
   const queue = createQueue(maxCharacters)
@@ -75,7 +75,7 @@ export function createExporter(options: ExporterOptions) {
   }
 }
 
-/** A queue that is limited by the length of its spans. The spans of one call stay together. */
+/** A queue that is limited by the total length of its spans. The spans of one call stay together. */
 function createQueue(maxCharacters: number) {
   let groups: (readonly string[])[] = []
   let characters = 0

@@ -2,6 +2,8 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { HttpClient } from '../../lib/http-client.ts'
+import { asRecord } from '../../lib/is-record.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { ProxyError } from '../../lib/proxy.ts'
 import { readBeginning } from '../../lib/read-bounded.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
@@ -74,17 +76,10 @@ const maxRetryAfterMs = 5 * 60_000
 /** The status codes that OTLP/HTTP defines as retryable. */
 const retryable: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-/**
- * The number of spans that the receiver rejected. A response that is not JSON, such as an empty or protobuf response,
- * counts as full success.
- */
+/** The number of rejected spans. A response that is not JSON, such as an empty one, counts as full success. */
 function rejectedBy(response: string): number {
-  try {
-    const { partialSuccess } = JSON.parse(response)
-    return Math.max(Number(partialSuccess?.rejectedSpans ?? 0) || 0, 0)
-  } catch {
-    return 0
-  }
+  const { rejectedSpans } = asRecord(asRecord(parseJson(response)).partialSuccess)
+  return Math.max(Number(rejectedSpans ?? 0) || 0, 0)
 }
 
 /** A short reason for a failed request. Prefers a code, because the message may repeat what was sent. */

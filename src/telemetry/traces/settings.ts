@@ -73,13 +73,10 @@ function ratioOf(env: OtelEnvironment, warnings: string[]): number {
 
 export type OtelEnvironment = Readonly<Record<string, string | undefined>>
 
-/** The value of a variable. OpenTelemetry treats an empty variable as unset. */
+/** A variable's value. OpenTelemetry treats an empty variable as unset. */
 const variable = (env: OtelEnvironment, name: string): string | undefined => env[name]?.trim() || undefined
 
-/**
- * Parses percent-encoded pairs such as `key=value,key2=value2`, the format for headers and resource attributes. Skips
- * malformed pairs.
- */
+/** Parses percent-encoded pairs such as `key=value,key2=value2` (headers, resource attributes). Skips invalid ones. */
 function pairs(list: string | undefined): Record<string, string> {
   const found: Record<string, string> = {}
   for (const pair of (list ?? '').split(',')) {
@@ -94,14 +91,11 @@ export type ChosenTraces = Awaited<ReturnType<typeof chooseTraces>>
 
 interface ChooseOptions extends Omit<TracesOptions, 'settings'> {
   readonly env: OtelEnvironment
-  /**
-   * The traces of the previous configuration. If the settings have not changed, these traces are reused together with
-   * their queued spans.
-   */
+  /** The previous configuration's traces. Reused, with their queued spans, if the settings have not changed. */
   readonly before: Traces | undefined
 }
 
-/** Opens the traces of a configuration; undefined if they are off. Loads the exporter only if traces are sent. */
+/** Opens a configuration's traces; undefined if they are off. Loads the exporter only if traces are sent. */
 export async function chooseTraces(
   config: Config['telemetry']['traces'],
   { env, before, ...options }: ChooseOptions,

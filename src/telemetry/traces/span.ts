@@ -36,9 +36,7 @@ export function spanJson({ place, parent, isRemote, name, kind, start, end, attr
   )
 }
 
-/**
- * A time in nanoseconds, as text. Rounds to microseconds, because nanoseconds since the epoch do not fit into a number.
- */
+/** A time in nanoseconds, as text. Microsecond precision, because nanoseconds do not fit into a number. */
 const nanoseconds = (ms: number): string => `${Math.round(ms * 1_000)}000`
 
 /** The attributes for an error. JSON-RPC errors from servers are reported by their number. */

@@ -41,7 +41,7 @@ export function openTraces({ settings, version, clock, log }: TracesOptions) {
   })
   return {
     settings,
-    /** Creates the tracer, which observes the calls of one configuration. */
+    /** Creates the tracer, which observes the calls under one configuration. */
     tracer({ redact, servers }: GenerationOptions): Tracer {
       const facts = new Map([...servers].map(([name, server]) => [name, serverFacts(server)]))
       return createTracer({ redact, servers: facts, sampling: settings.sampling, exporter, clock })

@@ -3,10 +3,7 @@ import type { Call } from '../../core/call.ts'
 import { flagsOf, isSampled, readTraceContext, type TraceContext, traceIdOf } from '../../core/trace-context.ts'
 import type { Tracing } from '../../core/tracing.ts'
 
-/**
- * Decides which calls are traced, and creates their trace contexts. `isForwarded` is false for sources that run in this
- * process and need no trace context.
- */
+/** Decides which calls are traced, and creates their contexts. `isForwarded` is false for in-process sources. */
 export const createTracing = (sampling: TraceSampling, isForwarded: (server: string) => boolean): Tracing => ({
   enter(call) {
     const parent = parentOf(call)
@@ -23,7 +20,7 @@ export const createTracing = (sampling: TraceSampling, isForwarded: (server: str
   },
 })
 
-/** The context of the parent span: that of one of Toolway's own calls, or the one that the client sent. */
+/** The parent span's context: from one of Toolway's own calls, or from the client. */
 export const parentOf = ({ trace, input }: Call): TraceContext | undefined => trace ?? readTraceContext(input.meta)
 
 /** The trace flag that marks the whole trace ID as random. */

@@ -6,10 +6,7 @@ const needs = words(
   'ignora ignore ignorez ignorer oublie oubliez olvida olvide descarta desconsidere dimentica trascura negeer vergeet vergiss heimlich ignoriere ignorieren missachte sage sag verrate informiere usuario utente gebruiker nutzer benutzer anwender utilisateur zignoruj ignoruj zapomnij',
 )
 
-/**
- * Patterns for the most common attacks in other widespread languages: instructions to ignore earlier instructions, and
- * to hide something from the user.
- */
+/** Patterns for the most common attacks in other languages: ignore earlier instructions, hide things from the user. */
 const patterns: Readonly<Record<string, Readonly<Partial<Record<FindingKind, RegExp>>>>> = {
   german: {
     instruction:

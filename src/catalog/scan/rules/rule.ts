@@ -13,16 +13,12 @@ export interface Rule {
   readonly unless?: RegExp
 }
 
-/** Rules for the same kind of finding. */
 export const rulesOf = (kind: Rule['kind'], rules: readonly Omit<Rule, 'kind'>[]): readonly Rule[] =>
   rules.map((rule) => ({ kind, ...rule }))
 
 export const words = (list: string): readonly string[] => list.split(' ')
 
-/**
- * Alternative phrases: `words` are the words that they begin with, and `toString` returns the phrases as part of a
- * pattern.
- */
+/** Alternative phrases: `words` are their first words, and `toString` returns them as part of a pattern. */
 export interface Phrases {
   readonly words: readonly string[]
   toString(): string
@@ -48,26 +44,20 @@ export const never = any(
   "without, not to, no need to, needn't, under no circumstances, in no case, by no means, stop, skip, abstain from, resist",
 )
 
-/**
- * Phrases for the model's user. The plural "users" is not among them, because it mostly means the users of some
- * product.
- */
+/** Phrases for the model's user. "Users" is not among them: it mostly means the users of some product. */
 export const person = any(
   'the user, the end user, the end-user, the human, the person, the operator, the customer, the owner, the traveller',
   'your user, any human, any user, humans?, anyone, anybody, someone, somebody',
 )
 
-/**
- * Verbs for passing something on. Only base forms are listed, because "sends" describes the tool, but "send" instructs
- * the model.
- */
+/** Verbs for passing something on, in base form: "sends" describes the tool, but "send" instructs the model. */
 export const put = any(
   'pass, put, place, supply, provide, send, submit, include, attach, append, hand, fill, paste, give, insert, share',
   'deposit, add, copy, embed, transmit, forward, upload, carry, deliver, email, e-mail, mail, post, slip, relay, enter',
   'encode, dump, leak, report, replicate, let me have, turn over, stuff, smuggle, record, expose, exfiltrate',
 )
 
-/** The phrases in `put`, except for those that people use when they give a tool their own keys. */
+/** Like `put`, but without the phrases that people use when they give a tool their own keys. */
 export const send = any(
   'send, submit, attach, append, hand, share, deposit, copy, embed, transmit, forward, upload, deliver, email, e-mail',
   'mail, post, slip, relay, encode, dump, leak, replicate, smuggle, expose, exfiltrate, print, output, include, paste',
@@ -86,10 +76,7 @@ export const secret = any(
   'one-time codes?, one-time passwords?, verification codes?, otp, 2fa codes?, social security numbers?, bank details',
 )
 
-/**
- * Words that occur in the phrases above. The phrases' first words are not enough, because some phrases begin with
- * another word.
- */
+/** Words in the phrases above. Their first words are not enough, because some phrases begin with another word. */
 export const secretWords = words(
   'key keys apikey apikeys api-key api-keys password passwords passphrase passphrases secret secrets credential credentials login phrase phrases mnemonic mnemonics string strings cookie cookies token tokens card cards cvv cvc code codes otp number numbers bank',
 )
