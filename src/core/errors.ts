@@ -75,10 +75,7 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
-/**
- * Rounds `retryAfterMs` up, because clients expect whole milliseconds and waits computed from clocks and jitter have
- * fractions.
- */
+/** Rounds `retryAfterMs` up to whole milliseconds: waits computed from clocks and jitter have fractions. */
 function wholeRetryAfter(details: ErrorDetails): ErrorDetails {
   const { retryAfterMs } = details
   if (retryAfterMs === undefined || (Number.isInteger(retryAfterMs) && retryAfterMs >= 1)) return details
@@ -133,9 +130,7 @@ export class ToolwayError extends Error {
 
 export const invalidArguments = (message: string): ToolwayError => new ToolwayError('INVALID_ARGUMENTS', message)
 
-/**
- * Thrown for a request that the client cannot receive: MCP does not define it, or the client did not declare support.
- */
+/** Thrown for a request that MCP does not define, or for which the client did not declare support. */
 export class UnsupportedRequest extends ToolwayError {
   constructor(message: string) {
     super('INVALID_ARGUMENTS', message)

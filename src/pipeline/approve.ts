@@ -12,9 +12,7 @@ import { personMs } from './timeout.ts'
 /** The rule that requires a person's approval; undefined if none does. */
 export type NeedsApproval = (entry: Entry) => string | undefined
 
-/**
- * Asks the person behind the caller before running a tool that needs approval. Refuses the call if nobody can be asked.
- */
+/** Asks a person before running a tool that needs approval. Refuses the call if there is no way to ask. */
 export const approve = (needsApproval: NeedsApproval, clock: Clock): Interceptor =>
   onceFree((call) => {
     const rule = needsApproval(call.entry) ?? call.approval
@@ -60,15 +58,10 @@ const question = ({ caller }: Call, tool: string, args: string) => ({
 /** Maximum length for each name and each value, so that a long one cannot push later ones out of sight. */
 const maxValue = 200
 const maxName = 100
-/**
- * Maximum length of all arguments together. Calls with longer arguments are refused, because nobody would read them
- * before approving.
- */
+/** Maximum length of all arguments together. Longer ones are refused: a person would approve them unread. */
 const maxInAll = 4_000
 
-/**
- * All arguments by name, each value shortened separately; undefined if the whole text is too long for a person to read.
- */
+/** All arguments by name, each value shortened separately; undefined if the text is too long for a person to read. */
 function shown(args: object): string | undefined {
   const parts: string[] = []
   let length = 0

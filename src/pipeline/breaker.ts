@@ -26,10 +26,7 @@ interface BreakerSettings {
 }
 
 /** Each server's settings: its own, with defaults from the `breaker` section. */
-export function breakerConfigs({
-  breaker,
-  mcpServers,
-}: BreakerSettings): (server: string) => BreakerConfig | undefined {
+export function breakerConfigs({ breaker, mcpServers }: BreakerSettings): BreakersOptions['configOf'] {
   const configs = new Map(
     Object.entries(mcpServers).map(([server, own]) => [server, { ...breaker, ...own.breaker } as BreakerConfig]),
   )
@@ -100,11 +97,8 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
       return { [Symbol.dispose]: () => listeners.delete(listener) }
     },
     hint(server) {
-      if (breakerOf(server)?.hint())
-        log.info(
-          { server },
-          'calls to the server fail on another replica; the next failure here opens the circuit breaker',
-        )
+      const sentence = 'calls to the server are failing on another replica; the next failure here opens the breaker'
+      if (breakerOf(server)?.hint()) log.info({ server }, sentence)
     },
     forget(server) {
       breakers.get(server)?.[Symbol.dispose]()
@@ -163,10 +157,7 @@ type BreakerOutcome = 'answered' | 'failed' | 'nothing'
 /** The open time doubles with each failed probe, up to this limit (or `openFor`, if that is longer). */
 const maxPauseMs = 120_000
 
-/**
- * Maximum share by which the open time is randomly shortened, so that gateways whose breakers opened together do not
- * probe together.
- */
+/** Maximum random reduction of the open time, so that breakers that opened together do not probe together. */
 const jitter = 0.2
 
 interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'random'>> {
@@ -178,9 +169,7 @@ interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'rando
 
 type Breaker = ReturnType<typeof createBreaker>
 
-/**
- * One server's circuit breaker. When closed, it lets all calls through; when open, none; when half-open, a few probes.
- */
+/** One server's circuit breaker. When closed, it lets all calls through; open, none; half-open, a few probes. */
 function createBreaker({ config, start, clock, random, changed }: BreakerOptions) {
   const window = createWindow()
   let state: BreakerState = 'closed'
@@ -278,10 +267,7 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
   }
 }
 
-/**
- * Number of slices in the window. The window moves by whole slices, so it can be shorter than configured by up to a
- * tenth.
- */
+/** Slices in the window. It moves by whole slices, so it can be up to a tenth shorter than configured. */
 const slices = 10
 
 /** Counts recent calls and failures in constant memory. */

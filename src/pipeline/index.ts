@@ -28,7 +28,7 @@ export interface PipelineOptions {
   readonly hideDenied?: boolean
   readonly actAs?: ActAs
   readonly validate: Validate
-  /** By server. */
+  /** Guards by server name. */
   readonly guards: ReadonlyMap<string, GuardCheck>
   readonly limits: RateLimits
   readonly needsApproval: NeedsApproval

@@ -33,10 +33,7 @@ export function doubtfulRules({ agents, families, policy, servers }: Doubtful): 
 export const noServer = (key: string, name: string, servers: ReadonlySet<string>): string[] =>
   name.includes('*') || servers.has(name) ? [] : [`${key}: there is no server ${name}${didYouMean(name, servers, '')}`]
 
-/**
- * The servers whose tools a pattern may refer to. A server name may contain a dot, so `a.b.c` may be a tool of `a` or
- * of `a.b`.
- */
+/** The servers whose tools a pattern may mean. Server names may contain dots, so `a.b.c` may be on `a` or `a.b`. */
 export function serversMeant(pattern: string, servers: ReadonlySet<string>): string[] {
   const plain = pattern.split('*', 1)[0] as string
   const mayMean = (start: string) => plain.startsWith(start) || (plain !== pattern && start.startsWith(plain))
@@ -87,10 +84,7 @@ function withoutEffect(
   ]
 }
 
-/**
- * The warning about a tool list for a server that is missing from `allow.servers`. Such a list either has no effect, or
- * allows something that is easily overlooked.
- */
+/** Warns about a tool list for a server missing from `allow.servers`: it has no effect, or is easily overlooked. */
 function withoutServer(
   agent: string,
   server: string,

@@ -26,10 +26,7 @@ export interface LocalSourcesOptions {
   readonly plugins: Plugins
 }
 
-/**
- * Tools that run in the gateway: meta-tools, native tools (including those from plugins and from the embedding program)
- * and sinks.
- */
+/** Tools that run in the gateway: meta-tools, native tools (also from plugins and the embedding program) and sinks. */
 export function createLocalSources(options: LocalSourcesOptions, context: GenerationContext): readonly Source[] {
   const { config, policy, plugins } = options
   const { access, clock, log, print } = context

@@ -56,10 +56,7 @@ const expectations: Readonly<Record<string, Expectation>> = {
   unevaluatedItems: ({ schema }) => (schema === false ? 'is not allowed here' : undefined),
 }
 
-/**
- * Describes what was expected, as text that follows the name of a field. Mentions only the type of the actual value,
- * because the value may be a secret.
- */
+/** Describes what was expected of a field. Mentions only the type of the actual value, which may be a secret. */
 export const expectation: Expectation = (error) => expectations[error.keyword]?.(error)
 
 const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`

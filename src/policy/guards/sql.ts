@@ -72,10 +72,7 @@ const starts = new Set(
   set setuser shutdown throw truncate update updatetext use waitfor while writetext`.split(/\s+/),
 )
 
-/**
- * Finds a name such as `delete` in `SELECT 1 delete FROM t`, which is an alias in PostgreSQL but starts a statement in
- * SQL Server.
- */
+/** Finds a name like `delete` in `SELECT 1 delete FROM t`: an alias in PostgreSQL, a new statement in SQL Server. */
 function secondStatement(statement: Statement, text: string): string | undefined {
   const unquoted = codeWords(text)
   for (const name of namesUsed(statement)) {

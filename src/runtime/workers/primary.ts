@@ -101,8 +101,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   }
   // Skip Windows, which has no SIGUSR2: listening for it would throw.
   if (process.platform !== 'win32') process.on('SIGUSR2', replace)
-  // Leave no orphans: kill the workers on exit. If this process itself is killed, workers notice the closed channel and
-  // exit.
+  // Leave no orphans: kill workers on exit. If this process is killed, they notice the closed channel and exit.
   process.on('exit', killAll)
   try {
     const stop = interrupted.aborted ? Promise.resolve() : once(interrupted, 'abort').then(() => {})
