@@ -15,7 +15,7 @@ export interface ArchiveRecord {
   readonly gap: boolean
   readonly is_error: boolean
   readonly names: Readonly<Partial<Record<ArchiveName, string>>>
-  /** Searchable text of the arguments; empty if there are none. */
+  /** The arguments as searchable text; empty if there are none. */
   readonly words: string
 }
 

@@ -48,7 +48,7 @@ export function parseCursor(text: string, source: keyof typeof cursorPrefixes): 
   const prefix = cursorPrefixes[source]
   const [time = Number.NaN, chain = Number.NaN, seq = Number.NaN] = text.slice(prefix.length).split('.').map(Number)
   if (!text.startsWith(prefix) || ![time, chain, seq].every(Number.isSafeInteger)) {
-    throw new ToolwayError('INVALID_ARGUMENTS', `Invalid cursor "${text}": use the cursor of a previous page.`)
+    throw new ToolwayError('INVALID_ARGUMENTS', `Invalid cursor "${text}": use the cursor from a previous page.`)
   }
   return { time, chain, seq }
 }

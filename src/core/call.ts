@@ -14,7 +14,7 @@ export interface Call {
   readonly input: Input
   readonly signal: AbortSignal
   readonly peer: Peer
-  /** A check that the inbound protocol runs before the call. Throws if the entry or the arguments do not fit. */
+  /** A check that the inbound protocol runs before the call. Throws to refuse the entry or the arguments. */
   readonly admit?: () => void
   /** The rule that requires a person to approve this particular call, if there is one. */
   readonly approval?: string

@@ -2,9 +2,7 @@
 export interface Clock {
   /** Wall clock in milliseconds since the epoch, for timestamps. It can jump. */
   now(): number
-  /**
-   * Milliseconds for durations and expiry. All processes on a machine share the origin, which is not that of `now()`.
-   */
+  /** Milliseconds for durations and expiry. The origin is shared by all processes on a machine, but not by `now()`. */
   monotonic(): number
   /**
    * Runs `callback` once after `ms`, unless the timer is disposed of first. The timer does not keep the process alive.

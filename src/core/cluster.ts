@@ -22,7 +22,7 @@ export interface Leases extends Disposable {
   acquire(name: string): Promise<Lease>
 }
 
-/** Maximum number of remembered leases. The least recently used is dropped; a replica holds fewer at a time. */
+/** Maximum number of leases to remember, more than a replica holds at a time. The least recently used is dropped. */
 const maxHeld = 1_000
 
 export function createLeases(membership: Membership): Leases {

@@ -19,7 +19,7 @@ export interface Entry {
   /** The input schema with `Numeral`s, if it has numbers that a double cannot hold. Validation uses it. */
   readonly exactSchema?: Readonly<Record<string, unknown>>
   readonly traits: Traits
-  /** The description for a caller that sees these servers, if it depends on them. `name` is the listed name. */
+  /** The description for a caller that sees these servers, if it depends on the servers. `name` is the listed name. */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string
   /** The entry validates its own arguments, because its messages are better than those of schema validation. */
   readonly checksItself?: true

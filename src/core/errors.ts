@@ -124,7 +124,7 @@ export class ToolwayError extends Error {
   /** Converts anything thrown to a ToolwayError. Unexpected errors become INTERNAL; only the log shows their cause. */
   static from(thrown: unknown): ToolwayError {
     if (thrown instanceof ToolwayError) return thrown
-    return new ToolwayError('INTERNAL', 'Internal error: see the log of Toolway for the cause.', { cause: thrown })
+    return new ToolwayError('INTERNAL', "Internal error: see Toolway's log for the cause.", { cause: thrown })
   }
 }
 

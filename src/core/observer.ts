@@ -21,7 +21,7 @@ export interface Observed {
   readonly trail: Trail
 }
 
-/** Notified when calls begin and end. An observer must not throw, or keep the call's arguments or result. */
+/** An observer of calls. It must not throw, and must not keep a call's arguments or result. */
 export interface Observer {
   began?(call: Call, operation: Operation): void
   ended(observed: Observed): void

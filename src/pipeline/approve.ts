@@ -29,16 +29,15 @@ async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
       auditReason: 'not_approved',
     })
   if (!canBeAsked(caller.capabilities) || caller.capabilities.elicitation === undefined) {
-    throw refused(
-      'your client does not support elicitation, so nobody can be asked. Use a client that does, or another tool.',
-    )
+    const problem = 'your client cannot ask for it, because it does not support elicitation'
+    throw refused(`${problem}. Use a client that does, or another tool.`)
   }
   const args = shown(call.input.arguments.exact)
   if (args === undefined) {
     throw refused('its arguments are too long to show to a person. Use shorter arguments, or another tool.')
   }
-  const nobodyAnswered = () => refused(`nobody answered within ${durationText(personMs)} (a fixed limit).`)
-  using patience = deadline(clock, personMs, nobodyAnswered, signal)
+  const unanswered = () => refused(`there was no answer within ${durationText(personMs)} (a fixed limit).`)
+  using patience = deadline(clock, personMs, unanswered, signal)
   const answer = await peer.ask('elicitation/create', Json.of(question(call, tool, args)), patience.signal)
   const { action, content } = answer.value as { action?: unknown; content?: { approve?: unknown } }
   if (action === 'accept' && content?.approve === true) return

@@ -25,7 +25,7 @@ export interface Policy {
   explain(agent: string, entry: Entry, options?: { readonly authenticated?: boolean }): Explanation
   /** The agent for a credential (G7). Throws INVALID_AGENT_ID if the credential may not act as the requested agent. */
   agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
-  /** The caller as the agent that the arguments request. Throws if that agent may not make this call. */
+  /** The caller, acting as the agent that the arguments name. Throws if that agent may not make this call. */
   actAs(call: Pick<Call, 'caller' | 'entry'>, asked: string | undefined): Caller
   /** An agent's exposure mode: its own, else the nearest one that it inherits, else the default. */
   exposureOf(agent: string): Exposure

@@ -28,7 +28,7 @@ export interface RulesOptions {
 export interface Rules {
   /** The agents that have rules. If there are none, every caller has all permissions. */
   readonly agents: ReadonlySet<string>
-  /** Decides whether a caller may use an entry. The decision names its rule even if it allows. */
+  /** Decides whether a caller may use an entry. The decision names its rule even if it allows the call. */
   readonly decide: (
     caller: Pick<Caller, 'agent' | 'authenticated'>,
     entry: Pick<Entry, 'kind' | 'server' | 'name'>,

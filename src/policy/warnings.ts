@@ -76,7 +76,7 @@ function withoutEffect(
     ...Object.entries(allow.tools).flatMap(([server, tools]) => {
       const key = `${at}.tools.${server}`
       if (server === 'toolway') return [`${key} has no effect: meta-tools are allowed unless denied`]
-      if (tools.length === 0) return [`${key} is empty, so no tool of ${server} is allowed`]
+      if (tools.length === 0) return [`${key} is empty, so no tools on ${server} are allowed`]
       const alone = servers.has(server) ? withoutServer(agent, server, allow, family) : undefined
       const closing = closed(key, server)
       return alone !== undefined && (closing.length === 0 || family[0]?.toolsNeedServer) ? [alone] : closing
@@ -125,5 +125,5 @@ function doubtfulPattern(
   const meant = serversMeant(pattern, servers)
   if (meant.length === 0) return noServer(key, plain.split('.', 1)[0] as string, servers)
   if (list !== 'allowedTools' || meant.length === 1) return []
-  return [`${key} is ambiguous: it allows tools of ${meant.join(' and ')}`]
+  return [`${key} is ambiguous: it allows tools on ${meant.join(' and ')}`]
 }

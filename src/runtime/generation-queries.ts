@@ -13,7 +13,7 @@ import { version } from './package-paths.ts'
 import type { ReloadStatus } from './reload.ts'
 import { serversOf } from './upstream-servers.ts'
 
-/** Explains whether an agent may use a tool, for `toolway why` and the dashboard. `tool` can be in any spelling. */
+/** Explains whether an agent may use a tool, for `toolway why` and the dashboard. Accepts any spelling of the tool. */
 export async function explainDecision(
   { policy, catalog, token, inboundAuth, loaded }: Generation,
   { agent: name, tool, authenticated }: { agent: string; tool: string; authenticated: boolean },

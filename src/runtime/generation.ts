@@ -237,7 +237,7 @@ interface InboundAuth {
   readonly config: Config['auth']
 }
 
-/** Creates the authentication for callers, or reuses the previous one if its settings have not changed. */
+/** Creates the authenticator for callers, or reuses the previous one if its settings have not changed. */
 function createInboundAuth(
   { loaded: { config }, token, createVerifier }: PreparedConfig,
   context: GenerationContext,
@@ -273,7 +273,7 @@ function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
 function announce({ warnings, loaded }: Generation, before: Generation | undefined, log: Log): void {
   const cached = cachedTools(loaded.config)
   if (cached.length > 0 && cached.join() !== (before && cachedTools(before.loaded.config).join())) {
-    log.info({ tools: cached }, 'caching the results of tools')
+    log.info({ tools: cached }, 'caching tool results')
   }
   for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
 }

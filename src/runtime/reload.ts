@@ -249,7 +249,7 @@ const graceMs = 1_000
 /** Manages generations. A replaced one is disposed of when its last call has finished. */
 export function createGenerations<G>(options: {
   readonly first: G
-  /** Called once for each generation, after it was removed from `alive`. */
+  /** Called once for each generation, after it has been removed from `alive`. */
   dispose(generation: G): Promise<void>
   readonly clock: Clock
 }): Generations<G> {

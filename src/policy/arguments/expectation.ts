@@ -50,8 +50,8 @@ const expectations: Readonly<Record<string, Expectation>> = {
   pattern: ({ params }) => `must match the pattern ${shown(params.pattern)}`,
   format: ({ params }) => `must be a valid ${params.format}`,
   uniqueItems: () => 'must not contain duplicate items',
-  contains: () => 'must contain an item that matches the schema in contains',
-  not: () => 'must not match the schema in not',
+  contains: () => 'must contain an item that matches the schema in `contains`',
+  not: () => 'must not match the schema in `not`',
   'false schema': () => 'is not allowed here',
   unevaluatedItems: ({ schema }) => (schema === false ? 'is not allowed here' : undefined),
 }

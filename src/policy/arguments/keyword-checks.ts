@@ -29,7 +29,7 @@ export function plainCheck(schema: unknown): Fits | undefined {
   }
 }
 
-/** Creates the check for each keyword; undefined if its value is not simple. `prepare` has validated its form. */
+/** Creates the check for each keyword; undefined if its value is not simple. `prepare` has validated the values. */
 const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits | undefined>> = {
   type: (names: string | readonly string[]) => {
     const kinds = [names].flat().map((name) => (Object.hasOwn(types, name) ? types[name] : undefined))

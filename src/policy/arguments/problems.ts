@@ -4,7 +4,7 @@ import { expectation, kindOf, list, quoted, typeName } from './expectation.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Max problems per refusal. A model can fix these first. */
+/** Max problems listed in a refusal. The model can fix these first. */
 const maxProblems = 5
 
 /** A problem. If it is a failed choice, `forms` holds the problems with its alternatives. */

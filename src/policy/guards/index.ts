@@ -132,7 +132,8 @@ async function inTurn(work: readonly (() => Promise<void>)[]): Promise<void> {
 
 /**
  * The parts of a resource URI that a guard checks. Reading a resource can request a file or an address just like an
- * argument, and servers may read URIs that they do not list. The meaning of custom schemes is not known here.
+ * argument, and servers may read URIs that they do not list. Custom schemes are not checked, because their meaning is
+ * unknown.
  */
 function guardedParts(kind: GuardConfig['kind'], uri: string): readonly string[] {
   // Parsers skip invisible characters, so remove them: they must not hide a scheme.

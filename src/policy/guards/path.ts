@@ -95,7 +95,7 @@ class Untraceable extends Error {}
 
 /**
  * The real location of an absolute path. Symbolic links are resolved in the part that exists, and the rest is kept. The
- * result has the case of the file system, so it can be compared directly on every platform.
+ * result uses the file system's letter case, so it can be compared directly on every platform.
  */
 async function realPath(path: string): Promise<string> {
   return (await resolved(path)) ?? (await resolvedInPart(path))
@@ -133,7 +133,7 @@ async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    if (code === 'ELOOP') throw new Untraceable('has a loop of symbolic links')
+    if (code === 'ELOOP') throw new Untraceable('contains a loop of symbolic links')
     if (code === 'ENAMETOOLONG') throw new Untraceable('has a name that is too long')
     throw new Untraceable('could not be checked, because the gateway has no access to it')
   }

@@ -29,7 +29,7 @@ export function notARead(statement: Statement, dialect: Dialect): string | undef
 }
 
 const notAQuery = (query: Node, dialect: Dialect) =>
-  'SelectStmt' in query ? sideEffect(query, dialect) : 'explains something else than a SELECT; use EXPLAIN SELECT'
+  'SelectStmt' in query ? sideEffect(query, dialect) : 'explains something other than a SELECT; use EXPLAIN SELECT'
 
 function sideEffect(query: Node, dialect: Dialect): string | undefined {
   let reason: string | undefined
@@ -43,7 +43,7 @@ function sideEffect(query: Node, dialect: Dialect): string | undefined {
   })
   if (reason !== undefined || !maybePostgres(dialect)) return reason
   const call = disguisedCall(functions, columns)
-  return call && `has "${short(call)}", which may call a function; list the columns of the function: AS x(column, …)`
+  return call && `has "${short(call)}", which may call a function; list the function's columns: AS x(column, …)`
 }
 
 function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | undefined {
@@ -83,7 +83,7 @@ function sideEffectOfCall(called: readonly string[], dialect: Dialect): string |
   return `calls ${short(called.join('.'))}, which is not a built-in function known to have no side effects; remove it`
 }
 
-/** `name(…) 'x'` is a typed literal in PostgreSQL, but a call with a column alias in others, so check it as a call. */
+/** `name(…) 'x'` is a typed literal in PostgreSQL, but elsewhere a call with a column alias, so check it as a call. */
 function sideEffectOfType({ names, typmods }: Node, dialect: Dialect): string | undefined {
   const named = namesIn(names) as string[]
   return typmods === undefined || named[0] === 'pg_catalog' ? undefined : sideEffectOfCall(named, dialect)

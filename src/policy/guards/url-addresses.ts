@@ -27,7 +27,7 @@ const readRanges = () => ({
     reserved: `fd00:ec2::254/128 fd20:ce::254/128 2001::/23 2001:db8::/32 2002::/16 3fff::/20 3ffe::/16 2620:4f:8000::/48`,
     public: '2000::/3',
   }),
-  /** Prefixes of addresses whose last four bytes are the IPv4 address that is really reached: IPv4-mapped and NAT64. */
+  /** Prefixes of addresses whose last four bytes are the IPv4 address actually reached: IPv4-mapped and NAT64. */
   carriers: [readIPv6('::ffff:0:0')!, readIPv6('64:ff9b::')!],
 })
 

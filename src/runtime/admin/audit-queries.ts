@@ -36,7 +36,7 @@ interface PendingRequest {
 const idleMs = 60_000
 
 const unavailable =
-  'PostgreSQL, where this search began, cannot be reached. Try again later, or start a new search to see the records of this replica.'
+  'PostgreSQL, where this search began, cannot be reached. Try again later, or start a new search to see only the records on this replica.'
 
 export function createAuditQueries({ folder, marks, flushed, archive, clock }: AuditQueriesOptions): AuditQueries {
   const pending = new Map<number, PendingRequest>()

@@ -70,7 +70,7 @@ export function reloadView({ reload, current }: AdminContext, admin: boolean): R
   return { attempts, successes, lastAt: latest?.at ?? null, lastError }
 }
 
-/** Token cost of tool definitions (B8): of all tools for admins, else of the tools that the caller's agent may use. */
+/** Token cost of tool definitions (B8): all tools for admins, otherwise the tools that the caller's agent may use. */
 const tokenAccount = (caller: Caller, generation: Generation): TokenAccount =>
   caller.admin ? accountOfAll(generation, caller.agent) : accountOf(generation.catalog.view(caller))
 

@@ -68,7 +68,7 @@ export function createPrimaryServices(clock: Clock): PrimaryServices {
   }
 }
 
-/** Converts received bytes to a Buffer: depending on how a Buffer is copied, it arrives as a Uint8Array. */
+/** Converts received bytes to a Buffer: depending on how a Buffer is copied, it may arrive as a Uint8Array. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 

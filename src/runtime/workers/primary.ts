@@ -20,7 +20,7 @@ export interface PrimaryOptions {
   readonly log: Log
 }
 
-/** How long a worker must run so that its exit does not count as another consecutive failure. */
+/** How long a worker must run for its exit not to count as another consecutive failure. */
 const stableMs = 60_000
 const firstPauseMs = 100
 const maxPauseMs = 30_000

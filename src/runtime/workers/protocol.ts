@@ -56,8 +56,8 @@ export function connectRpc<Remote extends RpcMethods>({ peer, log, ...options }:
     ...options,
     errors: { encode: encodeError, decode: decodeError },
     onUp(up) {
-      if (up) log.info({}, `${peer} responds again`)
-      else log.warn({}, `${peer} does not respond`)
+      if (up) log.info({}, `${peer} is responding again`)
+      else log.warn({}, `${peer} is not responding`)
     },
     onFailure: (err, method) => log.error({ err, method }, `a request from ${peer} failed`),
   })
