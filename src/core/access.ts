@@ -5,23 +5,16 @@ import type { Result } from './result.ts'
 import type { Health, ServerSummary } from './source-status.ts'
 import type { Wait } from './waiting.ts'
 
-/**
- * The only way to reach entries for inbound protocols, meta-tools, chat, programs and the command line, so that none of
- * them can bypass the policy.
- */
+/** The only way for protocols, meta-tools, chat, programs and the CLI to reach entries. None can bypass the policy. */
 export interface Access {
   readonly handle: Handler
-  /** Suggests values for an argument of the entry, if the policy allows the caller to call the entry. */
+  /** Suggests values for one of the entry's arguments, if the policy allows the caller to call the entry. */
   readonly complete: Handler
-  /**
-   * Forwards a request about something that an earlier call to this entry started, such as a task, if the policy allows
-   * the caller to call the entry.
-   */
+  /** Forwards a request about what an earlier call started, such as a task, if the policy allows calls to the entry. */
   relay(method: string, call: Call): Promise<Result>
   /**
-   * The agent that a credential acts as (G7). Throws INVALID_AGENT_ID if the credential may not act as the agent
-   * `asked`. If no agent is asked for and no fallback is configured, the caller can still name an agent in the
-   * arguments of a meta-tool.
+   * The agent that a credential acts as (G7). Throws INVALID_AGENT_ID if it may not act as `asked`. If no agent is
+   * asked for and no fallback is configured, the caller can still name an agent in a meta-tool's arguments.
    */
   agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
   /** Records a request that was rejected before it became a call. */
@@ -38,10 +31,7 @@ export interface Access {
   offers(caller: Caller): Offers
   /** Calls `updated` whenever a resource in the caller's view changes, until the returned object is disposed of. */
   subscribe(caller: Caller, served: Served, updated: () => void): Promise<AsyncDisposable>
-  /**
-   * Forwards a client notification (such as "roots changed") to the servers that have a connection for this caller
-   * alone.
-   */
+  /** Forwards a client notification (such as "roots changed") to servers with a connection for this caller alone. */
   notifyServers(caller: Caller, method: string): void
   /** Closes the connections to servers that only the caller's session uses. */
   sessionEnded(caller: Caller): void

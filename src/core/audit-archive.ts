@@ -11,14 +11,11 @@ export interface ArchiveRecord {
   readonly line: string
   /** Null for signed control records. */
   readonly phase: 'before' | 'after' | null
-  /**
-   * Whether this is a gap record. Gap records are listed among the operations, although they do not belong to an
-   * operation.
-   */
+  /** Whether this is a gap record. Gap records are listed among the operations, but belong to none. */
   readonly gap: boolean
   readonly is_error: boolean
   readonly names: Readonly<Partial<Record<ArchiveName, string>>>
-  /** Searchable text of the arguments; empty if there are none. */
+  /** The arguments as searchable text; empty if there are none. */
   readonly words: string
 }
 
@@ -36,22 +33,13 @@ export interface Spool {
   readonly replica: string
   /** The public keys that verify this log's signatures, in PEM form. */
   publicKeys(): string
-  /**
-   * For each lane, the last record that is on disk. Only records up to that one may be copied, because later ones can
-   * still be lost in a crash.
-   */
+  /** For each lane, the last record on disk. Copy no later records: they can still be lost in a crash. */
   lanes(): ReadonlyMap<string, ChainEnd>
-  /**
-   * Reads up to `most` records from a lane, starting after record number `after`, in order. Returns only records that
-   * are on disk.
-   */
+  /** Reads up to `most` records on disk from a lane, in order, starting after record number `after`. */
   read(lane: string, after: number, most: number): Promise<readonly ArchiveRecord[]>
 }
 
-/**
- * One chain in the archive: consecutive records from one lane of a replica. Records that do not continue a chain start
- * a new one.
- */
+/** Consecutive records from one lane of a replica. Records that do not continue a chain start a new one. */
 export interface ArchiveChain extends ChainEnd {
   readonly id: number
   readonly replica: string

@@ -1,6 +1,6 @@
 import { ToolwayError } from './errors.ts'
 
-/** Fields that a filter matches against either the whole value or a pattern that contains `*`. */
+/** Fields that a filter compares with a whole value, or with a pattern that contains `*`. */
 export const comparedFields = [
   'agent',
   'principal',
@@ -28,7 +28,7 @@ export interface AuditFilter extends Partial<Readonly<Record<ComparedField, stri
   readonly is_error?: boolean
 }
 
-/** A position in the records, which are ordered by time. The next page continues from there, in reading direction. */
+/** A position in the records, which are ordered by time. The next page starts after it. */
 export interface AuditCursor {
   readonly time: number
   /** The lane of a local record, or the chain of an archived record. */
@@ -48,15 +48,12 @@ export function parseCursor(text: string, source: keyof typeof cursorPrefixes): 
   const prefix = cursorPrefixes[source]
   const [time = Number.NaN, chain = Number.NaN, seq = Number.NaN] = text.slice(prefix.length).split('.').map(Number)
   if (!text.startsWith(prefix) || ![time, chain, seq].every(Number.isSafeInteger)) {
-    throw new ToolwayError('INVALID_ARGUMENTS', `Invalid cursor "${text}": use the cursor of a previous page.`)
+    throw new ToolwayError('INVALID_ARGUMENTS', `Invalid cursor "${text}": use the cursor from a previous page.`)
   }
   return { time, chain, seq }
 }
 
-/**
- * The parts of a search condition that differ between SQLite and PostgreSQL. Methods that take a value bind it and
- * return SQL.
- */
+/** How SQLite and PostgreSQL differ in search conditions. Methods that take a value bind it and return SQL. */
 export interface FilterDialect {
   /** A condition that selects one record per operation. */
   readonly shown: string
@@ -68,10 +65,7 @@ export interface FilterDialect {
   text(value: string): string
   /** The condition that `column` matches a pattern, in which `*` stands for any text. */
   matches(column: string, pattern: string): string
-  /**
-   * The condition that the arguments contain this text. If an index can only narrow down the candidates, the code that
-   * reads the records must check each of them.
-   */
+  /** Selects records whose arguments contain this text, and possibly others, so readers must check each record. */
   contains(text: string): string
 }
 

@@ -58,7 +58,7 @@ export interface AuditEnd extends AuditSubject {
   readonly attempts?: readonly string[]
   /** What was wrong: the refused Host or Origin, or why a message could not be read. */
   readonly detail?: string
-  /** How many earlier refusals of this principal were not recorded, because there were too many. */
+  /** How many of this principal's earlier refusals were not recorded, because there were too many. */
   readonly suppressed?: number
 }
 

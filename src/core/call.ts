@@ -4,7 +4,7 @@ import type { Result } from './result.ts'
 import type { TraceContext } from './trace-context.ts'
 import type { Trail } from './trail.ts'
 
-/** One operation. Immutable: an interceptor changes it with `next({ ...call, … })`. */
+/** One operation. Immutable: an interceptor passes on a changed copy with `next({ ...call, … })`. */
 export interface Call {
   readonly id: string
   /** The id of the operation that made this call; set if a meta-tool, the chat loop or a program made it. */
@@ -14,14 +14,11 @@ export interface Call {
   readonly input: Input
   readonly signal: AbortSignal
   readonly peer: Peer
-  /** A check that the inbound protocol runs before the call. Throws if the entry or the arguments do not fit. */
+  /** A check that the inbound protocol runs before the call. Throws to refuse the entry or the arguments. */
   readonly admit?: () => void
   /** The rule that requires a person to approve this particular call, if there is one. */
   readonly approval?: string
-  /**
-   * A limit that the caller sets; progress does not extend it. Without such a limit, the entry's timeout applies, and
-   * progress restarts that timeout.
-   */
+  /** A limit that the caller sets. Unlike the entry's timeout, it is not extended by progress. */
   readonly timeoutMs?: number
   /** The name of the parameter that sets `timeoutMs`, if it is not `timeout_ms`. */
   readonly timeoutKey?: string
@@ -44,10 +41,7 @@ export interface Input {
 /** A client and the agent that it acts as. */
 export interface Caller {
   readonly agent: string
-  /**
-   * The agent that the caller asked for, if any. Policy rules map it to `agent`; they can change while the caller is
-   * connected.
-   */
+  /** The agent that the caller asked for, if any. The policy, which a reload can change, maps it to `agent`. */
   readonly asked?: string
   /** The agents that the caller's credential may act as; `*` means all of them. */
   readonly agents: readonly string[] | '*'
@@ -64,10 +58,7 @@ export interface Caller {
 
 /** Sends notifications and requests to one caller's client. */
 export interface Peer {
-  /**
-   * Whether the caller accepts input-required results and sends a follow-up request. Other callers are asked during the
-   * call.
-   */
+  /** Whether the caller handles input-required results with a follow-up request. Others are asked during the call. */
   readonly rounds: boolean
   /** The lowest level of log messages that the caller wants; undefined if it wants none. */
   readonly logLevel: LogLevel | undefined
@@ -112,10 +103,7 @@ function sorted(value: unknown): unknown {
 export const compose = (interceptors: readonly Interceptor[], last: Handler): Handler =>
   interceptors.reduceRight<Handler>((next, interceptor) => (call) => interceptor(call, next), last)
 
-/**
- * An interceptor that runs `check` before the call. A synchronous check, which is the usual case, costs no extra
- * promise.
- */
+/** Runs `check` before the call. A synchronous check, which is the usual case, costs no extra promise. */
 export const onceFree = (check: (call: Call) => Promise<unknown> | undefined): Interceptor => {
   return (call, next) => {
     try {

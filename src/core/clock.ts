@@ -2,10 +2,7 @@
 export interface Clock {
   /** Wall clock in milliseconds since the epoch, for timestamps. It can jump. */
   now(): number
-  /**
-   * Milliseconds on a monotonic clock, for durations and expiry. The origin is the same for all processes on a machine.
-   * Never compare this value with `now()`.
-   */
+  /** Milliseconds for durations and expiry. The origin is shared by all processes on a machine, but not by `now()`. */
   monotonic(): number
   /**
    * Runs `callback` once after `ms`, unless the timer is disposed of first. The timer does not keep the process alive.
@@ -57,10 +54,7 @@ class SystemTimer implements Timer {
     this.#timeout = setTimeout(SystemTimer.#fired, ms, this).unref()
   }
 
-  /**
-   * Runs the callback, or waits if the timer is late: the event loop runs timers before it reads input that has
-   * arrived.
-   */
+  /** Runs the callback; if late, waits first, because the event loop runs timers before it reads pending input. */
   static #fired(timer: SystemTimer): void {
     const behindMs = performance.now() - timer.#due
     timer.lateMs += Math.max(behindMs, 0)

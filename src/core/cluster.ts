@@ -6,9 +6,8 @@ export type Lease =
   | { readonly ours: true; readonly lost: boolean }
 
 /**
- * Finds the holder of a lease, or takes the lease if nobody holds it or the holder is gone. If the store is
- * unavailable, returns the lease as ours, because each replica then works alone. `unreachable` is a replica that just
- * failed to respond. Never rejects.
+ * Finds a lease's holder, or takes the lease if it is free or its holder is gone. If the store is unavailable, each
+ * replica works alone and the lease is ours. `unreachable` is a replica that just failed to respond. Never rejects.
  */
 export async function acquireLease(membership: Membership, name: string, unreachable?: string): Promise<Lease> {
   let taken = await membership.takeOver(name, unreachable)
@@ -19,14 +18,11 @@ export async function acquireLease(membership: Membership, name: string, unreach
 }
 
 export interface Leases extends Disposable {
-  /**
-   * Acquires a lease and remembers it, so that `lost` is reported only once and the lease is registered again if the
-   * store loses it.
-   */
+  /** Acquires a lease and remembers it: `lost` is reported only once, and a lease that the store loses is restored. */
   acquire(name: string): Promise<Lease>
 }
 
-/** How many leases are remembered: the most recently used ones. A replica holds fewer than this at a time. */
+/** Maximum number of leases to remember, more than a replica holds at a time. The least recently used is dropped. */
 const maxHeld = 1_000
 
 export function createLeases(membership: Membership): Leases {
@@ -60,10 +56,7 @@ export interface Membership {
   addressOf(replica: string): string | undefined
   /** Marks a replica as unreachable until the next membership update names it again. */
   unreachable(replica: string): void
-  /**
-   * Stores the record that other replicas need to continue our session. Returns false if one of them already continues
-   * it. Never rejects.
-   */
+  /** Stores what other replicas need to continue our session. False if one has already taken it over. Never rejects. */
   keep(session: string, record: string): Promise<boolean>
   /** Calls the listener when stored sessions may have been lost, so that their holders store them again. */
   onReturn?(listener: () => void): Disposable
@@ -83,10 +76,7 @@ export type TakenOver = { readonly record: string } | { readonly heldBy: string;
 /** The replica in a name of the form `replica.rest`; empty if the name has no dot. */
 export const ownerOf = (name: string): string => name.slice(0, Math.max(name.indexOf('.'), 0))
 
-/**
- * Broadcast between replicas (B10). Messages are lost while other replicas cannot be reached, so nothing may depend on
- * them: a replica that misses a message only notices the change later.
- */
+/** Broadcast between replicas (B10). Messages can be lost: a replica that misses one only notices the change later. */
 export interface PubSub {
   /** Sends a message to all other replicas. Never waits or throws. */
   publish(topic: string, text: string): void

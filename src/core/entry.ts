@@ -19,23 +19,15 @@ export interface Entry {
   /** The input schema with `Numeral`s, if it has numbers that a double cannot hold. Validation uses it. */
   readonly exactSchema?: Readonly<Record<string, unknown>>
   readonly traits: Traits
-  /**
-   * The description for a caller that sees these servers; defined by entries whose description mentions servers. `name`
-   * is the listed name.
-   */
+  /** The description for a caller that sees these servers, if it depends on the servers. `name` is the listed name. */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string
   /** The entry validates its own arguments, because its messages are better than those of schema validation. */
   readonly checksItself?: true
   readonly run: Handler
   readonly complete?: Handler
-  /**
-   * Calls `updated` whenever the resource changes, until the returned object is disposed of. `uri` is the URI as the
-   * source spells it.
-   */
+  /** Calls `updated` on every change until the returned object is disposed of. `uri` is in the source's spelling. */
   subscribe?(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
-  /**
-   * Forwards a request about something that an earlier call started, such as a task. The params are in `input.rest`.
-   */
+  /** Forwards a request about what an earlier call started, such as a task. The params are in `input.rest`. */
   relay?(method: string, call: Call): Promise<Result>
 }
 
@@ -52,10 +44,7 @@ export interface Traits {
   readonly idempotent: boolean
   readonly timeoutMs: number
   readonly timeoutKey?: string | undefined
-  /**
-   * The time limit for a call whose server keeps extending it by reporting progress, and the setting that defines this
-   * limit.
-   */
+  /** The time limit for a call even if the server keeps reporting progress, and the setting that defines it. */
   readonly maxTimeout?: { readonly ms: number; readonly key: string } | undefined
   /** The entry only makes other calls, and each of those is itself subject to all decisions and limits. */
   readonly carries?: true

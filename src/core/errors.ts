@@ -75,10 +75,7 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
-/**
- * Rounds `retryAfterMs` up, because clients expect whole milliseconds and waits computed from clocks and jitter have
- * fractions.
- */
+/** Rounds `retryAfterMs` up to whole milliseconds: waits computed from clocks and jitter have fractions. */
 function wholeRetryAfter(details: ErrorDetails): ErrorDetails {
   const { retryAfterMs } = details
   if (retryAfterMs === undefined || (Number.isInteger(retryAfterMs) && retryAfterMs >= 1)) return details
@@ -127,15 +124,13 @@ export class ToolwayError extends Error {
   /** Converts anything thrown to a ToolwayError. Unexpected errors become INTERNAL; only the log shows their cause. */
   static from(thrown: unknown): ToolwayError {
     if (thrown instanceof ToolwayError) return thrown
-    return new ToolwayError('INTERNAL', 'Internal error: see the log of Toolway for the cause.', { cause: thrown })
+    return new ToolwayError('INTERNAL', "Internal error: see Toolway's log for the cause.", { cause: thrown })
   }
 }
 
 export const invalidArguments = (message: string): ToolwayError => new ToolwayError('INVALID_ARGUMENTS', message)
 
-/**
- * Thrown for a request that the client cannot receive: MCP does not define it, or the client did not declare support.
- */
+/** Thrown for a request that MCP does not define, or for which the client did not declare support. */
 export class UnsupportedRequest extends ToolwayError {
   constructor(message: string) {
     super('INVALID_ARGUMENTS', message)

@@ -1,8 +1,6 @@
 /** Runs untrusted programs (S7, B9). */
 export interface Executor extends AsyncDisposable {
-  /**
-   * Finds the strongest isolation tier that works on this machine, by trying it, and the languages that it supports.
-   */
+  /** Tests which isolation tier is the strongest that works on this machine, and which languages it supports. */
   probe(): Promise<Isolation>
   /** Runs a program. Never rejects: a failure is reported in the outcome. */
   run(program: Program): Promise<ExecutionOutcome>
@@ -13,7 +11,7 @@ export type Tier = 'bwrap' | 'process' | 'worker'
 export type Language = 'javascript' | 'typescript' | 'python'
 
 export interface Isolation {
-  /** Undefined if no tier that is as strong as `minIsolation` works. */
+  /** Undefined if no tier at least as strong as `minIsolation` works. */
   readonly tier: Tier | undefined
   readonly languages: readonly Language[]
   /** One sentence for each unavailable language or tier: why, and what to do. */
@@ -25,15 +23,9 @@ export interface Program {
   readonly language: Language
   /** Identifies whose program this is. One owner's programs must leave room for those of other owners. */
   readonly owner: string
-  /**
-   * Toolway's own code, which runs before `code` in the same scope, once per environment. Line numbers in errors do not
-   * count its lines.
-   */
+  /** Toolway's own code, run before `code` in the same scope, once per environment. Errors do not count its lines. */
   readonly prelude?: string
-  /**
-   * The key of an environment that keeps variables from one run to the next. It must be unique to the principal, name
-   * and language.
-   */
+  /** The key of an environment that keeps variables between runs, unique to the principal, name and language. */
   readonly environment?: string
   /** Wall-clock time limit, including time spent waiting for the host. */
   readonly timeoutMs: number
@@ -64,9 +56,7 @@ export interface ExecutionOutcome {
   /** One sentence for each part of the output that was truncated. */
   readonly truncated: readonly string[]
   readonly error?: {
-    /**
-     * The class of the exception, such as TypeError; or one of our own names: TimeoutError, MemoryError, SyntaxError, …
-     */
+    /** The class of the exception, such as TypeError, or our own name: TimeoutError, MemoryError, SyntaxError, … */
     readonly name: string
     readonly message: string
     /** The position in the program's code; lines count from 1. */

@@ -3,10 +3,7 @@ import { isAbsolute, sep } from 'node:path'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-/**
- * The user's home folder. Ignores environment variables that are empty or relative: they lead to the working directory,
- * where anyone may have placed files.
- */
+/** The user's home folder. Relative paths are ignored, because anyone may put files in the working directory. */
 export const homeOf = ({ HOME = '', USERPROFILE = '' }: Variables): string =>
   [HOME, USERPROFILE].find((folder) => isAbsolute(folder)) ?? homeOfAccount()
 

@@ -6,10 +6,7 @@ export class Json<T = unknown> {
   #value: T | undefined
   #bytes: Buffer | undefined
   #parsed: boolean
-  /**
-   * Whether the bytes came from outside, so that they may contain more detail than the value does (more digits, for
-   * example).
-   */
+  /** Whether the bytes came from outside and may contain more detail than the value, such as more digits. */
   readonly #received: boolean
   #exact: T | undefined
 
@@ -29,20 +26,14 @@ export class Json<T = unknown> {
     return new Json<T>(undefined, bytes, false)
   }
 
-  /**
-   * Wraps bytes that are already parsed. `value` must be their value. `exact` says that no number was rounded in
-   * parsing.
-   */
+  /** Wraps bytes with their parsed value. `exact` says that no number was rounded in parsing. */
   static read<T>(value: T, bytes: Buffer, exact = false): Json<T> {
     const json = new Json<T>(value, bytes, true)
     if (exact) json.#exact = value
     return json
   }
 
-  /**
-   * Parses unvalidated text. Throws unless its bytes are safe to pass on: valid JSON, not nested too deeply, without
-   * repeated members.
-   */
+  /** Parses unvalidated text. Throws unless it is valid JSON, not nested too deeply, and without repeated members. */
   static parse(text: string): Json {
     const value: unknown = JSON.parse(text)
     // Replace line breaks, which occur only between JSON tokens: a server may expect each message on one line.

@@ -2,10 +2,7 @@ import type { Operation } from './audit.ts'
 import type { Call } from './call.ts'
 import type { Trail } from './trail.ts'
 
-/**
- * How a call ended. `tool_error`: the tool reported a failure (`isError`). `failed`: Toolway or the server returned an
- * error.
- */
+/** How a call ended. `tool_error`: the tool set `isError`. `failed`: Toolway or the server returned an error. */
 export interface CallOutcome {
   readonly kind: 'answered' | 'tool_error' | 'denied' | 'failed'
   /** One of our codes, or `rpc -32602` for a server's own error. */
@@ -24,7 +21,7 @@ export interface Observed {
   readonly trail: Trail
 }
 
-/** Is notified of calls. An observer must not throw, and must not keep the call's arguments or result. */
+/** An observer of calls. It must not throw, and must not keep a call's arguments or result. */
 export interface Observer {
   began?(call: Call, operation: Operation): void
   ended(observed: Observed): void

@@ -10,10 +10,7 @@ const count: Shape = (value) => Number.isSafeInteger(value) && (value as number)
 const names: Shape = (value) => Array.isArray(value) && value.every(text)
 const namesByName: Shape = (value) => isRecord(value) && Object.values(value).every(names)
 
-/**
- * Keywords that constrain a value, each with a check that the keyword itself is used correctly. Titles, defaults and
- * ids are not included, because they constrain nothing.
- */
+/** Keywords that constrain a value (titles and defaults do not), each with a check that it is used correctly. */
 export const assertions: Readonly<Record<string, Shape | undefined>> = {
   type: (value) => text(value) || names(value),
   enum: Array.isArray,

@@ -1,11 +1,11 @@
-/** `needs-auth`: somebody has to sign in. `starting`: the first connection or listing in this run is in progress. */
+/** `needs-auth`: a user must sign in. `starting`: the first connection or listing in this run is in progress. */
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 
 export interface SourceStatus {
   readonly health: Health
   /** The reason for this health as a sentence; may be empty. */
   readonly reason: string
-  /** Since when the source has had this health, in milliseconds since the epoch. */
+  /** When this health state began, in milliseconds since the epoch. */
   readonly since: number
   readonly description: string
   readonly transport: 'stdio' | 'http' | 'sse' | 'in-process'

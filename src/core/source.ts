@@ -17,9 +17,6 @@ export interface Source extends AsyncDisposable {
   /** Lists the entries again. Never rejects; `status` shows the result. */
   refresh(): Promise<void>
   onChange(listener: () => void): Disposable
-  /**
-   * The source as clients with these capabilities see it, if that differs. Until their listing is known, it has the
-   * listing that all clients share.
-   */
+  /** The source as clients with these capabilities see it; with the common listing until theirs is known. */
   seenBy?(capabilities: Capabilities): Source
 }

@@ -4,10 +4,7 @@ import type { Definition, Entry } from './entry.ts'
 export interface CacheStore {
   /** Looks up a result. On a miss, pass the returned mark to `put` when storing the new result. */
   get(group: string, key: string, now: number): CacheLookup | Promise<CacheLookup>
-  /**
-   * Stores a result. Does nothing if the group was dropped after the mark was issued, because the result may be older
-   * than the change that dropped the group.
-   */
+  /** Stores a result, unless its group was dropped after the mark was issued: the result may be out of date. */
   put(group: string, key: string, answer: CachedAnswer, now: number): void | Promise<void>
   /** Drops all results in a group. The results of calls that are still running will not be stored. */
   drop(group: string): void | Promise<void>
@@ -55,9 +52,7 @@ export interface Bucket {
   readonly perMinute: number
 }
 
-/**
- * Whether a call was allowed. If it was refused: the bucket with the longest wait, and that wait in whole milliseconds.
- */
+/** Whether a call was allowed; if not, the bucket with the longest wait, and that wait in whole milliseconds. */
 export type Taken =
   | { readonly allowed: true }
   | { readonly allowed: false; readonly key: string; readonly retryAfterMs: number }
@@ -95,16 +90,11 @@ export interface Vault {
 
 /** Mutual exclusion across processes or replicas. */
 export interface Locks {
-  /**
-   * Waits for the lock, and holds it until the returned object is disposed of. Rejects if the lock is not free in time.
-   */
+  /** Waits for the lock and holds it until the returned object is disposed of. Rejects if it is not free in time. */
   hold(name: string): Promise<AsyncDisposable>
 }
 
-/**
- * A server's self-description and listing, remembered between runs, so that clients can list tools without waiting for
- * the server.
- */
+/** A server's description and listing, kept between runs so that clients can list tools without waiting for it. */
 export interface Descriptors {
   /** When the description and the listing were fetched, in milliseconds since the epoch. */
   readonly fetchedAt: number
@@ -122,10 +112,7 @@ export interface Descriptors {
 }
 
 export interface DescriptorStore {
-  /**
-   * Loads the listing that was saved under the same fingerprint of the server's configuration; undefined if there is
-   * none or it is damaged.
-   */
+  /** Loads the listing saved under the same configuration fingerprint; undefined if there is none or it is damaged. */
   load(server: string, fingerprint: string): Promise<Descriptors | undefined>
   /** Atomic. */
   save(server: string, fingerprint: string, descriptors: Descriptors): Promise<void>

@@ -1,6 +1,4 @@
-/**
- * A task id as callers see it: the tool that started the task, and the server's own task id, sealed for this caller.
- */
+/** A task id as callers see it: the tool that started the task, and the server's own id, sealed for this caller. */
 export interface TaskId {
   readonly server: string
   readonly tool: string

@@ -3,17 +3,11 @@ import type { Definition } from './entry.ts'
 
 const schemaLengths = new WeakMap<object, number>()
 
-/**
- * An estimate of how many tokens of a model's context a tool uses: name, description and schema at four characters per
- * token.
- */
+/** Estimates how many context tokens a tool uses: name, description and schema, at four characters per token. */
 export const tokensOf = (name: string, { description, inputSchema }: Definition): number =>
   Math.ceil((name.length + (description?.length ?? 0) + lengthOf(inputSchema)) / 4)
 
-/**
- * The length of a schema as JSON. Cached, because adding up the token counts of thousands of tools would otherwise
- * serialize every schema again.
- */
+/** The length of a schema as JSON. Cached, so that counting thousands of tools does not serialize schemas again. */
 function lengthOf(schema: Definition['inputSchema']): number {
   if (schema === undefined) return 0
   let length = schemaLengths.get(schema)
@@ -28,10 +22,7 @@ export const exposures: readonly Exposure[] = ['direct', 'meta', 'both', 'code']
 
 const known = new WeakMap<readonly Served[], number>()
 
-/**
- * How many tokens a list of tools uses. Cached per list object, because views return the same object until something
- * changes.
- */
+/** How many tokens a list of tools uses. Cached, because views return the same list until something changes. */
 export function costOf(tools: readonly Served[]): number {
   const before = known.get(tools)
   if (before !== undefined) return before

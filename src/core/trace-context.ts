@@ -22,10 +22,7 @@ const stateMember =
 const baggageMember =
   /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+[ \t]*=[ \t]*(?:[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+[ \t]*)?(?:;[\x20-\x2b\x2d-\x7e\t]*)?$/
 
-/**
- * Reads a trace context. Malformed values are treated as absent, as the W3C specification demands, so the result is
- * safe to put into headers.
- */
+/** Reads a trace context. Malformed values count as absent, as W3C demands, so the result is safe in headers. */
 export function readTraceContext(source: Readonly<Record<string, unknown>> | TraceContext): TraceContext | undefined {
   const { traceparent, tracestate, baggage } = source
   const place = typeof traceparent === 'string' ? placeOf(traceparent) : undefined

@@ -12,9 +12,7 @@ import { personMs } from './timeout.ts'
 /** The rule that requires a person's approval; undefined if none does. */
 export type NeedsApproval = (entry: Entry) => string | undefined
 
-/**
- * Asks the person behind the caller before running a tool that needs approval. Refuses the call if nobody can be asked.
- */
+/** Asks a person before running a tool that needs approval. Refuses the call if there is no way to ask. */
 export const approve = (needsApproval: NeedsApproval, clock: Clock): Interceptor =>
   onceFree((call) => {
     const rule = needsApproval(call.entry) ?? call.approval
@@ -31,16 +29,15 @@ async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
       auditReason: 'not_approved',
     })
   if (!canBeAsked(caller.capabilities) || caller.capabilities.elicitation === undefined) {
-    throw refused(
-      'your client does not support elicitation, so nobody can be asked. Use a client that does, or another tool.',
-    )
+    const problem = 'your client cannot ask for it, because it does not support elicitation'
+    throw refused(`${problem}. Use a client that does, or another tool.`)
   }
   const args = shown(call.input.arguments.exact)
   if (args === undefined) {
     throw refused('its arguments are too long to show to a person. Use shorter arguments, or another tool.')
   }
-  const nobodyAnswered = () => refused(`nobody answered within ${durationText(personMs)} (a fixed limit).`)
-  using patience = deadline(clock, personMs, nobodyAnswered, signal)
+  const unanswered = () => refused(`there was no answer within ${durationText(personMs)} (a fixed limit).`)
+  using patience = deadline(clock, personMs, unanswered, signal)
   const answer = await peer.ask('elicitation/create', Json.of(question(call, tool, args)), patience.signal)
   const { action, content } = answer.value as { action?: unknown; content?: { approve?: unknown } }
   if (action === 'accept' && content?.approve === true) return
@@ -60,15 +57,10 @@ const question = ({ caller }: Call, tool: string, args: string) => ({
 /** Maximum length for each name and each value, so that a long one cannot push later ones out of sight. */
 const maxValue = 200
 const maxName = 100
-/**
- * Maximum length of all arguments together. Calls with longer arguments are refused, because nobody would read them
- * before approving.
- */
+/** Maximum length of all arguments together. Longer ones are refused: a person would approve them unread. */
 const maxInAll = 4_000
 
-/**
- * All arguments by name, each value shortened separately; undefined if the whole text is too long for a person to read.
- */
+/** All arguments by name, each value shortened separately; undefined if the text is too long for a person to read. */
 function shown(args: object): string | undefined {
   const parts: string[] = []
   let length = 0

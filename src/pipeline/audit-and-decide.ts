@@ -25,26 +25,20 @@ export interface AuditOptions {
 }
 
 /**
- * Decides about a call once, audits it before and after it runs (F11), and refuses what policy denies. A response is
- * sent only after its record is as durable as `audit.sync` demands. Denials above a principal's limit are counted
- * instead of audited one by one (B7).
+ * Makes the policy decision for a call once, audits the call before and after it runs (F11), and refuses what the
+ * policy denies. A response is sent only after its record is as durable as `audit.sync` demands. Denials above a
+ * principal's limit are counted instead of being audited one by one (B7).
  */
 export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: AuditOptions): Interceptor => {
-  /** Decides about a call. If deciding throws, the failure is audited and the call does not run. */
+  /** Makes the policy decision. If that throws, the failure is audited and the call does not run. */
   const decided = (call: Call): Decision => {
     try {
       return decide(call.caller, call.entry)
     } catch (thrown) {
       const subject = subjectOf(call, operation ?? operations[call.entry.kind], true)
-      const failure = new ToolwayError(
-        'INTERNAL',
-        'The policy could not be evaluated for this call, so the call was not run.',
-        {
-          server: call.entry.server,
-          auditReason: 'decision_failed',
-          cause: thrown,
-        },
-      )
+      const sentence = 'The policy could not be evaluated for this call, so the call was not run.'
+      const details = { server: call.entry.server, auditReason: 'decision_failed', cause: thrown }
+      const failure = new ToolwayError('INTERNAL', sentence, details)
       log.end({ ...subject, ...endingOf(failure), detail: String(thrown), latency_ms: 0 })?.catch(() => {})
       throw failure
     }
@@ -63,8 +57,7 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
     try {
       const result = await (decision.allowed ? next(call) : refuse(call, decision))
       const waiting = ended({ ...outcomeOf(result, rule), ...result.listing })
-      // Await only if there is something to wait for, which is rarely the case for reads: a needless `await` would
-      // delay the result.
+      // Avoid a needless `await`, which would delay the result: reads rarely have anything to wait for.
       if (waiting) await waiting
       return result
     } catch (thrown) {
@@ -125,10 +118,7 @@ function subjectOf({ id, parent, caller, entry }: Call, operation: Operation, re
   }
 }
 
-/**
- * Whether a call may change something. Calls that carry other calls change nothing themselves; only their inner calls
- * can.
- */
+/** Whether a call may change something. A call that carries other calls does not; its inner calls may. */
 const mayWrite = ({ traits }: Entry, operation: Operation): boolean =>
   !traits.readOnly && !traits.carries && operation !== 'complete' && operation !== 'subscribe'
 
@@ -150,7 +140,7 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
   const recordFailure = (lookup: Lookup, thrown: unknown, start: number) => {
     // Retryable failures, such as an unreachable server, are not refusals and are not counted as such.
     const note = ToolwayError.from(thrown).kind.retryable ? {} : noteOf(caller, whoOf(caller), refusals)
-    // `brief` shortens the name in the record: it is untrusted text of any length.
+    // `brief` truncates the name in the record: the name is untrusted and can be of any length.
     return log.end({ ...subject(lookup), brief: true, ...endingOf(thrown), ...note, latency_ms: since(start) })
   }
 
@@ -206,13 +196,10 @@ export const refuseBy =
     throw missing instanceof ToolwayError ? missing.concealing(refusal) : refusal
   }
 
-/** Returns a new decision about the call; undefined while the policy that already decided is still in force. */
+/** Decides again about a call; undefined while the policy that made the first decision is still in force. */
 export type Recheck = (call: Call) => Decision | undefined
 
-/**
- * Checks again, just before a call is sent, that it is still allowed: it may have spent a long time waiting for
- * approval or in a queue.
- */
+/** Checks just before sending that a call is still allowed: it may have waited long for approval or in a queue. */
 export const recheck =
   (decideNow: Recheck, refuse: RefuseCall): Interceptor =>
   (call, next) => {

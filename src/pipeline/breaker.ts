@@ -26,10 +26,7 @@ interface BreakerSettings {
 }
 
 /** Each server's settings: its own, with defaults from the `breaker` section. */
-export function breakerConfigs({
-  breaker,
-  mcpServers,
-}: BreakerSettings): (server: string) => BreakerConfig | undefined {
+export function breakerConfigs({ breaker, mcpServers }: BreakerSettings): BreakersOptions['configOf'] {
   const configs = new Map(
     Object.entries(mcpServers).map(([server, own]) => [server, { ...breaker, ...own.breaker } as BreakerConfig]),
   )
@@ -100,11 +97,8 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
       return { [Symbol.dispose]: () => listeners.delete(listener) }
     },
     hint(server) {
-      if (breakerOf(server)?.hint())
-        log.info(
-          { server },
-          'calls to the server fail on another replica; the next failure here opens the circuit breaker',
-        )
+      const sentence = 'calls to the server are failing on another replica; the next failure here opens the breaker'
+      if (breakerOf(server)?.hint()) log.info({ server }, sentence)
     },
     forget(server) {
       breakers.get(server)?.[Symbol.dispose]()
@@ -121,14 +115,14 @@ function heldBack({ entry: { server } }: Call, { status }: Breaker): ToolwayErro
   const { reason, retryAfterMs = triedMs } = status
   const what =
     status.state === 'open'
-      ? `The circuit breaker of server ${server} is open because ${reason}`
+      ? `The circuit breaker for server ${server} is open because ${reason}`
       : `Server ${server} failed recently, and another call is testing whether it has recovered`
   const sentence = `${what}. Nothing was sent: ${callAgain(retryAfterMs)}, or use another server.`
   return new ToolwayError('CIRCUIT_OPEN', sentence, { server, retryAfterMs })
 }
 
 function logChange(log: Log, server: string, state: BreakerState, { status: { reason, retryAfterMs } }: Breaker): void {
-  if (state === 'closed') log.info({ server }, 'breaker closed: the server works again')
+  if (state === 'closed') log.info({ server }, 'breaker closed: the server is working again')
   else if (state === 'half-open') log.info({ server }, 'breaker half-open: trying the server again')
   else log.warn({ server, reason, forMs: retryAfterMs }, 'breaker opened: the server is failing')
 }
@@ -145,11 +139,11 @@ function outcomeOf(thrown: unknown, call: Call, tookMs: number): BreakerOutcome 
   // After an abort, the thrown error says nothing about the server; the abort reason does.
   if (call.signal.aborted) return timedOut(call, tookMs) ? 'failed' : 'nothing'
   if (!(thrown instanceof ToolwayError) || !thrown.kind.serverFault) return 'nothing'
-  // Do not count calls whose session ended: when a server restarts, all calls of a session fail at once.
+  // Do not count calls whose session ended: when a server restarts, all calls in a session fail at once.
   return thrown.details.sessionEnded === 'established' ? 'nothing' : 'failed'
 }
 
-/** A timeout counts as a failure only if the server had as much time as the operator allows it. */
+/** A timeout counts as a failure only if the server had as much time as the operator allows. */
 function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
   const own = entry.traits.timeoutMs
   const { reason } = signal
@@ -163,10 +157,7 @@ type BreakerOutcome = 'answered' | 'failed' | 'nothing'
 /** The open time doubles with each failed probe, up to this limit (or `openFor`, if that is longer). */
 const maxPauseMs = 120_000
 
-/**
- * Maximum share by which the open time is randomly shortened, so that gateways whose breakers opened together do not
- * probe together.
- */
+/** Maximum random reduction of the open time, so that breakers that opened together do not probe together. */
 const jitter = 0.2
 
 interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'random'>> {
@@ -178,9 +169,7 @@ interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'rando
 
 type Breaker = ReturnType<typeof createBreaker>
 
-/**
- * One server's circuit breaker. When closed, it lets all calls through; when open, none; when half-open, a few probes.
- */
+/** One server's circuit breaker. When closed, it lets all calls through; open, none; half-open, a few probes. */
 function createBreaker({ config, start, clock, random, changed }: BreakerOptions) {
   const window = createWindow()
   let state: BreakerState = 'closed'
@@ -230,7 +219,7 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
     window.add(true, clock.monotonic(), lengthMs)
     if (state === 'half-open') open('it failed again when it was tested')
     else if (failures >= maxFailures) open(failures === 1 ? 'a call failed' : `${failures} calls in a row failed`)
-    else if (isHinted()) open('a call failed here and at another replica')
+    else if (isHinted()) open('a call failed here and on another replica')
     else if (window.calls >= minimumCalls && window.failures >= window.calls * rate)
       open(`${window.failures} of its last ${window.calls} calls failed`)
   }
@@ -262,7 +251,7 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
       else if (outcome === 'answered') answered()
     },
     /**
-     * Reports that the server is failing for another replica: for the next `openFor`, a single failure opens this
+     * Reports that the server is failing on another replica: for the next `openFor`, a single failure opens this
      * breaker. Returns whether the report is new: true if this breaker is closed and no earlier report is in effect.
      */
     hint(): boolean {
@@ -278,10 +267,7 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
   }
 }
 
-/**
- * Number of slices in the window. The window moves by whole slices, so it can be shorter than configured by up to a
- * tenth.
- */
+/** Slices in the window. It moves by whole slices, so it can be up to a tenth shorter than configured. */
 const slices = 10
 
 /** Counts recent calls and failures in constant memory. */

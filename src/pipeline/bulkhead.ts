@@ -67,8 +67,7 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
       const agent = slotsOf(agents, caller.agent, options.agentLimit(caller.agent))
       whole.limit = options.total()
       const needs = { whole, server, agent }
-      // Every queued call is waiting for a slot that is taken, so a call that finds all its slots free does not jump
-      // the queue.
+      // Every queued call lacks a slot, so a call that finds all its slots free does not jump the queue.
       if (!take(needs)) await step(call.trail, 'queue', room.wait(call, needs, maxWaitOf(call, options)))
       const start = clock.monotonic()
       try {
@@ -136,10 +135,7 @@ interface MaxWait {
   readonly from: string
 }
 
-/**
- * The waiting calls, in one queue per agent and server. Queues are served round robin; a queue that cannot be served
- * yet keeps its position.
- */
+/** The waiting calls, in one queue per agent and server. Queues are served round robin, as slots become free. */
 function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
   const queues = new Map<string, Set<QueuedCall>>()
 
@@ -150,10 +146,7 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
     if (agent) agent.waiting += by
   }
 
-  /**
-   * Evicts the newest call from the longest queue in favour of a shorter queue, so that no agent can fill the waiting
-   * room.
-   */
+  /** Evicts the newest call in the longest queue in favour of a shorter one, so that no agent can fill the room. */
   const makeRoom = (key: string): boolean => {
     let longest = new Set<QueuedCall>()
     for (const queue of queues.values()) if (queue.size > longest.size) longest = queue
@@ -215,10 +208,7 @@ interface Needs {
   readonly agent: Slots | undefined
 }
 
-/**
- * Bounds for Retry-After. The minimum applies however short the calls are; estimates above the maximum would only be
- * guesses.
- */
+/** Bounds for Retry-After. Estimates above the maximum would only be guesses. */
 const soonestMs = 100
 const latestMs = 60_000
 

@@ -28,7 +28,7 @@ export interface PipelineOptions {
   readonly hideDenied?: boolean
   readonly actAs?: ActAs
   readonly validate: Validate
-  /** By server. */
+  /** Guards by server name. */
   readonly guards: ReadonlyMap<string, GuardCheck>
   readonly limits: RateLimits
   readonly needsApproval: NeedsApproval
@@ -117,9 +117,9 @@ const nothingToFollow: AsyncDisposable = { async [Symbol.asyncDispose]() {} }
 type ActAs = (call: Pick<Call, 'caller' | 'entry'>, agent: string) => Caller
 
 /**
- * Lets a caller name its agent in the arguments of a meta-tool (`agent_id`). Audit, statistics, metrics, traces and
- * limits then count for that agent, because its rules decide. If the caller may not act as that agent, the tool reports
- * the error and the audit record names the original caller.
+ * Lets a caller name its agent in a meta-tool's arguments (`agent_id`). Audit, statistics, metrics, traces and limits
+ * are then attributed to that agent, because its rules decide. If the caller may not act as that agent, the tool
+ * reports the error and the audit record names the original caller.
  */
 const acting = (actAs: ActAs | undefined): Interceptor[] =>
   actAs ? [(call, next) => next(call.entry.server === metaSource ? asNamed(call, actAs) : call)] : []

@@ -41,10 +41,7 @@ export function observe({ observers, tracing, clock }: Watch, operation?: Operat
   ]
 }
 
-/**
- * Records each attempt, so it must come after `retry`. For a call that carries others, only the inner calls record
- * attempts.
- */
+/** Records each attempt, so it must come after `retry`. Calls that carry others record none; their inner calls do. */
 export function attempt({ observers, tracing }: Watch): Interceptor[] {
   if (observers.length === 0) return []
   return [

@@ -18,7 +18,7 @@ type Counted =
 
 /**
  * Keeps refusals from filling the disk (F11, B7): above a rate that normal use does not reach, they are counted instead
- * of audited one by one. Allowed calls are not counted.
+ * of being audited one by one. Allowed calls are not counted.
  */
 export interface Refusals extends Disposable {
   count(who: Who): Counted
@@ -37,10 +37,7 @@ export interface Refusals extends Disposable {
 export const burst = 600
 export const perMinute = 600
 
-/**
- * Burst for requests without a credential. It is lower than `burst`, because legitimate clients send far fewer such
- * requests.
- */
+/** Burst for requests without a credential. Lower than `burst`, because legitimate clients send few of them. */
 const strangersBurst = 10
 
 /**
@@ -137,8 +134,7 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
 
   const counted = (of: (now: number) => Account, who: Who): Counted => {
     const now = clock.monotonic()
-    // Draw a token before settling: if this refusal is audited, its record includes the number of refusals suppressed
-    // before it.
+    // Draw a token first: if this refusal is audited, its record includes the refusals suppressed before it.
     const outcome = draw(of(now), now, who)
     settle(now)
     return outcome

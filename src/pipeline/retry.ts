@@ -1,7 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import type { Call, Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import { endWith } from '../core/deadline.ts'
+import { pause } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { backoffMs } from '../lib/backoff.ts'
 
@@ -26,15 +26,11 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
   }
   const pauses = { firstMs: backoff, maxMs: Math.max(backoff, maxPauseMs) }
 
-  /**
-   * The pause before the next retry; undefined if the call must not be retried. The pause has full jitter, so that
-   * calls that failed together do not retry together.
-   */
+  /** The pause before the next retry; undefined for no retry. Full jitter spreads out calls that failed together. */
   const pauseBefore = (retries: number, error: ToolwayError): number | undefined => {
     const maxMs = backoffMs(retries, pauses)
     const { retryAfterMs = 0 } = error.details
-    // Never retry before the time that the server asks for. If it asks for a longer pause than our maximum, leave the
-    // retry to the caller.
+    // If the server asks for a longer pause than our maximum, leave the retry to the caller.
     return retryAfterMs > maxMs ? undefined : Math.max(Math.round(maxMs * random()), retryAfterMs)
   }
 
@@ -52,7 +48,7 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
         const inTime = ms !== undefined && clock.monotonic() - start + ms < timeOf(call)
         if (!inTime || !budget.spend()) throw call.signal.aborted ? thrown : withAttempts(thrown, tried, mayHaveRun)
         if (!(thrown as ToolwayError).details.unsent) mayHaveRun = true
-        await pause(ms, clock, call.signal)
+        await pause(clock, ms, call.signal)
       }
     }
   }
@@ -60,7 +56,7 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
 
 const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
-/** Tells the caller about earlier attempts in the error. A server's own error stays unchanged (T2). */
+/** Mentions earlier attempts in the error message. A server's own error stays unchanged (T2). */
 function withAttempts(thrown: unknown, tried: number, mayHaveRun: boolean): unknown {
   if (tried === 1 || !(thrown instanceof ToolwayError)) return thrown
   const { code, message, details } = thrown
@@ -103,16 +99,10 @@ export function createBudget(share: number, clock: Clock) {
   }
 }
 
-async function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  using _ = clock.after(ms, resolve)
-  await endWith(signal, promise)
-}
-
 /**
  * Whether a call may be repeated (F12): nothing reached the server, or the tool is marked as safe to repeat. Calls that
- * timed out have no time left. Calls stopped by our breaker or bulkhead are not retried: their errors name a later
- * time, and an immediate retry would defeat the purpose of the breaker or bulkhead.
+ * timed out are not repeated, because they have no time left. Neither are calls stopped by our breaker or bulkhead:
+ * their errors name a later time, and an immediate retry would defeat the purpose of the breaker or bulkhead.
  */
 function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown is ToolwayError {
   if (!(thrown instanceof ToolwayError) || signal.aborted) return false

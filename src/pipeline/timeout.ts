@@ -41,7 +41,7 @@ export const timeout = (clock: Clock): Interceptor => {
 const nameOf = ({ entry }: Call): string => `${entry.server}.${entry.name}`
 
 const keyOf = ({ timeoutMs, timeoutKey = 'timeout_ms', entry: { traits } }: Call): string =>
-  timeoutMs === undefined ? (traits.timeoutKey ?? 'timeoutMs in the definition of this tool') : timeoutKey
+  timeoutMs === undefined ? (traits.timeoutKey ?? "timeoutMs in this tool's definition") : timeoutKey
 
 function remedy(call: Call): string {
   if (call.timeoutMs !== undefined) return `Call again with a longer ${keyOf(call)} if it needs more time.`
@@ -60,8 +60,11 @@ function afterProgress(call: Call, ms: number, atMaximum: boolean): string {
 
 export const personMs = 600_000
 
-const nobodyAnswers = () =>
-  new ToolwayError('TIMEOUT', `Nobody answered the server's question within ${durationText(personMs)} (a fixed limit).`)
+const unanswered = () =>
+  new ToolwayError(
+    'TIMEOUT',
+    `The server's question was not answered within ${durationText(personMs)} (a fixed limit).`,
+  )
 
 /** Pauses the call's deadline while a person answers the server's question. */
 const patient = (peer: Peer, limit: Deadline, clock: Clock): Peer => ({
@@ -72,7 +75,7 @@ const patient = (peer: Peer, limit: Deadline, clock: Clock): Peer => ({
   notify: (method, params) => peer.notify(method, params),
   async ask(method, params, signal) {
     using _ = limit.pause()
-    using patience = deadline(clock, personMs, nobodyAnswers, signal)
+    using patience = deadline(clock, personMs, unanswered, signal)
     return await peer.ask(method, params, patience.signal)
   },
 })

@@ -10,16 +10,14 @@ export type Validate = (
 ) => Promise<void> | undefined
 
 /** Validates a tool's arguments against its schema before anything is sent (F9), after the call's own `admit` check. */
-export const validate = (check: Validate): Interceptor => {
-  const checked = (call: Call): Promise<void> | undefined => {
+export const validate = (check: Validate): Interceptor =>
+  onceFree((call) => {
     call.admit?.()
     const { kind, definition, checksItself, exactSchema, server, name } = call.entry
     if (kind !== 'tool' || checksItself || !definition.inputSchema) return undefined
     const { value, exact } = call.input.arguments
     return check(exactSchema ?? definition.inputSchema, value, `${server}.${name}`, exact)
-  }
-  return onceFree(checked)
-}
+  })
 
 /** Throws if it finds a forbidden path, SQL statement or URL; returns a promise only if the check is asynchronous. */
 export type GuardCheck = (

@@ -2,9 +2,7 @@ import type { Config } from '../config/schema.ts'
 import type { Entry } from '../core/entry.ts'
 import { matches } from '../lib/wildcard.ts'
 
-/**
- * Creates a function that returns the rule that requires a person's approval for an entry; undefined if no rule does.
- */
+/** Creates a function that returns the rule that requires approval for an entry; undefined if no rule does. */
 export function createApprovals(servers: Config['mcpServers']): (entry: Entry) => string | undefined {
   const lists = new Map(Object.entries(servers).map(([name, { approve }]) => [name, approve]))
   return ({ kind, server, name }) => {

@@ -4,10 +4,7 @@ import { didYouMean } from '../lib/near.ts'
 import { compileRules } from './rules.ts'
 import { knownServers, noServer, serversMeant } from './warnings.ts'
 
-/**
- * Warnings about policy settings that are valid but probably unintended: rules and limits for servers that do not
- * exist, agents without rules, …
- */
+/** Warnings about valid but probably unintended policy settings, such as rules for servers that do not exist. */
 export const policyDoubts = (config: Config): readonly string[] => [
   ...compileRules({ ...config, servers: Object.keys(config.mcpServers) }).warnings,
   ...doubtfulLimits({ limits: config.limits, servers: Object.keys(config.mcpServers) }),
@@ -54,10 +51,7 @@ function openAgents({ agents, auth }: Config): string[] {
 
 interface DoubtfulLimits {
   readonly limits: Pick<LimitsConfig, 'servers' | 'tools'>
-  /**
-   * The configured servers, including disabled ones. `native`, `toolway` and `sink` always exist and need not be
-   * listed.
-   */
+  /** The configured servers, including disabled ones. `native`, `toolway` and `sink` need not be listed. */
   readonly servers: readonly string[]
   /** The tools that are known so far. For a server without known tools, tool names are not checked. */
   readonly tools?: Iterable<{ readonly server: string; readonly name: string }>

@@ -15,9 +15,7 @@ export interface PolicyOptions {
 export interface Policy {
   /** Decides whether a caller may use an entry. Both lists and calls use it; each decision names its rule. */
   readonly decide: Decide
-  /**
-   * Whether decisions depend on definitions: true if pins use quarantine mode, or if an agent or a server is read-only.
-   */
+  /** Whether decisions depend on definitions: true if pins quarantine entries, or an agent or server is read-only. */
   readonly judgesDefinitions: boolean
   /** The denial if a caller may not use anything on a server, whatever the server offers. */
   closed(caller: Caller, server: string): Denial | undefined
@@ -27,16 +25,11 @@ export interface Policy {
   explain(agent: string, entry: Entry, options?: { readonly authenticated?: boolean }): Explanation
   /** The agent for a credential (G7). Throws INVALID_AGENT_ID if the credential may not act as the requested agent. */
   agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
-  /** The caller as the agent that the arguments request. Throws if that agent may not make this call. */
+  /** The caller, acting as the agent that the arguments name. Throws if that agent may not make this call. */
   actAs(call: Pick<Call, 'caller' | 'entry'>, asked: string | undefined): Caller
-  /**
-   * An agent's exposure mode: its own setting, else the setting of the nearest agent that it inherits from, else the
-   * default.
-   */
+  /** An agent's exposure mode: its own, else the nearest one that it inherits, else the default. */
   exposureOf(agent: string): Exposure
-  /**
-   * Whether an agent may see the gateway's state (G5). The setting is inherited in the same way as the exposure mode.
-   */
+  /** Whether an agent may see the gateway's state (G5). Inherited in the same way as the exposure mode. */
   mayDebug(agent: string): boolean
 }
 
@@ -120,9 +113,7 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   }
 }
 
-/**
- * The decision for an entry with aliases. A denial for any of its names applies, so that an alias cannot bypass a rule.
- */
+/** The decision for an entry with aliases. A denial for any name applies, so that an alias cannot bypass a rule. */
 function strictest<Ruled extends { readonly allowed: boolean }>(
   { name, aliases = [] }: Pick<Entry, 'name' | 'aliases'>,
   ruleOn: (name: string) => Ruled,

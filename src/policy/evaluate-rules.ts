@@ -7,7 +7,7 @@ import { decides, type Permission, type PolicyQuery, type PolicyRefusal, passes,
 export type RuleFamily = readonly AgentRules[]
 
 /**
- * Decides by the precedence of G6. A `deny` of any agent in the family wins; explicit denies are checked before
+ * Decides by the precedence of G6. A `deny` from any agent in the family wins; explicit denies are checked before
  * wildcards. Then every agent that has an `allow` must allow the entry; an agent without an `allow` leaves the decision
  * to its parent. So an agent never has more permissions than the agents it inherits from.
  */
@@ -53,9 +53,7 @@ export function closedBy(family: RuleFamily, server: string): PolicyRefusal | un
   return family.find(closes)?.serverNotAllowed
 }
 
-/**
- * Whether tool rules have no effect because a server rule is missing. An agent without server rules uses its parent's.
- */
+/** Whether tool rules lack the server rule that they need. An agent without server rules uses its parent's. */
 const lacksServer = ({ toolsNeedServer, allow }: AgentRules, server: string, hasParent: boolean): boolean =>
   toolsNeedServer &&
   server !== 'toolway' &&
@@ -88,10 +86,6 @@ function decideByAllow(
   if (granted) return decides(granted, 'implicit grant', 'its server is allowed without a list of tools', considered)
   const closed = listed ? 'only other tools are listed' : 'the server is not allowed'
   considered?.push(passes('implicit grant', `${path}.allow`, closed))
-  return decides(
-    listed ? rules.toolNotAllowed : rules.serverNotAllowed,
-    'default deny',
-    'no rule allows it',
-    considered,
-  )
+  const refusal = listed ? rules.toolNotAllowed : rules.serverNotAllowed
+  return decides(refusal, 'default deny', 'no rule allows it', considered)
 }

@@ -27,10 +27,7 @@ export interface Consideration {
   readonly step: ExplanationStep
   /** The matching rule, or the part of the configuration that has no matching rule. */
   readonly rule: string
-  /**
-   * `passes`: this step does not decide, and evaluation continues with the next one. If an agent has parents, each of
-   * them must allow too.
-   */
+  /** `passes`: this step does not decide. `allows`: if an agent has parents, each of them must allow too. */
   readonly outcome: 'allows' | 'denies' | 'passes'
   readonly note: string
 }
@@ -40,10 +37,7 @@ export interface Explanation {
   readonly rule: string
   /** Whether the server exists. Wildcard rules also apply to servers that do not exist. */
   readonly serverExists: boolean
-  /**
-   * The rules and settings that were considered, in order. A denial is always last. An allowed call may still be
-   * subject to limits and approval.
-   */
+  /** What was considered, in order. A denial is always last; limits and approval may follow a permission. */
   readonly considered: readonly Consideration[]
 }
 

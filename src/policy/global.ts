@@ -12,10 +12,7 @@ export type RefuseGlobally = (
   considered?: Consideration[],
 ) => PolicyRefusal | undefined
 
-/**
- * Compiles global policy (F7): blocked tools, allowed servers, allowed tools, and tools that need an authenticated
- * caller.
- */
+/** Compiles global policy (F7): blocked tools, allowed servers and tools, and tools that need authentication. */
 export function compileGlobal(policy: GlobalPolicy, compile: CompilePattern): RefuseGlobally {
   const blockedTools = compilePatterns(policy.blockedTools, compile, (index) =>
     blocked(`policy.blockedTools[${index}]`),

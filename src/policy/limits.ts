@@ -18,10 +18,7 @@ interface Share extends Omit<Limit, 'key'> {
 
 const none: readonly Limit[] = []
 
-/**
- * Max cached pairs of agent and limit, more than are in use at a time. The cache is bounded because tool names come
- * from servers.
- */
+/** Max cached pairs of agent and limit, more than are in use. Bounded because tool names come from servers. */
 const maxRemembered = 100_000
 
 /**
@@ -132,8 +129,7 @@ const letters = (pattern: string): number => pattern.replaceAll('*', '').length
 type Agents = Readonly<Record<string, Pick<Config['agents'][string], 'concurrency'>>>
 
 /**
- * Max calls in flight per agent (B7): the agent's own number, or the nearest one in its family. Each agent is counted
- * separately.
+ * Max calls in flight per agent (B7): its own number, else the nearest inherited one. Agents are counted separately.
  */
 export function compileConcurrency(agents: Agents): (agent: string) => number | undefined {
   const limits = inherited(agents, ({ concurrency }) => concurrency)

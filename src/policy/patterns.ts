@@ -15,14 +15,10 @@ interface Star<Outcome> extends Placed<Outcome> {
 
 type Matches = (text: string) => boolean
 
-/**
- * Compiles a pattern. Each distinct pattern is compiled once, because hundreds of agents may share the same patterns.
- */
+/** Compiles a pattern. Each is compiled only once, because hundreds of agents may share the same patterns. */
 export type CompilePattern = (pattern: string) => Matches
 
-/**
- * Compiles a list of names and patterns. Names are looked up by hash; patterns are tried in order, each in linear time.
- */
+/** Compiles a list. Names are looked up by hash; patterns are tried in order, each in linear time. */
 export function compilePatterns<Outcome>(
   written: readonly string[],
   compile: CompilePattern,
@@ -71,7 +67,7 @@ export function createPatternCompiler(): CompilePattern {
   }
 }
 
-/** Compiles a pattern that is used many times. The result is equivalent to `matches` in core. */
+/** Compiles a pattern that is used many times. The result is equivalent to `matches` in `lib/wildcard.ts`. */
 export function compilePattern(pattern: string): Matches {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()

@@ -50,7 +50,7 @@ export interface Replay {
 }
 
 /**
- * Decides recorded calls again by another policy (B12). A call that a limit or a guard refused counts as allowed
+ * Decides recorded calls again under another policy (B12). A call that a limit or a guard refused counts as allowed
  * before, because policy had allowed it. A call that a pin refused never counts as a change, because definitions are
  * approved separately.
  */
@@ -88,10 +88,7 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
     }),
   }
 
-  /**
-   * The agent that a recorded caller would have now. A call recorded while no agents were configured has the agent
-   * `default`.
-   */
+  /** The agent that a recorded caller would have now. Calls recorded while there were no agents have `default`. */
   function agentNow(agent: string): string {
     if (agent !== defaultAgent || policy.agents.has(agent)) return agent
     return policy.agentOf({ agents: '*' }, undefined)

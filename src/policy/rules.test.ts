@@ -4,7 +4,6 @@ import type { WrittenAgent } from './agent-rules.ts'
 import type { GlobalPolicy } from './global.ts'
 import { agentOf, openPolicy } from './policies.fixture.ts'
 import { compileRules } from './rules.ts'
-import { auditReasonOf } from './verdict.ts'
 
 const servers = ['files', 'postgres', 'search']
 
@@ -223,7 +222,6 @@ test('F11: a denial has a word for audit and a sentence that says what to do', (
   expect(denial('files', 'edit')).toMatchObject({ auditReason: 'tool_blocked' })
   expect(denial('files', 'read')).toMatchObject({ auditReason: 'auth_required' })
   expect(denial('files', 'x', 'nobody')).toMatchObject({ auditReason: 'agent_not_in_rules' })
-  expect(auditReasonOf('SERVER_NOT_FOUND')).toBe('server_not_found')
 })
 
 test('G6: a refusal by the rules for a server tells nothing of what it has', () => {

@@ -21,17 +21,14 @@ import { doubtfulRules, knownServers } from './warnings.ts'
 export interface RulesOptions {
   readonly agents: Readonly<Record<string, WrittenAgent>>
   readonly policy: GlobalPolicy
-  /**
-   * The configured servers, including disabled ones. `native`, `toolway` and `sink` always exist and need not be
-   * listed.
-   */
+  /** The configured servers, including disabled ones. `native`, `toolway` and `sink` need not be listed. */
   readonly servers: readonly string[]
 }
 
 export interface Rules {
   /** The agents that have rules. If there are none, every caller has all permissions. */
   readonly agents: ReadonlySet<string>
-  /** Decides whether a caller may use an entry. The decision names its rule even if it allows. */
+  /** Decides whether a caller may use an entry. The decision names its rule even if it allows the call. */
   readonly decide: (
     caller: Pick<Caller, 'agent' | 'authenticated'>,
     entry: Pick<Entry, 'kind' | 'server' | 'name'>,
@@ -44,17 +41,11 @@ export interface Rules {
     name: string,
     options?: { readonly authenticated?: boolean; readonly kind?: Kind },
   ): Explanation
-  /**
-   * Warnings about rules that are valid but probably unintended: rules about servers that do not exist, agents that may
-   * not use anything, …
-   */
+  /** Warnings about valid but probably unintended rules, such as rules about servers that do not exist. */
   readonly warnings: readonly string[]
 }
 
-/**
- * Max cached entries, more than a gateway has. The cache is bounded because names come from servers, which may change
- * them at any time.
- */
+/** Max cached entries, more than a gateway has. Bounded because servers choose the names and may change them. */
 const maxEntries = 2 ** 16
 /** Max cached pairs of agent and entry: enough for 1,000 agents and 10,000 entries, in at most 32 MiB. */
 const maxRemembered = 2 ** 24
@@ -223,17 +214,13 @@ type Refuse = (server: string, name: string, isTool: boolean, authenticated: boo
 /** Max characters in a cached name. URIs come from callers, who must not be able to fill the cache. */
 const maxName = 256
 
-/**
- * Numbers entries in the order in which they are first used, from 0 up to the limit. Then it starts again at 0 and
- * calls `startsAfresh`.
- */
+/** Numbers entries from 0 in order of first use. At the limit, calls `startsAfresh` and starts again at 0. */
 export function createEntryNumbers(
   limit: number,
   refuse: Refuse,
   startsAfresh: () => void,
 ): (server: string, name: string, isTool: boolean) => NumberedEntry {
-  // Use nested maps, so that a lookup need not concatenate strings. The engine caches the hash of each separate
-  // string.
+  // Nested maps, so that a lookup need not concatenate strings: the engine caches the hash of each string.
   let tools = new Map<string, Map<string, NumberedEntry>>()
   let others = new Map<string, Map<string, NumberedEntry>>()
   let next = 0

@@ -13,9 +13,11 @@ const ruleReasons = [
 /** Why rules denied a call, for the audit record (F11): one word per cause, never a sentence. */
 export type AuditReason = (typeof ruleReasons)[number]
 
-const policyReasons: ReadonlySet<string> = new Set([
+const policyReasons: ReadonlySet<string> = new Set<AuditReason | Lowercase<ErrorCode>>([
   ...ruleReasons,
-  ...(['WRITE_NOT_ALLOWED', 'NO_FALLBACK_CONFIGURED', 'FALLBACK_AGENT_NOT_IN_RULES'] as const).map(auditReasonOf),
+  'write_not_allowed',
+  'no_fallback_configured',
+  'fallback_agent_not_in_rules',
 ])
 
 /** Whether a recorded denial was made by policy, as opposed to a limit, a guard or a pin. */
@@ -70,9 +72,4 @@ export function verdictOf(ruling: Ruling, question: PolicyQuery): PolicyVerdict 
   if (ruling.allowed) return ruling
   const { code, rule, auditReason } = ruling
   return { allowed: false, code, rule, reason: ruling.sentence(question, rule), auditReason }
-}
-
-/** The audit reason for a failure that was not caused by a rule, such as `server_not_found`. */
-export function auditReasonOf(code: ErrorCode): string {
-  return code.toLowerCase()
 }

@@ -68,7 +68,7 @@ test('G6, G7: an allow that can allow nothing names what stands against it', () 
   expect(warnings(agents)).toEqual([
     'agents.team.more.allow.servers[1] has no effect because of agents.team (default deny)',
     'agents.team.more.allow.tools.native has no effect because of agents.team (default deny)',
-    'agents.team.more.allow.tools.filesystem is empty, so no tool of filesystem is allowed',
+    'agents.team.more.allow.tools.filesystem is empty, so no tools on filesystem are allowed',
     'agents.exception.allow.servers[0] has no effect because of agents.exception.deny.servers[0]',
     'agents.meta.allow.tools.toolway has no effect: meta-tools are allowed unless denied',
   ])
@@ -95,8 +95,8 @@ test('F7: a list of tools that can be read in two ways, or is not asked at all, 
     blockedTools: ['toolway.execute_tools', 'a.b.c'],
   }
   expect(warnings({}, policy, ['a', 'a.b'])).toEqual([
-    'policy.allowedTools[0] is ambiguous: it allows tools of a and a.b',
-    'policy.allowedTools[1] is ambiguous: it allows tools of a and a.b',
+    'policy.allowedTools[0] is ambiguous: it allows tools on a and a.b',
+    'policy.allowedTools[1] is ambiguous: it allows tools on a and a.b',
     'policy.allowedTools[3] has no effect: meta-tools are allowed unless blocked or denied',
     'policy.requireAuth[0] has no effect: meta-tools are allowed unless blocked or denied',
   ])

@@ -33,10 +33,7 @@ export function doubtfulRules({ agents, families, policy, servers }: Doubtful): 
 export const noServer = (key: string, name: string, servers: ReadonlySet<string>): string[] =>
   name.includes('*') || servers.has(name) ? [] : [`${key}: there is no server ${name}${didYouMean(name, servers, '')}`]
 
-/**
- * The servers whose tools a pattern may refer to. A server name may contain a dot, so `a.b.c` may be a tool of `a` or
- * of `a.b`.
- */
+/** The servers whose tools a pattern may mean. Server names may contain dots, so `a.b.c` may be on `a` or `a.b`. */
 export function serversMeant(pattern: string, servers: ReadonlySet<string>): string[] {
   const plain = pattern.split('*', 1)[0] as string
   const mayMean = (start: string) => plain.startsWith(start) || (plain !== pattern && start.startsWith(plain))
@@ -79,7 +76,7 @@ function withoutEffect(
     ...Object.entries(allow.tools).flatMap(([server, tools]) => {
       const key = `${at}.tools.${server}`
       if (server === 'toolway') return [`${key} has no effect: meta-tools are allowed unless denied`]
-      if (tools.length === 0) return [`${key} is empty, so no tool of ${server} is allowed`]
+      if (tools.length === 0) return [`${key} is empty, so no tools on ${server} are allowed`]
       const alone = servers.has(server) ? withoutServer(agent, server, allow, family) : undefined
       const closing = closed(key, server)
       return alone !== undefined && (closing.length === 0 || family[0]?.toolsNeedServer) ? [alone] : closing
@@ -87,10 +84,7 @@ function withoutEffect(
   ]
 }
 
-/**
- * The warning about a tool list for a server that is missing from `allow.servers`. Such a list either has no effect, or
- * allows something that is easily overlooked.
- */
+/** Warns about a tool list for a server missing from `allow.servers`: it has no effect, or is easily overlooked. */
 function withoutServer(
   agent: string,
   server: string,
@@ -131,5 +125,5 @@ function doubtfulPattern(
   const meant = serversMeant(pattern, servers)
   if (meant.length === 0) return noServer(key, plain.split('.', 1)[0] as string, servers)
   if (list !== 'allowedTools' || meant.length === 1) return []
-  return [`${key} is ambiguous: it allows tools of ${meant.join(' and ')}`]
+  return [`${key} is ambiguous: it allows tools on ${meant.join(' and ')}`]
 }

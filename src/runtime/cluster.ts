@@ -61,27 +61,19 @@ interface ListsMessage extends ServerReference {
   readonly lists: readonly string[]
 }
 
-/**
- * Delay before a refresh. Several replicas may report the same change, and the server itself often notifies each of
- * them within this time.
- */
+/** Delay before a refresh: several replicas may report a change, and the server often notifies each replica itself. */
 const debounceMs = 250
 
 interface ListBroadcastOptions extends Pick<ClusterOptions, 'current' | 'clock' | 'log'> {
   readonly pubSub: PubSub
 }
 
-/**
- * Publishes lists that changed in this process, and refreshes servers whose lists changed in another process (F4, B10).
- */
+/** Publishes lists that changed in this process, and refreshes servers whose lists changed in another (F4, B10). */
 function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptions): Omit<Cluster, 'reload'> {
   /** For each server, the digests that were received but not handled yet. */
   const received = new Map<string, Set<string>>()
   const timers = new Map<string, Disposable>()
-  /**
-   * Servers being refreshed because of a message. Their changes are not published, because other replicas already have
-   * them.
-   */
+  /** Servers being refreshed because of a message. Their changes are not published: other replicas have them. */
   const refreshing = new Set<UpstreamServer>()
 
   const refreshSoon = (reference: ServerReference) => {

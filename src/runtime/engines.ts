@@ -69,9 +69,8 @@ function lazyExecutor(load: () => Promise<Executor>): Executor {
 const maxBytes = 1024 * 1024
 
 /**
- * Fetches from the hosts in `sandbox.allowNetwork` on behalf of programs. A host may have a private address only if it
- * is listed by its exact name: anyone can register a name that matches a pattern and point it at the operator's
- * network.
+ * Fetches from the hosts in `sandbox.allowNetwork` for programs. A host may have a private address only if listed by
+ * its exact name: anyone can register a name that matches a pattern and point it at the operator's network.
  */
 const sandboxFetch =
   (allowed: readonly string[], clock: Clock): SandboxFetch =>

@@ -95,10 +95,7 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
   /** Number of generations: the current one and older ones with calls in progress. */
   generations(): number
   reloadStatus(): ReloadStatus
-  /**
-   * Reloads in this replica and all others. An invalid configuration changes nothing. Never rejects; failures are
-   * reported in the status.
-   */
+  /** Reloads in all replicas. An invalid configuration changes nothing. Never rejects; the status shows failures. */
   reload(): Promise<ReloadStatus>
   listen(): Promise<HttpServer>
   /** Serves one client over stdio, until its input ends. */
@@ -175,10 +172,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const history = createReloadHistory()
   const configAudit = createConfigAudit(processState.audit, await keptAuditKey(config.stores.path), context.redact)
   let serving = false
-  /**
-   * Records start and stop in the audit log. Called only when the gateway starts to serve clients, so commands such as
-   * `toolway tools` are not recorded.
-   */
+  /** Records start and stop in the audit log, but not for commands such as `toolway tools`, which serve no clients. */
   const startServing = () => {
     if (serving) return
     serving = true
@@ -192,8 +186,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     current: () => current().loaded,
     load: () =>
       load().catch((thrown: unknown) => {
-        // Also watch the files that the configuration refers to, such as secrets: a missing file may appear without a
-        // change to the configuration.
+        // Also watch files that the configuration refers to, such as secrets: a missing one may appear later.
         if (thrown instanceof ConfigError) files?.follow([...watchedFiles(current()), ...thrown.places])
         throw thrown
       }),
@@ -266,8 +259,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       const page = shared?.pages(processState.metrics.page) ?? processState.metrics.page
       const metrics = config.telemetry.metrics ? page : undefined
       const adminRoutes = async (open: ListeningServer) => {
-        // Import the module on the first request to the dashboard or admin API, because many gateways never get such a
-        // request.
+        // Import the module on the first request to the dashboard or admin API: many gateways never get one.
         const { createAdminRoutes } = await import('./admin/index.ts')
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
         const reloading = { ...reload, now: cluster.reload, history }

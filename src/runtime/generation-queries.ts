@@ -13,10 +13,7 @@ import { version } from './package-paths.ts'
 import type { ReloadStatus } from './reload.ts'
 import { serversOf } from './upstream-servers.ts'
 
-/**
- * Explains whether an agent may use a tool, for `toolway why` and the dashboard. `tool` can be in any spelling that a
- * call accepts.
- */
+/** Explains whether an agent may use a tool, for `toolway why` and the dashboard. Accepts any spelling of the tool. */
 export async function explainDecision(
   { policy, catalog, token, inboundAuth, loaded }: Generation,
   { agent: name, tool, authenticated }: { agent: string; tool: string; authenticated: boolean },
@@ -25,8 +22,7 @@ export async function explainDecision(
   const credential = authenticated || token !== undefined ? operator : await inboundAuth.authenticate(undefined)
   const agent = policy.agents.size === 0 ? name : policy.agentOf(credential, name)
   const view = catalog.view({ ...operator, agent })
-  // Lookups do not wait for the lists of servers that the agent may not use. Wait for them here, because the operator
-  // may ask about their tools.
+  // Lookups do not wait for servers that the agent may not use. Wait here: the operator may ask about their tools.
   const { entry } = await view.resolve('tool', tool).catch(async (thrown) => {
     if (!ToolwayError.from(thrown).kind.denial) throw thrown
     await catalog.ready()
@@ -79,10 +75,7 @@ function mayUseSome(caller: Caller, server: UpstreamServer, { policy: { decide, 
 
 export type ToolInvocation = readonly [caller: Caller, tool: string, args: Readonly<Record<string, unknown>>]
 
-/**
- * The sandbox environment that a call to `execute_code` names. Returns undefined, not a promise, for calls without that
- * argument.
- */
+/** The sandbox environment that a call to `execute_code` names. Returns no promise for calls without that argument. */
 export const environmentOf = (
   generation: Generation,
   ...call: ToolInvocation

@@ -73,10 +73,7 @@ export interface PreparedConfig extends ChosenTraces {
   readonly plugins: Reusable<Plugins>
 }
 
-/**
- * The asynchronous step before `buildGeneration`. Reuses the previous generation's pins, plugins and traces where
- * possible.
- */
+/** The asynchronous step before `buildGeneration`. Reuses the previous pins, plugins and traces where possible. */
 export async function prepareConfig(
   loaded: LoadedConfig,
   { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
@@ -102,10 +99,8 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   const { config } = loaded
   const { access, clock, log } = context
   const guards = guardsOf(config.mcpServers, clock)
-  const policy = createPolicy({
-    config,
-    quarantined: config.policy.pins === 'quarantine' ? pins.denialOf : undefined,
-  })
+  const quarantined = config.policy.pins === 'quarantine' ? pins.denialOf : undefined
+  const policy = createPolicy({ config, quarantined })
   const servers = buildServers(config, context, before?.servers)
   const engines = createEngines(config, context, before)
   const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins.value }, context)
@@ -242,7 +237,7 @@ interface InboundAuth {
   readonly config: Config['auth']
 }
 
-/** Creates the authentication for callers, or reuses the previous one if its settings have not changed. */
+/** Creates the authenticator for callers, or reuses the previous one if its settings have not changed. */
 function createInboundAuth(
   { loaded: { config }, token, createVerifier }: PreparedConfig,
   context: GenerationContext,
@@ -278,7 +273,7 @@ function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
 function announce({ warnings, loaded }: Generation, before: Generation | undefined, log: Log): void {
   const cached = cachedTools(loaded.config)
   if (cached.length > 0 && cached.join() !== (before && cachedTools(before.loaded.config).join())) {
-    log.info({ tools: cached }, 'caching the results of tools')
+    log.info({ tools: cached }, 'caching tool results')
   }
   for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
 }

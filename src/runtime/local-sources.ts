@@ -26,10 +26,7 @@ export interface LocalSourcesOptions {
   readonly plugins: Plugins
 }
 
-/**
- * Tools that run in the gateway: meta-tools, native tools (including those from plugins and from the embedding program)
- * and sinks.
- */
+/** Tools that run in the gateway: meta-tools, native tools (also from plugins and the embedding program) and sinks. */
 export function createLocalSources(options: LocalSourcesOptions, context: GenerationContext): readonly Source[] {
   const { config, policy, plugins } = options
   const { access, clock, log, print } = context
@@ -39,9 +36,9 @@ export function createLocalSources(options: LocalSourcesOptions, context: Genera
   const native = [...builtInTools(options, context), ...plugins.tools, ...context.tools]
   const sinks = createSinks({ sinks: config.sinks, custom: plugins.sinks, access, clock, log, stdout: print })
   return [
-    source('toolway', 'Finds and runs the tools of every server', meta),
+    source('toolway', 'Finds and runs tools on all servers', meta),
     source('native', 'Tools built into Toolway', native),
-    ...(sinks.length > 0 ? [source('sink', 'Destinations for the output of agents', sinks)] : []),
+    ...(sinks.length > 0 ? [source('sink', "Destinations for agents' output", sinks)] : []),
   ]
 }
 

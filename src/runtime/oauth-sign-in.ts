@@ -20,9 +20,7 @@ export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Confi
   return createOAuth({ vault, locks, placeOf, ...context })
 }
 
-/**
- * OAuth for CLI commands. Opens a Redis connection if the tokens are stored in Redis, because commands do not have one.
- */
+/** OAuth for CLI commands. Opens a Redis connection if the tokens are stored there, because commands have none. */
 export async function openOAuth(config: Config, context: OAuthContext): Promise<OAuth & AsyncDisposable> {
   const { redis, key } = config.stores
   await using open = new AsyncDisposableStack()

@@ -10,9 +10,7 @@ const modules = new URL(isSource ? '..' : '.', import.meta.url)
 /** The URL of a file in the package, by its path from the package's root. */
 export const packageFile = (path: string): URL => new URL(`../${path}`, modules)
 
-/**
- * The URL of a module that runs as a separate process or thread. `name` is its path in `src/` without the extension.
- */
+/** The URL of a module that runs as its own process or thread. `name` is its path in `src/` without the extension. */
 export const moduleFile = (name: string): URL => new URL(`${name}.${isSource ? 'ts' : 'js'}`, modules)
 
 const { version: own } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }

@@ -90,10 +90,7 @@ export interface ProcessStateOptions extends Required<Pick<Readings, 'sessions' 
   readonly log: Log
 }
 
-/**
- * Opens the state with the settings in the first configuration. Settings that a reload may change are read from
- * `current`.
- */
+/** Opens the state with the first configuration's settings. Settings that a reload may change come from `current`. */
 export async function openProcessState(
   config: Config,
   current: () => CurrentSettings,
@@ -103,7 +100,7 @@ export async function openProcessState(
   const redact = (text: string) => current().redactName(text)
   await using open = new AsyncDisposableStack()
   const own: { audit?: AuditLog } = {}
-  // Open the archive before the audit log. Then it is closed after the log, so that the last records are archived too.
+  // Open the archive before the audit log, so that it is closed after the log and the last records are archived too.
   const archive = open.use(await openArchive(config, { lane: () => own.audit?.status().lane, clock, log }))
   const audit = open.use(
     await openAuditLog({
@@ -163,7 +160,7 @@ export async function openProcessState(
     stats,
     calls,
     observers: [metrics.observer, stats.observer, calls.observer],
-    // Open this after the audit log. Then it is closed before the log, so that it can write its last counts.
+    // Open this after the audit log, so that it is closed before the log and can write its last counts.
     refusals: open.use(createRefusals({ audit, clock })),
     buckets: shared?.buckets ?? local,
     breakers: open.use(createBreakers({ configOf: (server) => current().breakerOf(server), clock, log })),

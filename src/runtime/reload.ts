@@ -109,8 +109,7 @@ export function createReload(options: ReloadOptions): Reload {
 
   return {
     now() {
-      // If a reload is already running, run another one afterwards: the files may have changed since the running one
-      // read them.
+      // If a reload is running, run another one afterwards: the files may have changed since it read them.
       if (running) again = true
       else running = run()
       return running
@@ -126,10 +125,7 @@ export function createReload(options: ReloadOptions): Reload {
   }
 }
 
-/**
- * Throws if a configuration file has disappeared: its rules would be dropped, and a file found in its place may not
- * have any.
- */
+/** Throws if a configuration file has disappeared: its rules would be dropped, and its replacement may have none. */
 function requireFiles(before: LoadedConfig, after: LoadedConfig): void {
   const gone = before.files.find(({ path }) => !after.files.some((file) => file.path === path) && !existsSync(path))
   if (gone) throw new Error(`${gone.path} is missing; restore it (with {} in it for the defaults), or restart`)
@@ -192,10 +188,7 @@ interface ConfigAudit {
   stopped(config: Config): Promise<void>
 }
 
-/**
- * Creates the audit of configuration changes. Its hashes are keyed with `secret`: a configuration contains passwords,
- * which could be guessed from a plain hash.
- */
+/** Hashes are keyed with `secret`, because passwords in the configuration could be guessed from a plain hash. */
 export function createConfigAudit(audit: Audit, secret: string, redact: (text: string) => string): ConfigAudit {
   const hashOf = (config: Config) => createHmac('sha256', secret).update(JSON.stringify(config, sorted)).digest('hex')
 
@@ -256,7 +249,7 @@ const graceMs = 1_000
 /** Manages generations. A replaced one is disposed of when its last call has finished. */
 export function createGenerations<G>(options: {
   readonly first: G
-  /** Called once for each generation, after it was removed from `alive`. */
+  /** Called once for each generation, after it has been removed from `alive`. */
   dispose(generation: G): Promise<void>
   readonly clock: Clock
 }): Generations<G> {

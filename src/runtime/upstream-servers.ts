@@ -36,7 +36,7 @@ export const buildServers = (
   new Map(
     Object.entries(config.mcpServers).flatMap(([name, server]) => {
       if (!isOurselves(server, config.server)) return [[name, buildServer(name, config, context, before?.get(name))]]
-      context.log.warn({ server: name }, 'skipped: its url is the endpoint of this gateway')
+      context.log.warn({ server: name }, "skipped: its url is this gateway's own endpoint")
       return []
     }),
   )
@@ -88,7 +88,7 @@ export function isOurselves(server: ServerConfig, { port, path }: HttpConfig): b
 }
 
 /**
- * Returns a function that returns the digests of all lists that have changed since its last call. The first list for a
+ * Creates a function that returns the digests of all lists that have changed since its last call. The first list for a
  * kind of client does not count as a change. Health changes are ignored.
  */
 export function createListTracker(server: Pick<UpstreamServer, 'kinds'>): () => readonly string[] {

@@ -29,8 +29,7 @@ export interface CacheStats extends CacheUsage, Readonly<CacheCounts> {}
 
 export function cache({ store, members, clock }: CacheOptions): Cache {
   const counts: CacheCounts = { hits: 0, misses: 0, joined: 0 }
-  // Part of every session's keys: results cached for a session must not match a session in another process or an
-  // earlier run.
+  // Part of every session's keys: they must not match a session in another process or an earlier run.
   const run = randomUUID()
   let callers = run
   let changes = 0
@@ -66,10 +65,7 @@ export function cache({ store, members, clock }: CacheOptions): Cache {
   }
 }
 
-/**
- * Whether a failed call may have changed something. Calls stopped by the breaker or the bulkhead cannot have changed
- * anything.
- */
+/** Whether a failed call may have changed something. Calls stopped by the breaker or the bulkhead cannot have. */
 function mayHaveRun(thrown: unknown): boolean {
   if (!(thrown instanceof ToolwayError)) return true
   return thrown.details.unsent !== true && thrown.code !== 'CIRCUIT_OPEN' && thrown.code !== 'OVERLOADED'

@@ -1,7 +1,7 @@
 import type { Result } from '../../core/result.ts'
 import type { Plan } from './rules.ts'
 
-/** Caching hints in a result (2026-07-28). */
+/** Caching hints in a result (protocol revision 2026-07-28). */
 interface Hints {
   /** False for results that ask for input or only started a task. */
   readonly complete: boolean
@@ -48,16 +48,13 @@ function millisecondsOf(bytes: Buffer): number {
 
 const notShared = { keepMs: 0, joins: false }
 
-/**
- * Decides how a result is cached, and updates the plan. Server hints can only restrict what the configuration allows.
- */
+/** Decides how to cache a result, and updates the plan. Hints can only restrict what the configuration allows. */
 export function learn({ body, isError, refusal, listing }: Result, plan: Plan, members: FindMembers) {
   const { learnt, hinted } = plan
   const { complete, ttlMs = hinted ? 0 : plan.ttlMs, scope } = hintsOf(body.bytes, members)
   // If caching depends on the server's hints, so does sharing: without `cacheScope`, the result is private.
   if (scope === 'private' || (hinted && scope === undefined)) learnt.private = true
-  // Do not store or share a result that asks for input, only started a task or has a TTL of 0: it is for this caller
-  // only.
+  // A result that asks for input, only started a task or has a TTL of 0 is for this caller only.
   if (!complete || ttlMs === 0) {
     learnt.joins = false
     return notShared

@@ -4,9 +4,7 @@ import type { Json } from '../../core/json.ts'
 import { decimalForm, Numeral } from '../../lib/exact-number.ts'
 import type { Plan } from './rules.ts'
 
-/**
- * Maximum length of a key. Longer ones are replaced by their SHA-256 hash, whose collisions are practically impossible.
- */
+/** Maximum length of a key. Longer ones are replaced by their SHA-256 hash, which practically never collides. */
 const maxKey = 512
 
 /**
@@ -38,12 +36,10 @@ function whoPart(caller: Caller, { shared, byAgent, session, learnt }: Plan, cal
 /** Whether the server can send this caller requests. If so, the caller's answers can influence the result. */
 export const mayBeAsked = (capabilities: Capabilities): boolean => !isEmpty(capabilities) && canBeAsked(capabilities)
 
-/**
- * Profiles by capabilities. Sessions keep their declared capabilities as one object, so each profile is computed once.
- */
+/** Profiles by capabilities. A session keeps its capabilities as one object, so each profile is computed once. */
 const profiles = new WeakMap<Capabilities, string>()
 
-/** The caller's capabilities as a part of the key: servers may answer differently to clients with more capabilities. */
+/** The caller's capabilities as part of the key: servers may respond differently to clients with more capabilities. */
 function profilePart(capabilities: Capabilities): string {
   if (isEmpty(capabilities)) return ''
   let profile = profiles.get(capabilities)
@@ -55,7 +51,7 @@ function profilePart(capabilities: Capabilities): string {
   return profile
 }
 
-/** Whether a metadata key cannot change the answer, because it is meant for Toolway, for one hop or for tracing. */
+/** Whether a metadata key has no influence on the answer: it is meant for Toolway, for one hop or for tracing. */
 const isIrrelevant = (key: string): boolean =>
   key === 'progressToken' || key === 'traceparent' || key === 'tracestate' || key.startsWith('dev.toolway/')
 
@@ -74,10 +70,7 @@ function isEmpty(value: object): boolean {
   return true
 }
 
-/**
- * Maximum length of arguments. Calls with longer arguments are not cached: canonicalizing them would take longer than
- * many calls do.
- */
+/** Maximum length of a cached call's arguments. Canonicalizing longer ones would take longer than many calls do. */
 const maxLength = 65_536
 
 interface Budget {

@@ -32,10 +32,7 @@ interface CacheSlot {
   readonly callersNow: string
 }
 
-/**
- * The `_meta` key with which a caller controls the cache. `refresh` skips the lookup; any other value bypasses the
- * cache.
- */
+/** The `_meta` key that controls the cache: `refresh` skips the lookup, any other value bypasses the cache. */
 const wishKey = 'dev.toolway/cache'
 
 export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Plan) => Promise<Result> {
@@ -49,10 +46,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     return answer(call, next, plan, wish !== undefined)
   }
 
-  /**
-   * Answers a call from the cache, from a call in flight or from the server. `due` is when the call times out, if its
-   * time is already running.
-   */
+  /** Answers from the cache, a call in flight or the server. `due` is when the call times out, if it is being timed. */
   async function answer(call: Call, next: Handler, plan: Plan, refresh: boolean, due?: number): Promise<Result> {
     const { learnt } = plan
     const callersNow = callers()

@@ -30,10 +30,7 @@ export interface Lessons {
   asks: boolean
 }
 
-/**
- * `writes`: the call may change what other calls return, so it invalidates the server's cached results. Undefined: the
- * call is not cached and invalidates nothing.
- */
+/** `writes`: the call invalidates the server's cached results. Undefined: it is not cached and invalidates nothing. */
 export type CacheRules = (entry: Entry) => Plan | 'writes' | undefined
 
 const largestPart = 16
@@ -69,8 +66,7 @@ export function cacheRules(
     if (entry.kind !== 'tool') return forwarded ? planOf(entry, true) : 'nothing'
     if (needsApproval(entry) === undefined) {
       const listed = cache.tools.some((pattern) => isListed(pattern, entry))
-      // Cache native tools only if they are listed: they change nothing, but their results may differ from call to
-      // call.
+      // Cache native tools only if listed: they change nothing, but their results may differ from call to call.
       if (listed || (forwarded && entry.traits.readOnly)) return planOf(entry, false)
     }
     return forwarded && !entry.traits.readOnly ? 'writes' : 'nothing'

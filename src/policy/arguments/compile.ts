@@ -51,19 +51,14 @@ export function compile(schema: Fields, exact = false): Compiled | { readonly un
   return { unfit: 'it cannot be compiled' }
 }
 
-/**
- * The drafts to try. Without `$schema` the latest draft applies, but many servers use an older one without naming it.
- */
+/** The drafts to try. Without `$schema` the latest applies, but many servers use an older one without naming it. */
 function draftsOf(named: unknown): readonly Draft[] {
   if (typeof named !== 'string') return [Ajv2020, Ajv]
   if (/draft-0[4-7]/.test(named)) return [Ajv]
   return named.includes('2019-09') ? [Ajv2019] : [Ajv2020]
 }
 
-/**
- * Compiles a check with one draft. Each schema has its own compiler: in a shared compiler, schemas could refer to one
- * another.
- */
+/** Compiles a check with one draft. Each schema has its own compiler, so that schemas cannot refer to one another. */
 function checkWith(Draft: Draft, schema: object, options: Options, steps: number, exact: boolean): SchemaCheck {
   // Do not optimize: optimizing takes five times as long as it saves.
   const code = { optimize: false, regExp: Object.assign(linearPatterns(), { code: 'linearPattern' }) }
@@ -98,7 +93,7 @@ const common: Options = {
   formats,
 }
 
-/** A keyword that charges the cost of a subschema before any other keyword of the subschema runs. */
+/** A keyword that charges a subschema's cost before any of its other keywords run. */
 const cost: CodeKeywordDefinition = {
   keyword: costKeyword,
   schemaType: 'object',
@@ -118,15 +113,10 @@ const uniqueItems: FuncKeywordDefinition = {
   validate: (wanted: boolean, items: readonly unknown[]) => !wanted || allDifferent(items),
 }
 
-/**
- * Max characters in a string that is matched against a pattern. For longer strings, only the server checks the pattern.
- */
+/** Max characters in a string matched against a pattern. For longer strings, only the server checks the pattern. */
 const maxMatched = 64 * 1024
 
-/**
- * Limits for patterns, because compiling them blocks the event loop: up to 0.1 ms per instruction, and superlinear in
- * the pattern's length.
- */
+/** Limits for patterns. Compiling them blocks the event loop: up to 0.1 ms per instruction, superlinear in length. */
 const maxPattern = 2048
 const maxInstructions = 4096
 

@@ -35,10 +35,7 @@ function pair(value: unknown, exact: unknown): void {
     pair((value as Record<string, unknown>)[key], (exact as Record<string, unknown>)[key])
 }
 
-/**
- * Max digits per number. Longer numbers fail the check, because division takes quadratic time, and a schema can request
- * it many times.
- */
+/** Max digits per number. Longer numbers fail: division takes quadratic time, and schemas can request it repeatedly. */
 const maxDigits = 1_000
 
 /** The exact form of the value that a keyword checks. Throws if the value is a number with too many digits. */
@@ -118,20 +115,14 @@ const definitions: readonly FuncKeywordDefinition[] = [
   },
 ]
 
-/**
- * The decimal form of a number. A JavaScript number stands for its shortest decimal form; numbers for which that is not
- * exact are `Numeral`s.
- */
+/** The decimal form of a number. Numbers whose shortest decimal form is not exact are `Numeral`s. */
 function decimal(number: Digits): Decimal {
   const source = number instanceof Numeral ? number.source : `${number}`
   chargeForWhole(source, 1)
   return decimalOf(source) ?? { negative: false, digits: '', power: 0 }
 }
 
-/**
- * Compares two numbers; the result is negative, zero or positive, as for a sort comparator. Does no arithmetic on the
- * digits, so it is fast however many digits there are.
- */
+/** Compares two numbers like a sort comparator. Does no arithmetic, so it is fast however many digits there are. */
 export function compare(one: Digits, other: Digits): number {
   const a = decimal(one)
   const b = decimal(other)

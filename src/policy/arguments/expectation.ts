@@ -50,16 +50,13 @@ const expectations: Readonly<Record<string, Expectation>> = {
   pattern: ({ params }) => `must match the pattern ${shown(params.pattern)}`,
   format: ({ params }) => `must be a valid ${params.format}`,
   uniqueItems: () => 'must not contain duplicate items',
-  contains: () => 'must contain an item that matches the schema in contains',
-  not: () => 'must not match the schema in not',
+  contains: () => 'must contain an item that matches the schema in `contains`',
+  not: () => 'must not match the schema in `not`',
   'false schema': () => 'is not allowed here',
   unevaluatedItems: ({ schema }) => (schema === false ? 'is not allowed here' : undefined),
 }
 
-/**
- * Describes what was expected, as text that follows the name of a field. Mentions only the type of the actual value,
- * because the value may be a secret.
- */
+/** Describes what was expected of a field. Mentions only the type of the actual value, which may be a secret. */
 export const expectation: Expectation = (error) => expectations[error.keyword]?.(error)
 
 const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`

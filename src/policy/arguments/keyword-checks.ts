@@ -9,7 +9,7 @@ type Fields = Readonly<Record<string, unknown>>
 /**
  * A check for prepared schemas that use only simple keywords, as most tools do; undefined for any other schema. It is
  * available immediately, whereas the compiler takes 30 ms to load and about 3 MB of memory. It may reject what the
- * compiler accepts, but never the reverse.
+ * compiler accepts, but never accepts what the compiler rejects.
  */
 export function plainCheck(schema: unknown): Fits | undefined {
   if (typeof schema === 'boolean') return () => paid(schema)
@@ -29,10 +29,7 @@ export function plainCheck(schema: unknown): Fits | undefined {
   }
 }
 
-/**
- * Creates the check for each keyword; undefined if the keyword's value is not simple. `prepare` has already validated
- * the form of the value.
- */
+/** Creates the check for each keyword; undefined if its value is not simple. `prepare` has validated the values. */
 const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits | undefined>> = {
   type: (names: string | readonly string[]) => {
     const kinds = [names].flat().map((name) => (Object.hasOwn(types, name) ? types[name] : undefined))
@@ -157,9 +154,7 @@ interface Budget {
 /** One budget is shared by all checks: they are synchronous, so only one runs at a time. */
 export const budget: Budget = { left: 0, spent: new BudgetSpent('checking took too many steps') }
 
-/**
- * The budget for one check. A step takes about 5 to 30 ns, so a check blocks the event loop for about 50 ms at most.
- */
+/** The budget for one check. A step takes 5 to 30 ns, so a check blocks the event loop for about 50 ms at most. */
 export const stepsPerCheck = 2_000_000
 
 export function charge(steps: number): void {

@@ -13,10 +13,7 @@ const maxDepth = 64
 /** The keyword that holds the cost of a subschema. It is added to every subschema. */
 export const costKeyword = 'toolwayCost'
 
-/**
- * A keyword that requires a whole number. It is added to integer subschemas in exact checks, because `type` sees the
- * rounded value.
- */
+/** Requires a whole number. Added to integer subschemas in exact checks, because `type` sees the rounded value. */
 export const wholeKeyword = 'toolwayWhole'
 
 export interface Cost {

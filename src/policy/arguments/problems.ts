@@ -4,7 +4,7 @@ import { expectation, kindOf, list, quoted, typeName } from './expectation.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Max problems per refusal. A model can fix these first. */
+/** Max problems listed in a refusal. The model can fix these first. */
 const maxProblems = 5
 
 /** A problem. If it is a failed choice, `forms` holds the problems with its alternatives. */
@@ -62,10 +62,7 @@ function describe({ error, forms }: Problem): string[] {
   }
 }
 
-/**
- * Describes a choice where no alternative matches. Names the types if only those differ, otherwise the problems with
- * the closest alternatives.
- */
+/** Describes a failed choice: the types if only those differ, else the problems with the closest alternatives. */
 function choice(error: ErrorObject, forms: readonly Problem[]): string {
   if (error.params.passingSchemas) return `${field(error)} matches more than one of the alternatives in oneOf`
   const here = forms.filter((form) => form.error.instancePath === error.instancePath)

@@ -28,10 +28,7 @@ interface Made {
   /** A fast check, which is enough to accept most tools' arguments in most calls. */
   readonly plain: Fits | undefined
   compiled?: Compiled
-  /**
-   * A check that compares numbers by their digits. It is compiled when arguments contain numbers that a double cannot
-   * represent.
-   */
+  /** A check that compares numbers by their digits, compiled when arguments have numbers that a double cannot hold. */
   exact?: Compiled
   /** Whether the schema itself contains numbers that a double cannot represent. */
   readonly rounds: boolean
@@ -41,10 +38,7 @@ interface Made {
 /** Max number of cached schemas, at about 20 KiB each. */
 const maxMade = 1000
 
-/**
- * Max values in arguments for which all problems are reported. For larger arguments, only the first problem is
- * reported.
- */
+/** Max values in arguments for which all problems are reported, and not only the first one. */
 const maxExplained = 2000
 
 export function argumentValidator({ log }: { readonly log: Log }): ValidateArguments {
@@ -145,10 +139,7 @@ function says(plain: Fits, args: Fields): boolean {
   return attempt(() => plain(args)) === true
 }
 
-/**
- * Omits optional fields that are null. Models and clients send null for omitted fields, and the server decides what
- * null means.
- */
+/** Omits optional fields that are null, as models and clients often send them; the server decides what null means. */
 function withoutNulls({ required }: Fields, args: Fields): Fields {
   const needed = new Set(Array.isArray(required) ? required : [])
   const given = Object.entries(args).filter(([name, value]) => value !== null || needed.has(name))
@@ -181,8 +172,7 @@ function explained({ explain }: Compiled, args: Fields, exact: Fields): readonly
     const all = attempt(() => explain(args, exact))
     return all?.length ? all : undefined
   } catch {
-    // Members named like methods (`valueOf`) break comparison. The arguments are already known to be invalid, so omit
-    // the explanation.
+    // Members named like methods (`valueOf`) break comparison. Omit the explanation: the arguments are invalid anyway.
     return undefined
   }
 }

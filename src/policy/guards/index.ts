@@ -101,10 +101,7 @@ function textsOf(selector: Selector, args: Fields, refuse: RefuseArgument): Guar
   return found.map(({ at, value }) => ({ at, text: sound(at, value, refuse) }))
 }
 
-/**
- * The strings in an undeclared argument, which may be a string or a list of strings. A path may also be written as a
- * URI.
- */
+/** The strings in an undeclared argument, which is a string or a list of strings. Paths may be written as URIs. */
 function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, refuse: RefuseArgument): GuardedValue[] {
   const unknown: RefuseArgument = (place, reason) => refuse(place, `${reason}; the tool's schema does not declare it`)
   const items = Array.isArray(value)
@@ -117,17 +114,13 @@ function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, ref
   })
 }
 
-/**
- * Whether a string starts with a URI scheme. A scheme has at least two letters here, because a single letter is a
- * Windows drive.
- */
+/** Whether a string starts with a URI scheme of two or more letters. A single letter is a Windows drive. */
 const isUri = (text: string): boolean => /^[\0-\x20]*[a-z][a-z0-9+.-]+:/i.test(text)
 
 function sound(at: string, value: unknown, refuse: RefuseArgument): string {
   if (value === null) throw refuse(at, 'must be a string, not null; omit it if there is no value')
   if (typeof value !== 'string') throw refuse(at, 'must be a string')
-  // The server gets the original bytes. It may interpret invalid bytes as a quote or a dot, which cannot be detected
-  // here.
+  // The server gets the original bytes, and may interpret invalid ones as a quote or a dot.
   if (!value.isWellFormed() || value.includes('\uFFFD')) throw refuse(at, 'contains invalid Unicode')
   if (value.includes('\0')) throw refuse(at, 'contains a NUL character')
   return value
@@ -139,7 +132,8 @@ async function inTurn(work: readonly (() => Promise<void>)[]): Promise<void> {
 
 /**
  * The parts of a resource URI that a guard checks. Reading a resource can request a file or an address just like an
- * argument, and servers may read URIs that they do not list. The meaning of custom schemes is not known here.
+ * argument, and servers may read URIs that they do not list. Custom schemes are not checked, because their meaning is
+ * unknown.
  */
 function guardedParts(kind: GuardConfig['kind'], uri: string): readonly string[] {
   // Parsers skip invisible characters, so remove them: they must not hide a scheme.
@@ -152,13 +146,9 @@ function guardedParts(kind: GuardConfig['kind'], uri: string): readonly string[]
 
 const ofTheWeb: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp', 'sftp'])
 
-/**
- * The paths that a file URI can refer to. Some servers cut off the scheme; others parse the URI, so that a query is not
- * part of the file name.
- */
+/** The paths that a file URI can mean. Some servers cut off the scheme; others parse the URI and drop the query. */
 function readingsOfFile(uri: string): readonly string[] {
-  // Before an absolute path, keep one slash. Before a host, keep both, because the path guard refuses a leading double
-  // slash.
+  // Keep both slashes before a host, so that the path guard refuses it; keep one before an absolute path.
   const path = uri.replace(/^\s*file:(?:\/\/(?=\/))?/i, '')
   const end = path.search(/[?#]/)
   return end === -1 ? [path] : [path, path.slice(0, end)]
@@ -194,10 +184,7 @@ function undeclaredArguments(
   }
 }
 
-/**
- * The objects that contain a selected member, directly or through nested objects. They include the arguments
- * themselves.
- */
+/** The objects along the path to each selected member, including the arguments themselves. */
 function parentsOf(selectors: readonly Selector[]) {
   const parents = new Map<string, { steps: readonly SelectorStep[]; members: string[] }>([
     ['[]', { steps: [], members: [] }],

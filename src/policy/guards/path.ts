@@ -95,16 +95,13 @@ class Untraceable extends Error {}
 
 /**
  * The real location of an absolute path. Symbolic links are resolved in the part that exists, and the rest is kept. The
- * result has the case of the file system, so it can be compared directly on every platform.
+ * result uses the file system's letter case, so it can be compared directly on every platform.
  */
 async function realPath(path: string): Promise<string> {
   return (await resolved(path)) ?? (await resolvedInPart(path))
 }
 
-/**
- * The real location of a path that does not exist, such as a file to be written. It is derived from the nearest
- * existing folder.
- */
+/** The real location of a path that does not exist yet, derived from the nearest existing folder. */
 async function resolvedInPart(path: string): Promise<string> {
   const { root, dir, base } = parse(path)
   // The usual case is a new file in an existing folder.
@@ -121,10 +118,7 @@ async function resolvedInPart(path: string): Promise<string> {
   return real
 }
 
-/**
- * The path itself, unless it is a dangling link. Such a link is not a missing file: writing to it creates a file at its
- * target.
- */
+/** The path itself. Throws if it is a dangling link, because writing to it would create a file at its target. */
 async function unlessLink(missing: string): Promise<string> {
   const found = await unlessMissing(lstat(missing))
   if (found === undefined) return missing
@@ -139,15 +133,13 @@ async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    if (code === 'ELOOP') throw new Untraceable('has a loop of symbolic links')
+    if (code === 'ELOOP') throw new Untraceable('contains a loop of symbolic links')
     if (code === 'ENAMETOOLONG') throw new Untraceable('has a name that is too long')
     throw new Untraceable('could not be checked, because the gateway has no access to it')
   }
 }
 
-/**
- * Whether a path is inside a folder. Compares whole names, so `/data-old` is not in `/data`. Both must be real paths.
- */
+/** Whether a path is inside a folder; both must be real paths. Compares whole names: `/data-old` is not in `/data`. */
 function inside(folder: string, path: string): boolean {
   const outer = parts(folder)
   const inner = parts(path)
@@ -162,8 +154,7 @@ const maxLayers = 4
 /**
  * All ways in which a later component may interpret a path: unchanged, percent-decoded any number of times, and each of
  * these with look-alike dots and slashes, backslashes, invisible characters and trailing dots normalized. A path is
- * safe only if all interpretations are safe. Undefined if the path has more layers of encoding than any legitimate
- * path.
+ * safe only if all interpretations are safe. Undefined if there are too many layers of encoding.
  */
 export function readings(path: string): readonly string[] | undefined {
   const found = new Set<string>()
@@ -192,8 +183,7 @@ const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}\ufffd]/gu
 
 function folded(path: string): string {
   const plain = path.normalize('NFKC').replace(invisible, '').replace(slashes, '/').replace(dots, '.')
-  // Windows drops trailing dots and spaces from names. Keep a name that consists only of these, so that `climbs`
-  // detects it.
+  // Windows drops trailing dots and spaces. Keep a name that consists only of these, so that `climbs` detects it.
   return plain
     .split('/')
     .map((part) => withoutTail(part) || part)

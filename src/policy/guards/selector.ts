@@ -2,6 +2,7 @@ import type { ServerConfig } from '../../config/schema.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { isObject } from '../../core/schema-keywords.ts'
 import { readAs } from '../../lib/lookalikes.ts'
+import { memoize } from '../../lib/memoize.ts'
 
 /** Where guarded values are in the arguments: `path`, `paths[]`, `options.path`, `items[].url`. */
 export interface Selector {
@@ -17,10 +18,7 @@ export interface Selected {
   readonly value: unknown
 }
 
-/**
- * The result if the arguments do not have the shape that the selector expects. The caller may be trying to hide a value
- * from the guard.
- */
+/** Arguments without the expected shape. The caller may be trying to hide a value from the guard. */
 export interface Mismatch {
   readonly at: string
   readonly expected: 'an object' | 'a list'
@@ -75,24 +73,9 @@ const push = (list: Selected[], at: string, value: unknown) => {
 const maxRemembered = 4096
 const maxLength = 256
 
-function remembered<Found>(find: (name: string) => Found): (name: string) => Found {
-  const known = new Map<string, Found>()
-  return (name) => {
-    const before = known.get(name)
-    if (before !== undefined) return before
-    const found = find(name)
-    if (name.length <= maxLength) {
-      if (known.size >= maxRemembered) known.clear()
-      known.set(name, found)
-    }
-    return found
-  }
-}
+const remembered = <Found>(find: (name: string) => Found) => memoize(find, maxRemembered, maxLength)
 
-/**
- * The lower-case letters and digits of a name. Converts to upper case first, because some letters become ASCII in only
- * one of the two directions.
- */
+/** Reduces a name to lower-case letters and digits, via upper case: some letters become ASCII in only one direction. */
 const plain = remembered((name) =>
   readAs(name)
     .toUpperCase()
@@ -107,7 +90,7 @@ const plain = remembered((name) =>
 export const isSpelling = (name: string, member: string): boolean =>
   name === member || (plain(name) === plain(member) && plain(member) !== '')
 
-/** The last words of argument names that suggest a value of this kind: `file`, `targetDir`, `log_file`. */
+/** Words that suggest a value of this kind at the end of an argument name: `file`, `targetDir`, `log_file`. */
 const nouns: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   path: setOf('path file filename filepath pathname dir directory dirname folder uri url'),
   sql: setOf('sql query statement stmt'),
@@ -140,10 +123,7 @@ function suggestsKind(kind: GuardConfig['kind'], name: string): boolean {
   return nouns[kind].has(words.at(-1) ?? '') || nouns[kind].has(together) || whole[kind].has(together)
 }
 
-/**
- * Removes trailing numbers, which distinguish copies: `path2`, `file_1`, `path[0]`. Long words are returned unchanged,
- * because all words that matter here are short.
- */
+/** Removes trailing numbers, as in `path2`, `file_1` and `path[0]`, except from long words: those never match. */
 const withoutNumber = (word: string): string => (word.length > 32 ? word : word.replace(/\p{N}+$/u, ''))
 
 function setOf(list: string): ReadonlySet<string> {
@@ -160,8 +140,5 @@ export interface GuardedValue {
 /** Checks the guarded values in a call. Rejects with an error from `RefuseArgument` if a value is unsafe. */
 export type Guard = (values: readonly GuardedValue[]) => Promise<void>
 
-/**
- * Creates the error for an argument. The reason continues the sentence "The argument … ", has no full stop, and never
- * repeats the value.
- */
+/** Creates the error for an argument. The reason continues "The argument … ", has no full stop and omits the value. */
 export type RefuseArgument = (at: string, reason: string) => ToolwayError

@@ -69,10 +69,7 @@ function marksOf(text: string, spans: readonly Span[]): Uint8Array {
 const alike = (base: Uint8Array, other: Uint8Array): boolean =>
   other.every((mark, at) => mark === marks.bracket || mark === base[at])
 
-/**
- * The words of the code in lower case, without quotes and comments. Words are split in a way that holds for every
- * dialect.
- */
+/** The lower-case words in the code, without quotes and comments, split in a way that is valid for every dialect. */
 export function codeWords(text: string, lexis: Lexis = postgres): ReadonlySet<string> {
   let code = ''
   let at = 0
@@ -103,10 +100,7 @@ const convertible: Readonly<Record<string, string>> = {
 }
 const anyConvertible = new RegExp(`[${Object.keys(convertible).join('')}]`, 'g')
 
-/**
- * Whether the text becomes several statements, or a write, if look-alikes of quotes and semicolons are converted to
- * real ones.
- */
+/** Whether the text becomes several statements or a write once look-alike quotes and semicolons become real ones. */
 export function unsafeConverted(text: string, readOnly: boolean): boolean {
   const converted = text.replace(anyConvertible, (sign) => convertible[sign] as string)
   return converted !== text && [postgres, ...others].some((lexis) => gainsStatement(converted, lexis, text, readOnly))

@@ -89,8 +89,7 @@ const extension = names(`
 `)
 
 const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
-  // If the dialect is not known, allow none of these: a function that is harmless in one database may do anything in
-  // another.
+  // Allow none if the dialect is unknown: what is harmless in one database may do anything in another.
   any: names(''),
   postgres: names(''),
   mysql: names(`

@@ -1,7 +1,4 @@
-/**
- * One parsed statement: an object with one member, which is named after the kind of statement and holds the syntax tree
- * node.
- */
+/** A parsed statement: an object whose only member is named after its kind and holds the syntax tree node. */
 export type Statement = Readonly<Record<string, unknown>>
 
 /** Thrown if the text is not valid SQL. The message never repeats any part of the text. */
@@ -66,10 +63,7 @@ function parse(module: Module, text: string): readonly Statement[] {
 const syntaxProblem = (cursor: number) =>
   new SyntaxProblem(`has a syntax error${cursor > 0 ? ` at character ${cursor}` : ''}`)
 
-/**
- * A node in the syntax tree: either its fields, or a single member that holds the fields and is named after the node's
- * kind.
- */
+/** A syntax tree node: its fields, or a single member that holds them and is named after the node's kind. */
 export type Node = Readonly<Record<string, unknown>>
 
 /** Visits a tree of any depth without recursion. `visit` gets each member that is a node or a list. */

@@ -2,10 +2,7 @@ import type { Dialect } from './sql-dialects.ts'
 import { columnsOf, isHarmless } from './sql-functions.ts'
 import { type Node, namesIn, type Statement, walk } from './sql-parser.ts'
 
-/**
- * The kinds of nodes that occur in queries. A statement with any other kind, including kinds from later PostgreSQL
- * versions, does not count as a read.
- */
+/** The node kinds that occur in queries. A statement with any other kind, even a new one, does not count as a read. */
 const queryNodes = new Set(
   `SelectStmt ResTarget ColumnRef ParamRef A_Const A_Star A_Expr A_ArrayExpr A_Indices A_Indirection String Integer Float
   Boolean BitString List BoolExpr BooleanTest NullTest CaseExpr CaseWhen CoalesceExpr MinMaxExpr FuncCall NamedArgExpr
@@ -32,7 +29,7 @@ export function notARead(statement: Statement, dialect: Dialect): string | undef
 }
 
 const notAQuery = (query: Node, dialect: Dialect) =>
-  'SelectStmt' in query ? sideEffect(query, dialect) : 'explains something else than a SELECT; use EXPLAIN SELECT'
+  'SelectStmt' in query ? sideEffect(query, dialect) : 'explains something other than a SELECT; use EXPLAIN SELECT'
 
 function sideEffect(query: Node, dialect: Dialect): string | undefined {
   let reason: string | undefined
@@ -46,7 +43,7 @@ function sideEffect(query: Node, dialect: Dialect): string | undefined {
   })
   if (reason !== undefined || !maybePostgres(dialect)) return reason
   const call = disguisedCall(functions, columns)
-  return call && `has "${short(call)}", which may call a function; list the columns of the function: AS x(column, …)`
+  return call && `has "${short(call)}", which may call a function; list the function's columns: AS x(column, …)`
 }
 
 function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | undefined {
@@ -86,10 +83,7 @@ function sideEffectOfCall(called: readonly string[], dialect: Dialect): string |
   return `calls ${short(called.join('.'))}, which is not a built-in function known to have no side effects; remove it`
 }
 
-/**
- * Why a type is not a read. In PostgreSQL, `name(…) 'x'` is a typed literal; in other databases it is a call with a
- * column alias.
- */
+/** `name(…) 'x'` is a typed literal in PostgreSQL, but elsewhere a call with a column alias, so check it as a call. */
 function sideEffectOfType({ names, typmods }: Node, dialect: Dialect): string | undefined {
   const named = namesIn(names) as string[]
   return typmods === undefined || named[0] === 'pg_catalog' ? undefined : sideEffectOfCall(named, dialect)
@@ -132,10 +126,7 @@ function disguisedCall(functions: readonly Node[], columns: readonly Node[]): st
   return undefined
 }
 
-/**
- * Finds a disguised call of the form `(…).name`. It is a call unless the value comes from a function that declares this
- * column.
- */
+/** Finds a disguised call `(…).name`, unless the value comes from a function that declares this column. */
 function disguisedMember({ arg, indirection }: Node): string | undefined {
   const called = functionName(arg as Node)
   const known = called === undefined ? [] : (columnsOf(called) ?? [])

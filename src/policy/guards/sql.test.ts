@@ -63,10 +63,7 @@ describe('SQL guard', () => {
       'calls app.purge, which is not a built-in function known to have no side effects; remove it',
     ],
     ['WITH d AS (DELETE FROM t) SELECT 1', 'contains DELETE, but only read-only statements are allowed'],
-    [
-      'SELECT x.f FROM pi() x',
-      'has "x.f", which may call a function; list the columns of the function: AS x(column, …)',
-    ],
+    ['SELECT x.f FROM pi() x', 'has "x.f", which may call a function; list the function\'s columns: AS x(column, …)'],
   ])('F9: %j is told what is wrong with it', async (sql, reason) => {
     expect((await refusal(sql))?.message).toBe(`The argument "sql" ${reason}.`)
   })

@@ -53,7 +53,7 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
 }
 
 const declare =
-  'use plain single quotes, and no backslashes or nested or unusual comments, or ask the operator to set the dialect of this guard'
+  'use plain single quotes, and no backslashes or nested or unusual comments, or ask the operator to set the dialect for this guard'
 
 /** Why databases may interpret the text differently. Used if the dialect is not known. */
 function ambiguous(text: string, readOnly: boolean): string | undefined {
@@ -72,10 +72,7 @@ const starts = new Set(
   set setuser shutdown throw truncate update updatetext use waitfor while writetext`.split(/\s+/),
 )
 
-/**
- * Finds a name such as `delete` in `SELECT 1 delete FROM t`, which is an alias in PostgreSQL but starts a statement in
- * SQL Server.
- */
+/** Finds a name like `delete` in `SELECT 1 delete FROM t`: an alias in PostgreSQL, a new statement in SQL Server. */
 function secondStatement(statement: Statement, text: string): string | undefined {
   const unquoted = codeWords(text)
   for (const name of namesUsed(statement)) {

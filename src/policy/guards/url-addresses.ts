@@ -1,8 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
-/**
- * The kind of network that an address belongs to. An operator may allow `private` addresses, but never `reserved` ones.
- */
+/** The kind of network that an address is in. An operator may allow `private` addresses, but never `reserved` ones. */
 export type AddressRange = 'public' | 'private' | 'reserved'
 
 interface Range {
@@ -18,8 +16,7 @@ const readRanges = () => ({
   /** The special-purpose ranges in the IANA registries. The narrowest matching range counts. */
   four: table(readIPv4, {
     private: '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16',
-    // Clouds issue credentials in 169.254.0.0/16. Two clouds instead use an address that looks public, or like carrier
-    // NAT.
+    // Clouds issue credentials in 169.254.0.0/16; two clouds use addresses that look public or like carrier NAT.
     reserved: `0.0.0.0/8 168.63.129.16/32 100.100.100.200/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24
       192.88.99.0/24 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4`,
   }),
@@ -30,7 +27,7 @@ const readRanges = () => ({
     reserved: `fd00:ec2::254/128 fd20:ce::254/128 2001::/23 2001:db8::/32 2002::/16 3fff::/20 3ffe::/16 2620:4f:8000::/48`,
     public: '2000::/3',
   }),
-  /** Prefixes of addresses whose last four bytes are the IPv4 address that is really reached: IPv4-mapped and NAT64. */
+  /** Prefixes of addresses whose last four bytes are the IPv4 address actually reached: IPv4-mapped and NAT64. */
   carriers: [readIPv6('::ffff:0:0')!, readIPv6('64:ff9b::')!],
 })
 

@@ -27,10 +27,7 @@ export interface VettedUrl {
   readonly addresses: readonly Address[]
 }
 
-/**
- * Thrown if a URL is refused. The message continues "The argument … " and never repeats the URL, which may contain a
- * secret.
- */
+/** Thrown if a URL is refused. The message continues "The argument … ", without the URL, which may be secret. */
 export class UnsafeUrl extends Error {}
 
 const maxLength = 8192
@@ -61,10 +58,7 @@ export function sameOrigin(one: string | URL, other: string | URL): boolean {
 /** Max URLs per call. The lookups run in parallel, in a small thread pool that file access also needs. */
 const maxUrls = 32
 
-/**
- * A guard that refuses private addresses. The server resolves the name again, so the server's network must block
- * private addresses too.
- */
+/** Refuses private addresses. The server resolves the name again, so its network must block them too. */
 export function urlGuard(
   { allowPrivate }: { readonly allowPrivate: boolean },
   refuse: RefuseArgument,

@@ -10,10 +10,7 @@ import { moduleFile } from '../package-paths.ts'
 import type { AuditRequests, AuditResponse, AuditWorkerResponse } from './audit-worker.ts'
 import type { AdminContext } from './context.ts'
 
-/**
- * Searches and verifies the audit log in a worker thread. If there is an archive in PostgreSQL, searches use it while
- * it is reachable.
- */
+/** Searches and verifies the audit log in a worker thread. Searches use the archive while it is reachable. */
 export interface AuditQueries extends AsyncDisposable {
   search(query: AuditPageQuery): Promise<AuditPage>
   recordsOf(call: string): Promise<CallDetail['audit']>
@@ -39,7 +36,7 @@ interface PendingRequest {
 const idleMs = 60_000
 
 const unavailable =
-  'PostgreSQL, where this search began, cannot be reached. Try again later, or start a new search to see the records of this replica.'
+  'PostgreSQL, where this search began, cannot be reached. Try again later, or start a new search to see only the records on this replica.'
 
 export function createAuditQueries({ folder, marks, flushed, archive, clock }: AuditQueriesOptions): AuditQueries {
   const pending = new Map<number, PendingRequest>()
@@ -90,8 +87,7 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
     name: Name,
     input: Parameters<AuditRequests[Name]>[1],
   ): Promise<AuditResponse<Name>> => {
-    // Search even if some records could not be written: they are missing from the results, but the failure is reported
-    // elsewhere.
+    // Search even if some records could not be written; that failure is reported elsewhere.
     await flushed().catch(() => {})
     if (disposed) throw shuttingDown()
     idleTimer?.[Symbol.dispose]()
@@ -126,10 +122,7 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
   }
 }
 
-/**
- * Recreates an error that was thrown in the worker. Errors caused by the request keep their code; all others become
- * INTERNAL and are logged.
- */
+/** Recreates an error from the worker. Errors with a code keep it; all others become INTERNAL and are logged. */
 const errorOf = ({ code, message }: { readonly code?: string; readonly message: string }): Error =>
   code !== undefined && code in errorKinds ? new ToolwayError(code as ErrorCode, message) : failure(new Error(message))
 
@@ -142,12 +135,9 @@ interface ChainVerificationOptions extends Pick<AdminContext, 'auditKey' | 'cloc
   readonly queries: Pick<AuditQueries, 'verify'>
 }
 
-export function createChainVerification({
-  queries,
-  auditKey,
-  clock,
-  log,
-}: ChainVerificationOptions): Pick<AdminService, 'chain' | 'verifyChain'> {
+type ChainAdmin = Pick<AdminService, 'chain' | 'verifyChain'>
+
+export function createChainVerification({ queries, auditKey, clock, log }: ChainVerificationOptions): ChainAdmin {
   let view: ChainView = { state: 'unknown', checkedAt: null, records: null, problems: [] }
 
   const check = async () => {

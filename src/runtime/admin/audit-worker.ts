@@ -24,10 +24,7 @@ export type AuditWorkerResponse =
 
 const maxProblems = 100
 
-/**
- * Handlers for the worker's requests. They run in a thread because indexing and verifying signatures are CPU-bound and
- * must not delay calls.
- */
+/** The worker's request handlers, in a thread because indexing and verifying are CPU-bound and would delay calls. */
 const handlers = {
   query: (folder: string, query: AuditPageQuery) => searchLog(folder, query),
   async records(folder: string, { call }: { readonly call: string }): Promise<CallDetail['audit']> {

@@ -26,10 +26,10 @@ export function createCallsAdmin({ calls, log }: AdminContext, auditQueries: Aud
     },
   }
 
-  /** Reads the audit records of a call. If that fails, the call is shown without them. */
+  /** Reads a call's audit records. If that fails, the call is shown without them. */
   function recordsOf(id: string): Promise<CallDetail['audit']> {
     return auditQueries.recordsOf(id).catch((cause) => {
-      log.warn({ cause }, 'could not read the audit records of a call')
+      log.warn({ cause }, "could not read a call's audit records")
       return none
     })
   }

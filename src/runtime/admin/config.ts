@@ -49,10 +49,7 @@ const hidden = '[redacted]'
 /** Special values of `token`, which are not secret. */
 const keywords: ReadonlySet<unknown> = new Set(['generated', 'none'])
 
-/**
- * Makes a configuration safe to display. Settings marked as secret in the schema are hidden; all other text is passed
- * to the redactor, which finds secrets by value.
- */
+/** Makes a configuration safe to display: hides settings marked as secret, and passes other text to the redactor. */
 export function redactConfig(config: Config, redactor: Redactor): Record<string, unknown> {
   const show = (value: unknown, path: Path): unknown => {
     const kind = secretKindAt(path)

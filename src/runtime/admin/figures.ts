@@ -1,5 +1,5 @@
 import type { Caller } from '../../core/call.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments } from '../../core/errors.ts'
 import type { CallView, Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import type { AdminContext } from './context.ts'
@@ -40,7 +40,7 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
       return figuresOf(found, clock.now() - since)
     },
     series(caller, { to = clock.now(), from = to - hourMs }) {
-      if (from >= to) throw new ToolwayError('INVALID_ARGUMENTS', '`from` must be before `to`.')
+      if (from >= to) throw invalidArguments('`from` must be before `to`.')
       return all(caller) ? stats.series(from, to) : seriesOf(own(caller), from, to)
     },
     stats: (caller, by) => (all(caller) ? stats.table(by) : statsOf(own(caller), by, clock.now())),

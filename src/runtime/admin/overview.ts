@@ -70,10 +70,7 @@ export function reloadView({ reload, current }: AdminContext, admin: boolean): R
   return { attempts, successes, lastAt: latest?.at ?? null, lastError }
 }
 
-/**
- * Token cost of tool definitions (B8): for admins, the cost of all tools; for others, the cost of the tools that their
- * agent may use.
- */
+/** Token cost of tool definitions (B8): all tools for admins, otherwise the tools that the caller's agent may use. */
 const tokenAccount = (caller: Caller, generation: Generation): TokenAccount =>
   caller.admin ? accountOfAll(generation, caller.agent) : accountOf(generation.catalog.view(caller))
 

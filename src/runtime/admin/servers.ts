@@ -1,5 +1,6 @@
 import type { Caller } from '../../core/call.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { settles } from '../../core/deadline.ts'
+import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { didYouMean } from '../../lib/near.ts'
 import type { ServerView } from '../../serve/admin/contract.ts'
@@ -56,9 +57,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
   }
 
   const settled = async (work: Promise<unknown>): Promise<void> => {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    using _ = clock.after(maxWaitMs, resolve)
-    await Promise.race([work, promise])
+    if (await settles(work, maxWaitMs, clock)) await work
   }
 
   return {
@@ -73,7 +72,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       if (!server) throw isBuiltIn(name)
       if (current().loaded.config.mcpServers[name]?.disabled) {
         const remedy = `remove mcpServers.${name}.disabled and reload`
-        throw invalid(`${name} is disabled in the configuration: ${remedy}.`)
+        throw invalidArguments(`${name} is disabled in the configuration: ${remedy}.`)
       }
       const operation = { operation: `${action}_server`, server: name }
       await audited(audit, caller, operation, () => settled(actions[action](server)))
@@ -88,7 +87,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       return { url }
     },
     async signedIn(params) {
-      if (!oauth) throw invalid('This gateway does not support signing in to servers.')
+      if (!oauth) throw invalidArguments('This gateway does not support signing in to servers.')
       const name = await oauth.finishHere(params)
       // Refresh the server's lists now: earlier attempts failed because the sign-in was missing.
       const server = serverOf(name)
@@ -98,6 +97,4 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
   }
 }
 
-const invalid = (message: string) => new ToolwayError('INVALID_ARGUMENTS', message)
-
-const isBuiltIn = (name: string) => invalid(`${name} is built into Toolway and cannot be controlled.`)
+const isBuiltIn = (name: string) => invalidArguments(`${name} is built into Toolway and cannot be controlled.`)

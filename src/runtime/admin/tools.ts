@@ -61,10 +61,7 @@ function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
   }
 }
 
-/**
- * How a tool accesses data. It counts as `read` only if the configuration or a trusted server says so; a
- * `destructiveHint` is accepted from any server.
- */
+/** A tool is `read` only if the configuration or a trusted server says so, but `destructive` if any server does. */
 function accessOf({ traits, definition }: Entry): ToolView['access'] {
   if (traits.readOnly) return 'read'
   const { destructiveHint } = (definition.annotations ?? {}) as { destructiveHint?: unknown }

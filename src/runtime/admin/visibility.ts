@@ -1,7 +1,7 @@
 import { metaSource } from '../../catalog/visibility.ts'
 import type { Served } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import type { ToolsQuery } from '../../serve/admin/contract.ts'
 import type { Generation } from '../generation.ts'
@@ -14,10 +14,7 @@ export const visibleServers = (caller: Caller, { catalog }: Generation): readonl
 export const visibleTools = (caller: Caller, { catalog }: Generation): readonly Served[] =>
   withoutMetaTools(caller.admin ? catalog.everything('tool') : catalog.view(caller).list('tool'))
 
-/**
- * Whether a caller may see the figures for all agents. If no agents are configured, everyone may, because all callers
- * act as the same agent.
- */
+/** Whether a caller may see all agents' figures. Without configured agents, everyone may: all act as the same agent. */
 export const maySeeAllFigures = (caller: Caller, { policy }: Generation): boolean =>
   caller.admin || policy.agents.size === 0
 
@@ -32,10 +29,7 @@ export function withoutMetaTools(all: readonly Served[]): readonly Served[] {
   return tools
 }
 
-/**
- * Returns the tools that match a query, one page at a time, in the order in which they are served. `total` counts all
- * pages.
- */
+/** One page of the tools that match a query, in the order in which they are served. `total` counts all pages. */
 export function selectTools(tools: readonly Served[], { query, server, cursor, limit }: ToolsQuery) {
   const words = (query ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const matching = tools.filter(
@@ -53,18 +47,12 @@ const mentions = ({ name, entry }: Served, word: string): boolean =>
     (text) => typeof text === 'string' && text.toLowerCase().includes(word),
   )
 
-/**
- * The cursor for the next page. It is the name of this page's last tool, so that it stays valid when other tools are
- * added or removed.
- */
+/** The cursor is the name of the page's last tool, so it stays valid when other tools are added or removed. */
 const cursorOf = ({ name }: Served): string => Buffer.from(name).toString('base64url')
 
 function startAfter(tools: readonly Served[], cursor: string): number {
   const name = Buffer.from(cursor, 'base64url').toString()
   const at = tools.findIndex((tool) => tool.name === name)
   if (at >= 0) return at + 1
-  throw new ToolwayError(
-    'INVALID_ARGUMENTS',
-    'Invalid cursor: use `nextCursor` from a previous page, or start without one.',
-  )
+  throw invalidArguments('Invalid cursor: use `nextCursor` from a previous page, or start without one.')
 }

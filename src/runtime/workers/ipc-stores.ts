@@ -88,9 +88,7 @@ export interface IpcMembership extends Membership, AsyncDisposable {
   lead(): string | undefined
 }
 
-/**
- * One worker's membership. `secret` is known to workers only; `self` is this worker's name, which must never be reused.
- */
+/** One worker's membership. Only workers know `secret`; `self` is this worker's name, which must never be reused. */
 export function ipcMembership(primary: RpcPeer<PrimaryServiceMethods>, secret: string, self: string): IpcMembership {
   const seal = createSeal(secret)
   let members: readonly WorkerMember[] = []

@@ -68,7 +68,7 @@ export function createPrimaryServices(clock: Clock): PrimaryServices {
   }
 }
 
-/** Converts received bytes to a Buffer: depending on how a Buffer is copied, it arrives as a Uint8Array. */
+/** Converts received bytes to a Buffer: depending on how a Buffer is copied, it may arrive as a Uint8Array. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
@@ -86,10 +86,7 @@ interface SessionRecord {
 
 /** How long a session record is kept; longer than the maximum idle time of a session. */
 const sessionMs = 2 * 3_600_000
-/**
- * Maximum number of session records. Each worker has at most 10,000 sessions, and the records of workers that have
- * exited are kept too.
- */
+/** Maximum number of session records: up to 10,000 per worker, and those of workers that have exited. */
 const maxSessions = 200_000
 
 /** The workers and their addresses, and the session records that let one worker continue another worker's session. */

@@ -20,7 +20,7 @@ export interface PrimaryOptions {
   readonly log: Log
 }
 
-/** How long a worker must run so that its exit does not count as another consecutive failure. */
+/** How long a worker must run for its exit not to count as another consecutive failure. */
 const stableMs = 60_000
 const firstPauseMs = 100
 const maxPauseMs = 30_000
@@ -101,8 +101,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   }
   // Skip Windows, which has no SIGUSR2: listening for it would throw.
   if (process.platform !== 'win32') process.on('SIGUSR2', replace)
-  // Leave no orphans: kill the workers on exit. If this process itself is killed, workers notice the closed channel and
-  // exit.
+  // Leave no orphans: kill workers on exit. If this process is killed, they notice the closed channel and exit.
   process.on('exit', killAll)
   try {
     const stop = interrupted.aborted ? Promise.resolve() : once(interrupted, 'abort').then(() => {})

@@ -12,10 +12,7 @@ import type { PrimaryServiceMethods, WorkerMember } from './primary-services.ts'
 export const workerVariable = 'TOOLWAY_WORKER'
 
 export interface WorkerIdentity {
-  /**
-   * Unique among all workers that have ever run, so that a worker does not mistake its predecessor's tokens for its
-   * own.
-   */
+  /** Never reused, so that a worker does not mistake its predecessor's tokens for its own. */
   readonly name: string
   readonly number: number
   readonly of: number
@@ -32,10 +29,7 @@ export type PrimaryMethods = PrimaryServiceMethods &
 /** Worker methods that the primary calls. */
 export type WorkerMethods = DeliverMethods & {
   members(members: readonly WorkerMember[]): void
-  /**
-   * Stops the worker. `replaced` is true if another worker is listening at the same address, so that clients can
-   * reconnect there.
-   */
+  /** Stops the worker. `replaced`: another worker is listening at the same address, so clients can reconnect there. */
   stop(replaced: boolean): void
   page(accept?: string): MetricsPage | undefined
 }
@@ -62,8 +56,8 @@ export function connectRpc<Remote extends RpcMethods>({ peer, log, ...options }:
     ...options,
     errors: { encode: encodeError, decode: decodeError },
     onUp(up) {
-      if (up) log.info({}, `${peer} responds again`)
-      else log.warn({}, `${peer} does not respond`)
+      if (up) log.info({}, `${peer} is responding again`)
+      else log.warn({}, `${peer} is not responding`)
     },
     onFailure: (err, method) => log.error({ err, method }, `a request from ${peer} failed`),
   })
