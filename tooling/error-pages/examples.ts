@@ -143,7 +143,12 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       circumstances: 'made without naming an agent',
     }),
   NO_FALLBACK_CONFIGURED: () =>
-    tried({ config: agents, server: 'filesystem', tool: 'read_text_file', circumstances: 'made without naming an agent' }),
+    tried({
+      config: agents,
+      server: 'filesystem',
+      tool: 'read_text_file',
+      circumstances: 'made without naming an agent',
+    }),
   TIMEOUT: () =>
     tried({
       config: 'defaults: { timeout: 30s }',
