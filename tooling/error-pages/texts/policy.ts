@@ -14,7 +14,7 @@ export const policy = {
       'Over HTTP, with status 403: the `Host` or `Origin` header is not allowed.',
     ],
     model: [
-      'Do not try other spellings of the name: the decision is the same.',
+      'Do not try other spellings of the name: the decision will be the same.',
       'Use a listed tool, or tell the user which `rule` denied the call.',
     ],
     operator: [
