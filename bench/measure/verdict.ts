@@ -51,7 +51,7 @@ export function judgeMedian(values: readonly number[], below: number): Verdict {
 const times = (ratio: number): string => `${ratio.toFixed(2)}×`
 
 export const percent = (share: number): string =>
-  Number.isFinite(share) ? `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %` : 'unknown'
+  Number.isFinite(share) ? `${(share * 100).toFixed(share < 0.1 ? 1 : 0)}%` : 'unknown'
 
 const targetOf = ({ least, most }: Bound, of = ''): string => {
   if (least !== undefined) return `≥ ${times(least)}${of}`

@@ -41,7 +41,7 @@ function page(report: Report): string {
   return `<!-- Written by \`npm run bench -- --write-docs\`, except for the manual section at the end. -->
 # Performance
 
-![Calls per second of each gateway, as a multiple of the bare proxy](images/performance.svg)
+![Each gateway's calls per second, as a multiple of the bare proxy's](images/performance.svg)
 
 Verdicts: ${judged}. Measured on ${date.slice(0, 10)}: ${machine}, Node ${node}, ${rounds} rounds of ${turnSeconds} s for each gateway.
 Other processes used ${percent(others.median)} of the CPU (median of the rounds; maximum ${percent(others.most)}).
@@ -57,24 +57,24 @@ node bench/profile.ts stdio          # CPU profile of a call: stdio, http, large
 
 ## How to read this
 
-- **Compare ratios, not absolute figures**, which depend on the machine and the day. The baseline is a reverse proxy of
-  twenty lines on \`node:http\`, in front of an HTTP server that answers from prepared bytes. \`2.00×\` is twice the proxy's
-  figure. Higher is better for calls/s; lower is better for everything else.
+- **Compare ratios, not absolute figures**, which depend on the machine and the day. The baseline is a
+  twenty-line reverse proxy built on \`node:http\`, in front of an HTTP server that answers from prepared bytes. \`2.00×\` is
+  twice the proxy's figure. Higher is better for calls/s; lower is better for everything else.
 - **Measurements are interleaved in one run**: proxy, Toolway and peers take turns, and each round starts with a different
   one. Each has five seconds to warm up. The ratio is computed per round; the tables show the median, minimum and maximum.
 - **Noise** is the deviation of the baseline from a second instance of itself, or the spread of the ratios, whichever is
   larger. If the distance to the target is smaller than the noise, or fewer than three quarters of the rounds agree, the
   verdict is *undecided*: use a quieter machine or more rounds. A round is an *outlier* if it is more than three deviations
   from the median; it still counts.
-- **All use the same load generator**, in a separate process: prepared bytes on keep-alive sockets, without an HTTP library.
-  It checks the status, text and request id of each response.
+- **The load generator is the same for all**. It runs in a separate process, sends prepared bytes on keep-alive sockets
+  without an HTTP library, and checks the status, text and request id of each response.
 - **CPU per call** covers the gateway process with all its threads, but not the servers behind it.
-- **All features of Toolway are on**: agents and rules, argument validation, limits, breaker, redacted audit, pinned
+- **All Toolway features are on**: agents and rules, argument validation, limits, breaker, redacted audit, pinned
   definitions. *Read* means that the tool is in \`readTools\`, and its audit record is on disk within a second. *Write* means
-  that the record is on disk before the response. *2026-07-28* is the stateless revision; all others use sessions of
-  2025-11-25.
-- **Peers** are the versions from the package registries with their default settings. They do less: no policy, no audit. A
-  peer that could not be installed or started is listed with the reason.
+  that the record is on disk before the response. *2026-07-28* is the stateless revision; all other rows use sessions
+  in revision 2025-11-25.
+- **Peers** are other gateways, installed from package registries and run with their default settings. They do less: they
+  have no policy and no audit log. A peer that could not be installed or started is listed with the reason.
 
 ${sections.join('\n')}`
 }

@@ -68,7 +68,7 @@ function rowOf(series: Series, tool: string, how: string, which: string, judged:
   const arm = `${tool}: ${how}`
   const what = `${how}, ${which}`
   const failure = series.failures.get(arm)
-  if (failure !== undefined) return without(scenario, what, 'failed', failure, judged ? '≥ 80 % faster' : '')
+  if (failure !== undefined) return without(scenario, what, 'failed', failure, judged ? '≥ 80% faster' : '')
   const single = samplesOf(series, `${tool}: one by one`)
   const again = samplesOf(series, `${tool}: one by one again`)
   const comparison = compare(samplesOf(series, arm), [single, again], perTen(1))
@@ -80,7 +80,7 @@ function rowOf(series: Series, tool: string, how: string, which: string, judged:
     scenario,
     what,
     measured: `${percent(1 - part)} faster (${took.toFixed(2)} ms instead of ${tenTook.toFixed(2)} ms)`,
-    target: judged ? '≥ 80 % faster' : '',
+    target: judged ? '≥ 80% faster' : '',
     verdict: judged ? judge(comparison, { most: most * size }) : 'for information',
     spread: `${percent(1 - high / size)}–${percent(1 - low / size)}, noise ±${percent(noise)}`,
     value: 1 - part,

@@ -63,8 +63,8 @@ function hitRate(calls: number, arrived: number): Row {
   return {
     scenario,
     what: 'hit rate of a repeated call',
-    measured: `${(rate * 100).toFixed(2)} % (${arrived} of ${calls} calls reached the server)`,
-    target: '> 95 %',
+    measured: `${(rate * 100).toFixed(2)}% (${arrived} of ${calls} calls reached the server)`,
+    target: '> 95%',
     verdict: rate > 0.95 ? 'met' : 'missed',
     spread: '',
     value: rate,

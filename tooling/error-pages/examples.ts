@@ -53,7 +53,7 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       config: 'breaker: { failures: 5, openFor: 15s }\nmcpServers: { github: { url: "https://mcp.example.com/mcp" } }',
       server: 'github',
       tool: 'search_issues',
-      circumstances: 'after 5 failed calls',
+      circumstances: 'made after 5 calls have failed',
       run: fails(brokeOff('github')),
       before: 5,
     }),
@@ -62,7 +62,7 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       config: agents,
       server: 'filesystem',
       tool: 'write_file',
-      circumstances: 'acting as researcher',
+      circumstances: 'made as the agent `researcher`',
       arguments: noteToWrite,
       caller: researcher,
     }),
@@ -90,7 +90,7 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       config: 'limits: { tools: { "github.search_issues": 10 } }',
       server: 'github',
       tool: 'search_issues',
-      circumstances: 'after 10 calls',
+      circumstances: 'made after 10 others in the same minute',
       before: 10,
     }),
   INVALID_ARGUMENTS: () =>
@@ -132,7 +132,7 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       config: agents,
       server: 'filesystem',
       tool: 'read_text_file',
-      circumstances: 'acting as reseacher',
+      circumstances: 'made with a misspelt agent name (`reseacher`)',
       caller: { agent: 'reseacher' },
     }),
   FALLBACK_AGENT_NOT_IN_RULES: () =>
@@ -140,16 +140,21 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       config: `${agents}defaults: { agent: writer }`,
       server: 'filesystem',
       tool: 'read_text_file',
-      circumstances: 'naming no agent',
+      circumstances: 'made without naming an agent',
     }),
   NO_FALLBACK_CONFIGURED: () =>
-    tried({ config: agents, server: 'filesystem', tool: 'read_text_file', circumstances: 'naming no agent' }),
+    tried({
+      config: agents,
+      server: 'filesystem',
+      tool: 'read_text_file',
+      circumstances: 'made without naming an agent',
+    }),
   TIMEOUT: () =>
     tried({
       config: 'defaults: { timeout: 30s }',
       server: 'github',
       tool: 'search_issues',
-      circumstances: 'which does not answer',
+      circumstances: 'which does not respond in time',
       run: never,
     }),
   CANCELLED: async () => ({
@@ -159,7 +164,7 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
     tried({
       server: 'github',
       tool: 'create_issue',
-      circumstances: 'whose connection is lost',
+      circumstances: 'during which the connection is lost',
       run: fails(brokeOff('github')),
     }),
   OVERLOADED: () =>

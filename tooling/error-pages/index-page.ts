@@ -11,8 +11,8 @@ details: \`{ code, rule?, server?, retryAfterMs? }\`. In this object, \`rule\` n
 
 - A tool call that is refused or fails returns a tool result with \`isError: true\`, the message as text, and the object
   in \`_meta["dev.toolway/error"]\`, so that the model sees the error and can act on it.
-- If reading a resource or getting a prompt is refused or fails, the response is a JSON-RPC error with the number of the
-  code (see the table) and the object in \`data\`.
+- If reading a resource or getting a prompt is refused or fails, the response is a JSON-RPC error with the code's number
+  (see the table) and the object in \`data\`.
 - Malformed requests and unknown methods, tools and servers are answered with a JSON-RPC error, and invalid credentials
   with HTTP 401 or 403.
 - Results and errors that a server returns are passed on unchanged.

@@ -50,9 +50,9 @@ const yesOrNo = (is: boolean): string => (is ? 'yes' : 'no')
 function exampleOf(example: Example | NoExample): string {
   if ('none' in example) return wrap(example.none)
   const { config, call, circumstances, answer } = example
-  const under = config === undefined ? [] : ['With this configuration', fenced('yaml', config)]
-  const asked = `${config === undefined ? 'A' : 'a'} call to \`${call}\`${circumstances ? `, ${circumstances},` : ''}`
-  return [...under, wrap(`${asked} returns`), fenced('json', JSON.stringify(answer, null, 2))].join('\n\n')
+  const under = config === undefined ? [] : ['With this configuration:', fenced('yaml', config)]
+  const asked = `A call to \`${call}\`${circumstances ? `, ${circumstances},` : ''}`
+  return [...under, wrap(`${asked} returns:`), fenced('json', JSON.stringify(answer, null, 2))].join('\n\n')
 }
 
 const fenced = (language: string, text: string): string => `\`\`\`${language}\n${text}\n\`\`\``

@@ -1,7 +1,7 @@
 import type { PageText } from '../page-text.ts'
 
 const ways =
-  'by `_meta["dev.toolway/agent"]`, the header `Toolway-Agent`, `?agent=`, `agent_id` in meta-tools, or `--agent` on the command line'
+  'with `_meta["dev.toolway/agent"]`, the header `Toolway-Agent`, `?agent=`, `agent_id` in meta-tools, or `--agent` on the command line'
 
 /** The caller's agent. */
 export const agents = {

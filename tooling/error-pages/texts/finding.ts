@@ -28,12 +28,12 @@ export const finding = {
     remedy: 'Use a name from `list_servers`',
     causes: [
       'The name is misspelt. The message suggests similar names among the servers that the agent may use.',
-      'The server is not listed under `mcpServers` in the configuration of this gateway, or was excluded because its address is the address of the gateway itself.',
+      "The server is not listed under `mcpServers` in this gateway's configuration, or was excluded because its address is the gateway's own address.",
     ],
     model: ['Use the name that the message suggests, or one from `list_servers`.'],
     operator: [
       '`toolway servers` lists every server with its status.',
-      '`toolway validate` shows how Toolway understands the configuration.',
+      '`toolway validate` shows how Toolway interprets the configuration.',
     ],
     keys: ['mcpServers'],
     commands: ['toolway servers', 'toolway validate'],

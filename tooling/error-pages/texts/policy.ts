@@ -4,7 +4,7 @@ import type { PageText } from '../page-text.ts'
 export const policy = {
   DENIED_BY_POLICY: {
     happened: 'The policy does not allow this agent to use the tool',
-    remedy: 'Ask the operator; `rule` names the rule that decided',
+    remedy: 'Ask the operator; `rule` names the rule behind the denial',
     causes: [
       'A deny rule (`agents.*.deny`) for the agent or a parent agent denies the call.',
       'No rule under `agents.*.allow` allows the call. As soon as one agent is configured, everything that is not allowed is denied (the `rule` then contains `default deny`).',
@@ -14,7 +14,7 @@ export const policy = {
       'Over HTTP, with status 403: the `Host` or `Origin` header is not allowed.',
     ],
     model: [
-      'Do not try other spellings of the name: the decision is the same.',
+      'Do not try other spellings of the name: the decision will be the same.',
       'Use a listed tool, or tell the user which `rule` denied the call.',
     ],
     operator: [
@@ -48,7 +48,7 @@ export const policy = {
     happened: 'The operator blocked this tool for all agents',
     remedy: 'Use another tool',
     causes: [
-      'A pattern in `policy.blockedTools` matches the tool (`server.tool`). The rules for agents cannot override this.',
+      "A pattern in `policy.blockedTools` matches the tool (`server.tool`). Agents' rules cannot override this.",
     ],
     model: ['Use another tool; no agent may use this one.'],
     operator: ['The `rule` names the pattern in `policy.blockedTools`.'],

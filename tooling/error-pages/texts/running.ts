@@ -6,17 +6,17 @@ export const running = {
     happened: 'A rate limit is exhausted',
     remedy: 'Wait `retryAfterMs`',
     causes: [
-      "The agent has made as many calls as a limit allows. The most specific limit applies: the limit for the tool (`limits.tools`), otherwise the limit for the server (`limits.servers`), otherwise the default (`limits.perMinute`). `agents.*.perMinute` is an additional limit for the total of an agent's calls.",
+      "The agent has made as many calls as a limit allows. The most specific limit applies: the limit for the tool (`limits.tools`), otherwise the limit for the server (`limits.servers`), otherwise the default (`limits.perMinute`). `agents.*.perMinute` is an additional limit on all of an agent's calls together.",
       "All spellings of a tool share one limit. Each agent's calls are counted separately, even if the agent inherits the limit from a parent agent. Calls to `execute_tool` and `execute_tools` are not counted; the calls that they run are.",
       'One address sent more than `auth.maxFailures` wrong credentials, or the bodies of requests in flight exceed `server.maxInFlightPerCaller` or `server.maxInFlight`. The excess attempts or requests are refused with HTTP status 429.',
     ],
     model: [
-      'Wait for `retryAfterMs`, then call again. Refused calls do not count against the limit, but calling sooner fails again.',
+      'Wait for `retryAfterMs`, then call again. Refused calls do not count against the limit, but a call made sooner fails again.',
       'Request more data per call instead of making more calls.',
     ],
     operator: [
       '`rule` names the setting to change. A caller may use the whole limit at once. Each call counts for 60 seconds, so no period of 60 seconds contains more calls than the limit.',
-      'Over HTTP the response also has a `Retry-After` header.',
+      'Over HTTP, the response also has a `Retry-After` header.',
     ],
     keys: [
       ...['limits.perMinute', 'limits.servers', 'limits.tools', 'agents.*.perMinute'],
@@ -32,10 +32,10 @@ export const running = {
       'The server (`mcpServers.*.concurrency`), the agent (`agents.*.concurrency`) or the gateway (`limits.concurrency`) has as many calls in flight as allowed, and the queue is full (`limits.queue`) or the call waited too long.',
       'A client has too many open requests, questions or subscriptions, or all sessions are in use.',
       'The gateway is shutting down, or cannot fetch the keys that it needs to verify JSON Web Tokens.',
-      'Redis does not answer, and the server needs an OAuth token that is stored there.',
+      'Redis is not responding, and the server needs an OAuth token that is stored there.',
     ],
     model: [
-      'Nothing was sent. Wait for `retryAfterMs` (or one second, if the error does not contain it) and call again, with fewer calls at once.',
+      'Nothing was sent. Wait for `retryAfterMs` (or one second, if the error does not contain it) and call again, making fewer calls at once.',
     ],
     operator: ['The message says which limit was reached. Raise that limit, or find out why the calls take so long.'],
     keys: [
@@ -52,13 +52,13 @@ export const running = {
     happened: 'The call timed out, and the server was asked to cancel it',
     remedy: 'Request less data per call, or raise the timeout',
     causes: [
-      'The tool takes longer than its timeout; the message names the setting and its value. Progress notifications from the server restart the timeout, up to `maxTimeout`, unless the caller set the timeout (`timeout_ms`). The timeout includes the time in queues and for retries, but not the time that a person takes to answer a question.',
+      'The tool takes longer than its timeout; the message names the setting and its value. Progress notifications from the server restart the timeout, up to `maxTimeout`, unless the caller set the timeout (`timeout_ms`). The timeout includes time spent in queues and on retries, but not the time that a person takes to answer a question.',
       'The server is hanging.',
       'The user did not answer a question from the server within ten minutes.',
     ],
     model: [
       'The call may have had an effect. If it writes, check before you repeat it.',
-      'Request less data per call, or set a longer timeout (the argument `timeout_ms` of `execute_tool` and `execute_tools`).',
+      'Request less data per call, or set a longer timeout (the `timeout_ms` argument of `execute_tool` and `execute_tools`).',
     ],
     operator: [
       'Set a longer timeout for the tool, the server or all calls. To try a value first, use `toolway call --timeout`.',
@@ -100,7 +100,7 @@ export const running = {
     ],
     model: ['Check with a read-only tool whether the call took effect before you repeat it.'],
     operator: [
-      "The log contains the last stderr output of the process; `toolway servers` shows the server's current status.",
+      "The log contains the process's last stderr output; `toolway servers` shows the server's current status.",
       'Toolway retries only calls to tools that are safe to repeat. List such tools in `readTools` or `idempotentTools`.',
     ],
     keys: ['mcpServers.*.idempotentTools', 'mcpServers.*.readTools', 'retry'],
@@ -109,7 +109,7 @@ export const running = {
   },
   AUDIT_UNAVAILABLE: {
     happened: 'The audit log cannot be written, so the call was refused or its result withheld',
-    remedy: 'Check in the message whether the call ran, and tell the operator',
+    remedy: 'Read in the message whether the call ran, and tell the operator',
     causes: [
       'The disk is full or failing, or the log folder is not writable.',
       'While the log cannot be written, calls that may write are refused before they are sent. Reads continue unless `audit.unrecordedReads` is `refuse`.',

@@ -37,7 +37,7 @@ export const servers = {
     happened: 'The server failed recently, and the next attempt is not due yet',
     remedy: 'Wait `retryAfterMs`; see the reason in `server_health`',
     causes: [
-      'A recent connection attempt failed. The delay between attempts grows up to 30 seconds. Until the next attempt, calls fail immediately, so that the server can recover.',
+      'A recent connection attempt failed. The delay between attempts grows to at most 30 seconds. Until the next attempt, calls fail immediately, so that the server can recover.',
       "The server's process exited too often within a time window (`mcpServers.*.restarts`).",
       'Toolway has never connected to the server, so its tools are unknown.',
       'The server is disabled, by the configuration (`mcpServers.*.disabled`) or by an operator at run time.',
@@ -59,7 +59,7 @@ export const servers = {
     operator: [
       'Find out why the server is failing: `toolway audit query --server NAME --decision error` shows its failed calls.',
       'The breaker closes as soon as a call succeeds.',
-      'Each time the test call fails, the breaker stays open twice as long: `openFor`, then 2, 4, 8 times that, up to 2 minutes (or `openFor` itself, if that is longer). This time is shortened by a random amount of up to 20 %.',
+      'Each time the test call fails, the breaker stays open twice as long as before: `openFor`, then 2, 4, 8 times that, up to 2 minutes (or `openFor` itself, if that is longer). This time is shortened by a random amount of up to 20%.',
       'The breaker can be configured for all servers together, and for each server separately. While it is open, `server_health` shows `unhealthy` and the reason.',
     ],
     keys: ['breaker', 'mcpServers.*.breaker'],

@@ -23,7 +23,7 @@ interface FurtherPages<Page> {
   readonly error: ApiError | undefined
 }
 
-/** Loads the first page, and one more page with each `loadMore`. A new `key` starts from the first page again. */
+/** Loads the first page, and one more with each `loadMore`. When `key` changes, starts over with the first page. */
 export function usePages<Page extends HasCursor>(
   loadPage: (cursor: string | undefined) => (signal: AbortSignal | undefined) => Promise<Page>,
   key: string,

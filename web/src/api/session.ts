@@ -9,7 +9,7 @@ export const sessionError = signal<ApiError | undefined>(undefined)
 
 export const isAdmin = computed(() => typeof session.value === 'object' && session.value.admin)
 
-/** The agent's name in the gateway's responses if the caller has no agent. */
+/** The agent name that the gateway reports for a caller without an agent. */
 export const noAgent = '(none)'
 
 /**
@@ -77,17 +77,14 @@ export async function startSession(): Promise<void> {
   }
 }
 
-/**
- * Takes the token from the address and removes it there, so that the token remains neither in the history nor on the
- * screen.
- */
+/** Reads the token from the address and then removes it, so that it does not stay in the history or on the screen. */
 function takeToken(): string | undefined {
   const token = tokenFromHash(window.location.hash)
   if (token !== undefined) history.replaceState(null, '', window.location.pathname + window.location.search)
   return token
 }
 
-/** The token in the fragment of a URL. Browsers do not send the fragment to servers. */
+/** The token in a URL's fragment. Browsers do not send the fragment to servers. */
 export function tokenFromHash(hash: string): string | undefined {
   const token = new URLSearchParams(hash.replace(/^#/, '')).get('token')
   return token === null || token === '' ? undefined : token

@@ -4,7 +4,7 @@ import { formatCount, formatRate } from '../format/number.ts'
 
 export type Point = Series['points'][number]
 
-/** A line in a chart. Lines differ in dashes as well as in colour, for people who cannot tell the colours apart. */
+/** A line in a chart. Lines differ in dash pattern as well as colour, for people who cannot tell the colours apart. */
 export interface Line {
   readonly name: string
   readonly colour: `--series-${1 | 2 | 3 | 4}`

@@ -8,7 +8,7 @@ interface TreeProps {
   readonly open?: number
 }
 
-/** A collapsible tree of a JSON value. */
+/** A JSON value, shown as a collapsible tree. */
 export function JsonTree({ value, name, open = 2 }: TreeProps) {
   if (typeof value !== 'object' || value === null) {
     return (

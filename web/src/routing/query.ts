@@ -1,7 +1,7 @@
 /** Changes to query parameters. Empty and undefined values remove a parameter. */
 export type QueryChanges = Readonly<Record<string, string | undefined>>
 
-/** Applies changes to a query. All other parameters are kept in their order. */
+/** Applies changes to a query. All other parameters stay in their order. */
 export function updateQuery(search: string, changes: QueryChanges): string {
   const query = new URLSearchParams(search)
   for (const [name, value] of Object.entries(changes)) {

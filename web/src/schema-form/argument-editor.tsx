@@ -77,7 +77,7 @@ function RawJson({ value, onChange, onInvalidJson }: RawJsonProps) {
   const text = useSignal(JSON.stringify(value ?? {}, null, 2))
   const parsed = parseJson(text.value)
   const invalid = 'error' in parsed
-  // When the editor closes, the last valid value remains, so nothing is invalid any more.
+  // When the editor closes, the last valid value remains, so the arguments are no longer invalid.
   useEffect(() => () => onInvalidJson(false), [])
   const onInput = (next: string) => {
     text.value = next

@@ -18,7 +18,7 @@ export type Field = Readonly<{ schema: Schema }> &
     | { readonly kind: 'variants'; readonly variants: readonly Variant[] }
   )
 
-/** Max nesting depth of unions that have a single variant, because that variant may be a union again. */
+/** Max number of nested single-variant unions to unwrap. Limited because schemas can be recursive. */
 const maxNesting = 8
 
 /**

@@ -9,7 +9,7 @@ import { ObjectField } from './object-field.tsx'
 import { samePath } from './path.ts'
 import { VariantsField } from './variants-field.tsx'
 
-/** Max nesting depth of fields, because schemas can be recursive. Deeper values are edited as JSON. */
+/** Max nesting depth of fields. Limited because schemas can be recursive; deeper values are edited as JSON. */
 const maxDepth = 10
 
 const renderField = (props: FieldProps) => <FormField {...props} />

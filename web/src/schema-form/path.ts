@@ -1,7 +1,7 @@
 /** The path to a nested value. */
 export type Path = readonly (string | number)[]
 
-/** Formats a path like `server.ports[0]`. */
+/** Formats a path as text, such as `server.ports[0]`. */
 export const pathText = (path: Path): string =>
   path.map((part, index) => (typeof part === 'number' ? `[${part}]` : index === 0 ? part : `.${part}`)).join('')
 

@@ -4,10 +4,10 @@ export type Schema = Readonly<Record<string, unknown>>
 export const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Max references to follow, because they can be circular. */
+/** Max number of references to follow. Limited because references can be circular. */
 const maxReferences = 32
 
-/** Resolves the references in a schema within its document, and merges `allOf`. */
+/** Resolves a schema's reference within the root document, and merges `allOf`. */
 export function resolveSchema(schema: unknown, root: Schema, referencesLeft = maxReferences): Schema {
   if (!isObject(schema) || referencesLeft === 0) return schema === false ? { not: {} } : {}
   if (typeof schema.$ref === 'string') {

@@ -23,7 +23,7 @@ export function variantsOf(schema: Schema, root: Schema): readonly Variant[] {
   return types.map((type) => ({ label: type, schema: { ...schema, type } }))
 }
 
-/** Merges a variant with the keywords of the union, except for those that describe the union itself. */
+/** Merges a variant with the union's keywords, except for those that describe the union itself. */
 function withUnionKeywords(common: Schema, part: Schema): Schema {
   const { title: _, description: __, default: ___, $schema: ____, $defs: _____, ...rules } = common
   return mergeSchemas(rules, part)

@@ -17,7 +17,7 @@ export const pageKeys: Readonly<Record<PageName, string>> = {
 /** Max time between `g` and the letter, in milliseconds. */
 const sequenceTimeoutMs = 1500
 
-/** Recognizes shortcuts in a sequence of keys. Each key comes with its time. */
+/** Recognizes shortcuts in a sequence of keys. `at` is the time of the key press in milliseconds. */
 export function createShortcuts(): (key: string, at: number) => Shortcut | undefined {
   let pendingSince: number | undefined
   return (key, at) => {

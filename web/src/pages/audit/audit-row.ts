@@ -1,6 +1,9 @@
 import type { AuditRow } from '../../../../src/serve/admin/contract.ts'
 
-/** A field in a record as text; empty if there is no such text. Records from other versions may have other fields. */
+/**
+ * A record's field as text; empty if the field is missing or is not a string or a number. Records from other versions
+ * may have other fields.
+ */
 export const textField = (row: AuditRow, name: string): string => {
   const value = row[name]
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
@@ -12,7 +15,7 @@ export const recordKey = (row: AuditRow): string => {
   return `${replica === '' ? '' : `${replica}:`}${textField(row, 'lane')}:${textField(row, 'seq')}`
 }
 
-/** The server and tool of a record, or else its operation. */
+/** A record's server and tool, or else its operation. */
 export const targetOf = (row: AuditRow): string =>
   [textField(row, 'server'), textField(row, 'tool')].filter((part) => part !== '').join('.') ||
   textField(row, 'operation')

@@ -78,14 +78,12 @@ function RecordSource({ page }: { readonly page: AuditPage | undefined }) {
   if (source === 'local') {
     return (
       <p class="quiet">
-        Showing only the records of this replica: PostgreSQL, which has the records of all replicas, is not responding.
+        Showing only this replica's records: PostgreSQL, which has the records of all replicas, is not responding.
       </p>
     )
   }
-  const pending = behind?.records
-    ? ` Not copied there yet: ${pluralize(behind.records, 'record')} of this replica.`
-    : ''
-  return <p class="quiet">{`Records of all replicas, from PostgreSQL.${pending}`}</p>
+  const pending = behind?.records ? ` Not yet copied from this replica: ${pluralize(behind.records, 'record')}.` : ''
+  return <p class="quiet">{`Showing the records of all replicas, from PostgreSQL.${pending}`}</p>
 }
 
 interface RecordTableProps {
@@ -123,8 +121,8 @@ function NoRecords({ filtered }: { readonly filtered: boolean }) {
   return (
     <EmptyState title="No records yet">
       <p>
-        Every call is recorded before it starts and after it ends. Records are chained by hashes, so that changes to
-        them are detected.
+        Every call is recorded before it starts and after it ends. Records form a hash chain, so that changes to them
+        can be detected.
       </p>
       <CodeBlock text="toolway audit tail" label="Command to follow the audit log" />
     </EmptyState>

@@ -11,7 +11,7 @@ import { pathTo } from '../../routing/route.ts'
 /** The link to a call. It keeps the filters. */
 export const callLink = (id: string): string => pathTo('calls', id) + (query.value.size > 0 ? `?${query.value}` : '')
 
-/** The server and tool of a call, or else its operation. */
+/** A call's server and tool, or else its operation. */
 export const targetOf = ({ server, name, operation }: CallView): string =>
   [server, name].filter((part) => part !== '').join('.') || operation
 

@@ -16,7 +16,7 @@ const stepNames: Readonly<Record<string, string>> = {
   attempt: 'attempt',
 }
 
-/** The bars for a call. The bars of steps that are still running extend to the end. */
+/** The bars for a call. Bars for steps that are still running extend to the end. */
 export function timelineBars(
   { steps, ms, at }: Pick<CallDetail, 'steps' | 'ms' | 'at'>,
   now: number,

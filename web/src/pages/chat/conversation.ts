@@ -13,7 +13,7 @@ const updateLastTurn = (next: (turn: Turn) => Turn): void => {
   if (last) turns.value = [...turns.peek().slice(0, -1), next(last)]
 }
 
-/** Sends a message. Resolves when the answer is complete, has failed or was stopped. */
+/** Sends a message. Resolves when the answer is complete, has failed or has been stopped. */
 export async function sendMessage(text: string, options: Omit<ChatRequest, 'messages'>): Promise<void> {
   const messages = [...historyOf(turns.peek()), { role: 'user' as const, content: text }]
   const controller = new AbortController()

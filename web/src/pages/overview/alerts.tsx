@@ -13,7 +13,7 @@ export function Alerts({ overview: { breakers, servers, reload } }: { readonly o
     <Note tone="warn">
       {breakers.map(({ server, state, since }) => (
         <p key={server}>
-          The circuit breaker of <a href={pathTo('servers', server)}>{server}</a> is <strong>{state}</strong> (
+          The circuit breaker for <a href={pathTo('servers', server)}>{server}</a> is <strong>{state}</strong> (
           <ElapsedTime since={since} />
           ):{' '}
           {state === 'open'

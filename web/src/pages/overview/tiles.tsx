@@ -3,7 +3,7 @@ import { Tile, Tiles } from '../../components/tiles.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, formatExactCount, formatRate, formatRatio, formatShare, pluralize } from '../../format/number.ts'
 
-/** The most important figures. Those about calls cover the last minute. */
+/** The most important figures. The call figures cover the last minute. */
 export function OverviewTiles({ overview }: { readonly overview: Overview }) {
   const { calls, cache, tokens } = overview
   const shareOfCalls = (part: number) => (calls.calls === 0 ? 'no calls' : `${formatShare(part, calls.calls)} of calls`)

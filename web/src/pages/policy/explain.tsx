@@ -88,7 +88,7 @@ function ExplainForm({ agent, tool }: { readonly agent: string; readonly tool: s
   )
 }
 
-/** Shows a decision, the rule that made it, and all rules that were considered. */
+/** Shows a decision, the rule behind it, and all rules that were considered. */
 function Decision({ decision }: { readonly decision: WhyView }) {
   const { agent, server, tool, allowed, rule, sentence, considered } = decision
   const title = (

@@ -160,12 +160,12 @@ function ServerActions({ server: { name, paused, health, transport }, onDone }: 
   const signIn = () =>
     withNotice(
       async () => location.assign((await actions.signIn(name)).url),
-      () => `Opening the sign-in page of ${name}…`,
+      () => `Opening the sign-in page for ${name}…`,
     )
   return (
     <>
       {health === 'needs-auth' && <ActionButton name="Sign in" icon="play" kind="primary" run={signIn} />}
-      <ActionButton name="Refresh tools" run={run('refresh', `Refreshed the tools of ${name}.`)} />
+      <ActionButton name="Refresh tools" run={run('refresh', `Refreshed the tool list for ${name}.`)} />
       {transport !== 'in-process' && (
         <ActionButton
           name="Restart"
