@@ -28,6 +28,8 @@ export type Order =
       readonly most?: number
       /** Calls a second at most, all connections together. */
       readonly rate?: number
+      /** Responses that contain one of these codes are counted as refused, not as failures. */
+      readonly tolerated?: readonly string[]
       /** The processes under test: their CPU time is read when counting begins and ends. */
       readonly pids: readonly number[]
     }
@@ -46,6 +48,8 @@ export interface Sample {
   readonly cpuMs: number
   /** CPU time of the generator itself. */
   readonly ownCpuMs: number
+  /** Responses with a tolerated error code. */
+  readonly refused: number
   readonly failures: number
   /** The first one, in words. */
   readonly failure?: string

@@ -8,9 +8,10 @@ type Run = Extract<Order, { kind: 'run' }>
 const patienceMs = 35_000
 
 /** One turn of load: opens the connections, warms up, counts, closes. */
-export async function runTurn({ aim, inFlight, warmUpMs, ms, most, rate, pids }: Run): Promise<Sample> {
+export async function runTurn({ aim, inFlight, warmUpMs, ms, most, rate, tolerated = [], pids }: Run): Promise<Sample> {
   const connections = await Promise.all(Array.from({ length: inFlight }, () => openConnection(aim.port, aim.requests)))
   const times: number[] = []
+  let refused = 0
   let failures = 0
   let failure: string | undefined
   let counting = false
@@ -24,13 +25,14 @@ export async function runTurn({ aim, inFlight, warmUpMs, ms, most, rate, pids }:
       if (over) return done()
       const start = performance.now()
       connection.send((wrong) => {
-        if (wrong !== undefined) {
+        if (wrong !== undefined && tolerated.some((code) => wrong.includes(code))) refused += 1
+        else if (wrong !== undefined) {
           failure ??= wrong
           failures += 1
           // A connection that is lost stays lost.
           return done()
         }
-        if (counting && !over) {
+        if (counting && !over && wrong === undefined) {
           const took = performance.now() - start
           times.push(took)
           if (times.length === most) stop()
@@ -65,6 +67,7 @@ export async function runTurn({ aim, inFlight, warmUpMs, ms, most, rate, pids }:
     worst: at(1),
     cpuMs,
     ownCpuMs: (own.user + own.system) / 1000,
+    refused,
     failures,
     ...(failure !== undefined && { failure }),
   }

@@ -6,7 +6,7 @@ import { descriptorsOf } from './process.ts'
 /** What a process holds: bytes, descriptors, timers. */
 export interface Held {
   readonly rss: number
-  /** After a collection. */
+  /** After the last full collection. */
   readonly heap: number
   /** Buffers outside of the heap. */
   readonly external: number
@@ -15,7 +15,8 @@ export interface Held {
 }
 
 export interface Observed extends Listening {
-  observe(): Promise<Held>
+  /** Measures now. With `collect`, V8 collects garbage first, which changes how much memory the process holds. */
+  observe(options?: { collect?: boolean }): Promise<Held>
 }
 
 /** Starts Toolway so that it can be asked what it holds. */
@@ -24,9 +25,9 @@ export async function startObserved(options: ToolwayOptions): Promise<Observed> 
   const target = await startToolway(options, { nodeArgs, ipc: true })
   return {
     ...target,
-    async observe() {
+    async observe({ collect = false } = {}) {
       const answer = once(target.child, 'message')
-      target.child.send('observe')
+      target.child.send(collect ? 'observe after collection' : 'observe')
       const [held] = (await answer) as [Omit<Held, 'descriptors'>]
       return { ...held, descriptors: descriptorsOf(target.pid) }
     },

@@ -37,7 +37,7 @@ export const leak: Scenario = {
       if (failures > 0 || calls < most) throw new Error(`${calls} of ${most} answered: ${failure}`)
       // Connections that were closed are noticed, records are written.
       await wait(2000)
-      return target.observe()
+      return target.observe({ collect: true })
     }
     // Twice as many beforehand: what is built once and kept is built by then.
     await load(2 * operations)

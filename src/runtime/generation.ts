@@ -212,10 +212,8 @@ export async function disposeGeneration(generation: Generation, alive: readonly 
   const { catalog, servers, inboundAuth, pins, traces, chat, models, executor, plugins } = generation
   catalog[Symbol.dispose]()
   await chat[Symbol.asyncDispose]()
-  const shared = new Set(alive.flatMap(serversOf))
-  const unused = serversOf({ servers }).filter((server) => !shared.has(server))
   // Close them in parallel, because each may have to wait for a process that is slow to exit.
-  await Promise.all(unused.map((server) => server[Symbol.asyncDispose]()))
+  await Promise.all(exceptShared(servers, alive).map((server) => server[Symbol.asyncDispose]()))
   for (const key of ['models', 'executor', 'plugins'] as const) {
     const { value } = { models, executor, plugins }[key]
     if (!alive.some((other) => other[key].value === value)) await value[Symbol.asyncDispose]()
@@ -223,6 +221,15 @@ export async function disposeGeneration(generation: Generation, alive: readonly 
   if (!alive.some((other) => other.inboundAuth === inboundAuth)) await inboundAuth.authenticate[Symbol.asyncDispose]()
   if (!alive.some((other) => other.pins === pins)) await pins[Symbol.asyncDispose]()
   if (!alive.some((other) => other.traces === traces)) await traces?.[Symbol.asyncDispose]()
+}
+
+/**
+ * The servers that no other generation uses. A separate function, because the errors created while closing them refer to
+ * the variables of their callers, and would keep the other generations in memory.
+ */
+function exceptShared(servers: Generation['servers'], others: readonly Generation[]) {
+  const shared = new Set(others.flatMap(serversOf))
+  return serversOf({ servers }).filter((server) => !shared.has(server))
 }
 
 function guardsOf(servers: Config['mcpServers'], clock: Clock) {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createGenerations } from './reload.ts'
@@ -60,4 +62,25 @@ test('all generations are disposed of at the end, and no timer is left', async (
   await generations[Symbol.asyncDispose]()
   expect(ended.sort()).toEqual(['one', 'two'])
   expect(clock.pending).toBe(0)
+})
+
+test('V6, G8: nothing refers to a generation that was disposed of', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const clock = createManualClock()
+  const refs: WeakRef<object>[] = []
+  const build = () => {
+    const generation = { name: refs.length }
+    refs.push(new WeakRef(generation))
+    return generation
+  }
+  const generations = createGenerations<object>({ first: build(), clock, dispose: async () => {} })
+  for (let round = 0; round < 3; round++) {
+    generations.replace(build())
+    clock.advance(1_000)
+  }
+  // A WeakRef keeps its target until the end of the turn in which it was created.
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  expect(refs.map((ref) => ref.deref() !== undefined)).toEqual([false, false, false, true])
 })

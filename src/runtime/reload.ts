@@ -246,21 +246,25 @@ interface Slot<G> {
 /** How long a replaced generation stays open for calls that have looked up an entry in it but have not started yet. */
 const graceMs = 1_000
 
-/** Manages generations. A replaced one is disposed of when its last call has finished. */
-export function createGenerations<G>(options: {
+/** Manages generations. A replaced one is disposed of when its last call has finished, and then nothing refers to it. */
+export function createGenerations<G>({
+  first,
+  dispose,
+  clock,
+}: {
   readonly first: G
   /** Called once for each generation, after it has been removed from `alive`. */
   dispose(generation: G): Promise<void>
   readonly clock: Clock
 }): Generations<G> {
-  let current: Slot<G> = { generation: options.first, running: 0, old: false }
+  let current: Slot<G> = { generation: first, running: 0, old: false }
   let slots = [current]
   const ending = new Set<Promise<void>>()
   const timers = new Set<Disposable>()
 
   const end = (slot: Slot<G>) => {
     slots = slots.filter((other) => other !== slot)
-    const done = options.dispose(slot.generation).finally(() => ending.delete(done))
+    const done = dispose(slot.generation).finally(() => ending.delete(done))
     ending.add(done)
   }
 
@@ -285,7 +289,7 @@ export function createGenerations<G>(options: {
       const before = current
       current = { generation: next, running: 0, old: false }
       slots = [current, ...slots]
-      const timer = options.clock.after(graceMs, () => {
+      const timer = clock.after(graceMs, () => {
         timers.delete(timer)
         before.old = true
         if (before.running === 0) end(before)
