@@ -39,7 +39,7 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     } finally {
       open.delete(own)
       // If the client stopped reading, cancel everything that is still running.
-      own.abort(new ToolwayError('CANCELLED', 'The client closed the connection during the answer.'))
+      own.abort(new ToolwayError('CANCELLED', 'The client closed the connection before the answer was complete.'))
     }
   }
 

@@ -182,7 +182,7 @@ export type JsonSpan = readonly [start: number, end: number]
 interface RequestExtent extends Extent {
   readonly params: JsonSpan | undefined
   readonly arguments: JsonSpan | undefined
-  /** No number has 16 digits or an exponent, so doubles hold all numbers exactly. */
+  /** Whether doubles hold all numbers exactly: none has an exponent, or 16 or more digits. */
   readonly exact: boolean
 }
 

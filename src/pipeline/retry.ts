@@ -102,7 +102,7 @@ export function createBudget(share: number, clock: Clock) {
 /**
  * Whether a call may be repeated (F12): nothing reached the server, or the tool is marked as safe to repeat. Calls that
  * timed out are not repeated, because they have no time left. Neither are calls stopped by our breaker or bulkhead:
- * their errors name a later time, and an immediate retry would defeat the purpose of the breaker or bulkhead.
+ * their errors say when to retry, and an immediate retry would defeat the purpose of the breaker or bulkhead.
  */
 function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown is ToolwayError {
   if (!(thrown instanceof ToolwayError) || signal.aborted) return false

@@ -44,7 +44,7 @@ const keyOf = ({ timeoutMs, timeoutKey = 'timeout_ms', entry: { traits } }: Call
   timeoutMs === undefined ? (traits.timeoutKey ?? "timeoutMs in this tool's definition") : timeoutKey
 
 function remedy(call: Call): string {
-  if (call.timeoutMs !== undefined) return `Call again with a longer ${keyOf(call)} if it needs more time.`
+  if (call.timeoutMs !== undefined) return `Retry with a longer ${keyOf(call)} if it needs more time.`
   if (call.entry.traits.timeoutKey === undefined) return 'Request less per call.'
   return `If it needs more time, the operator can raise ${keyOf(call)}.`
 }

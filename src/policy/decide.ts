@@ -149,7 +149,7 @@ function createReadOnlyAgents(agents: Config['agents']): (agent: string, entry: 
     const restriction = traits.readOnly || traits.carries ? undefined : restricted.get(agent)
     if (!restriction) return undefined
     const rule = `agents.${restriction.from}.readOnly`
-    const reason = `Write not allowed: the agent ${agent} is read-only (${rule}), and ${server}.${name} is not known to be a read-only tool. Use a read-only tool, or ask the operator to list it in mcpServers.NAME.readTools or to set mcpServers.NAME.trustAnnotations.`
+    const reason = `Write not allowed: the agent ${agent} is read-only (${rule}), and ${server}.${name} is not known to be a read-only tool. Use a read-only tool, or ask the operator to list ${name} in mcpServers.${server}.readTools or to set mcpServers.NAME.trustAnnotations.`
     return { allowed: false, code: 'WRITE_NOT_ALLOWED', rule, reason }
   }
 }

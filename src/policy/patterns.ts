@@ -45,7 +45,7 @@ export const byName = <Outcome>({ names }: Patterns<Outcome>, text: string): Out
 export const byStar = <Outcome>({ stars }: Patterns<Outcome>, text: string): Outcome | undefined =>
   firstStar(stars, text)?.outcome
 
-/** The outcome of the name or pattern that matches and comes first in the list. */
+/** The outcome of the first name or pattern in the list that matches. */
 export function byEither<Outcome>({ names, stars }: Patterns<Outcome>, text: string): Outcome | undefined {
   const name = names.get(text)
   const star = firstStar(stars, text)

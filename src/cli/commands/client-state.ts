@@ -79,7 +79,7 @@ export function clientNamed(name: string): ClientKind {
   const longer = clientKinds.filter((kind) => kind.startsWith(wanted))
   throw new UsageError(
     longer.length > 0
-      ? `Ambiguous client: ${longer.join(' or ')}.`
+      ? `${name} is not the full name of a client; did you mean ${longer.join(' or ')}?`
       : `There is no client ${name}${didYouMean(name, clientKinds)}`,
     `The clients are ${clientKinds.join(', ')}.`,
   )

@@ -163,7 +163,7 @@ export async function planServers(
 ) {
   if (!/\.ya?ml$/.test(path)) {
     throw new UsageError(
-      `Servers are added to YAML files, so ${named} must end in .yaml.`,
+      `Servers can only be added to YAML files, and ${named} does not end in .yaml.`,
       'Choose another file with --into.',
     )
   }

@@ -87,8 +87,12 @@ function preview(edit: Edit, changes: boolean, output: Output, shell: Shell): vo
 
 function printResult({ file, way, move, variables }: Edit, backup: string, output: Output, shell: Shell): void {
   const label = clientLabels[file.client]
-  const how = way?.kind === 'http' ? `connects to Toolway at ${way.url}` : 'starts Toolway'
-  output.print(way ? `${label} ${how}. Restart ${label} to apply this.` : `${label} no longer uses Toolway.`)
+  const how = way?.kind === 'http' ? `connect to Toolway at ${way.url}` : 'start Toolway'
+  output.print(
+    way
+      ? `${label} is now configured to ${how}. Restart ${label} to apply the change.`
+      : `${label} no longer uses Toolway.`,
+  )
   move.report(output)
   output.note(`The original file is kept in ${shortPath(backup, shell)}; --undo restores it.`)
   if (variables.length === 0) return

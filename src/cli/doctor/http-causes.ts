@@ -73,7 +73,7 @@ const unauthorized: RecogniseCause<RemoteServer> = ({ name, failure: { status },
   if (status !== 401 && status !== 403) return
   const setting = `mcpServers.${name}.auth`
   if (config.auth?.type === 'oauth') {
-    const message = `it rejects the token from the last sign-in (HTTP ${status}): its scopes may not be sufficient`
+    const message = `it rejects the token from the last sign-in (HTTP ${status}); the token's scopes may be insufficient`
     return { message, remedy: `toolway auth ${name}` }
   }
   const shown =

@@ -37,5 +37,5 @@ export function isForeign(uid: number): boolean {
   return own !== 0 && own !== uid
 }
 
-/** The command that makes the user the owner again: a single run with sudo leaves files that belong to root. */
+/** The command that gives files back to the user. Running Toolway even once with sudo leaves files owned by root. */
 export const ownAgain = (path: string): string => `sudo chown -R "$(id -u)" ${quoted(path)}`

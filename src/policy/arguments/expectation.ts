@@ -16,7 +16,7 @@ export const kindOf = (type: string) => kindNames[type] ?? type
 
 export const quoted = (text: string) => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
 
-/** Joins words like `a, b or c`. */
+/** Joins words into a list such as `a, b or c`. */
 export const list = (words: readonly string[]) =>
   words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 

@@ -35,7 +35,7 @@ const maxAnswers = 256
 /** Handles POST /v1/chat/completions. Rejects with the error to send. */
 export function createCompletions(options: CompletionsOptions) {
   const { access, clock, log, traced, limit = maxAnswers } = options
-  // Each principal may have half of all answers, so that it cannot lock out others.
+  // A principal may use at most half of the slots for answers, so that it cannot lock out others.
   const share = Math.ceil(limit / 2)
   const held = new Map<string, number>()
   let underWay = 0

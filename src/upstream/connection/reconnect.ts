@@ -116,7 +116,7 @@ interface ReconnectorOptions {
   pauseMs(): number
   /** Whether to reconnect at all: an unused process is not restarted again and again. */
   wanted(): boolean
-  /** Tries once to connect; `failed` reports a failure. */
+  /** Makes one connection attempt. If it fails, the caller must call `failed` of the reconnector. */
   attempt(): Promise<unknown>
   readonly clock: Clock
 }

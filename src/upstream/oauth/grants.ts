@@ -25,7 +25,7 @@ const grant = z.object({
 export type Grant = z.output<typeof grant>
 
 const demand = z.object({
-  /** The authorization server that the server named when it was last asked. */
+  /** The authorization server named in the MCP server's most recent response. */
   issuer: z.string().optional(),
   resourceMetadata: z.string().optional(),
   /** Scopes that the server's challenge named. */

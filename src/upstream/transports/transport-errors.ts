@@ -107,7 +107,7 @@ function sentence({ name, established }: TransportState, head: ResponseHead, sai
     return `rejected the credential (HTTP ${status}). Check ${setting}.auth and ${setting}.headers.`
   if (!didNotRun(status, said)) return `failed (HTTP ${status}). ${established ? mayHaveRun : 'See its log.'}`
   if (status === 429 || status === 503) return `is too busy (HTTP ${status}); the call did not run. Try again later.`
-  return `rejected the request (HTTP ${status}). ${established ? 'Call again.' : `Check ${setting}.url.`}`
+  return `rejected the request (HTTP ${status}). ${established ? 'Try again.' : `Check ${setting}.url.`}`
 }
 
 /** The origin of a redirect's target. The rest of a URL may contain secrets. */

@@ -93,7 +93,7 @@ export const policy = {
     related: ['INVALID_AGENT_ID', 'DENIED_BY_POLICY'],
   },
   QUARANTINED: {
-    happened: "The tool's definition changed and is not approved yet",
+    happened: "The tool's definition has changed and has not been approved yet",
     remedy: 'Ask the operator',
     causes: [
       'With `policy.pins: quarantine`, the definition differs from the approved one, or from the one that was pinned when the tool was first seen. A server can change what a tool does, or what a model reads about it, at any time.',

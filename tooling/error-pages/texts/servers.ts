@@ -13,7 +13,7 @@ export const servers = {
       'The connection to the server was closed before anything was sent.',
     ],
     model: [
-      'Call again once: this attempt did not run. If an earlier attempt at the same call may have run, the message says so.',
+      'Retry the call once; this attempt did not run. If an earlier attempt at the same call may have run, the message says so.',
       'If the call fails again, use another server or tell the user what the message says.',
     ],
     operator: [
@@ -42,7 +42,7 @@ export const servers = {
       'Toolway has never connected to the server, so its tools are unknown.',
       'The server is disabled, by the configuration (`mcpServers.*.disabled`) or by an operator at run time.',
     ],
-    model: ['Call again after `retryAfterMs`, or use another server. Nothing was sent.'],
+    model: ['Retry after `retryAfterMs`, or use another server. Nothing was sent.'],
     operator: ['The message ends with the last error; `server_health` and `toolway servers` also show this error.'],
     keys: ['mcpServers.*.restarts', 'mcpServers.*.command', 'mcpServers.*.url', 'mcpServers.*.disabled'],
     commands: ['toolway servers'],
@@ -55,7 +55,7 @@ export const servers = {
       "Too many consecutive calls to this server failed (`breaker.failures`), or too large a share of them (`breaker.rate`). Only the server's own failures count, not refusals, cancellations or results with `isError`.",
       'The breaker is half-open, and another call is already testing whether the server works again.',
     ],
-    model: ['Nothing was sent. Call again after `retryAfterMs`, or use another server.'],
+    model: ['Nothing was sent. Retry after `retryAfterMs`, or use another server.'],
     operator: [
       'Find out why the server is failing: `toolway audit query --server NAME --decision error` shows its failed calls.',
       'The breaker closes as soon as a call succeeds.',

@@ -86,7 +86,7 @@ function offsetsOf(timeZone: string): Zone['offsetAt'] {
 
 /** Takes a local time as UTC and returns it as Unix time in milliseconds. Days and hours out of range carry over. */
 export function utcOf({ year, month, day, hour, minute, second, millisecond }: Wall): number {
-  // Do not use Date.UTC, which maps the years 0 to 99 to 1900 to 1999.
+  // Do not use Date.UTC, which maps years 0–99 to 1900–1999.
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
   date.setUTCHours(hour, minute, second, millisecond)
