@@ -153,15 +153,15 @@ const approval =
 
 /** Keys that matter but are not supported, with their warnings. */
 const leftAside: Readonly<Record<string, string>> = {
-  authProviderType: 'has no effect: write the credential under headers or auth',
+  authProviderType: 'has no effect: put the credential under headers or auth',
   default_tools_approval_mode: approval,
   experimental_environment: 'has no effect: Toolway starts programs on the machine where it runs',
   headersHelper: 'has no effect: Toolway does not run programs for headers; write them with ${NAME} or ${file:PATH}',
   oauth_resource: 'has no effect: Toolway gets the resource from the server',
   sandbox: "has no effect: Toolway does not use the editor's sandbox",
   sandboxEnabled: "has no effect: Toolway does not use the editor's sandbox",
-  targetAudience: 'has no effect: write the credential under headers or auth',
-  targetServiceAccount: 'has no effect: write the credential under headers or auth',
+  targetAudience: 'has no effect: put the credential under headers or auth',
+  targetServiceAccount: 'has no effect: put the credential under headers or auth',
 }
 
 interface ClientFile {

@@ -103,7 +103,7 @@ const spell = (kind: string) =>
     .replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
     .toUpperCase()
 
-/** A name for an error message, truncated. Errors repeat names so that the caller can find them. */
+/** Truncates a name for use in an error message. */
 const short = (name: string) => (name.length > 64 ? `${name.slice(0, 64)}…` : name)
 
 interface Source {

@@ -107,7 +107,7 @@ function refusalOf(error: unknown, config: JwtConfig, log: Log): HttpError {
   const code = error instanceof errors.JOSEError ? error.code : undefined
   if (code === undefined) log.warn({ cause: nameOf(error) }, 'rejected a JSON Web Token that could not be checked')
   else log.debug({ cause: code }, 'rejected a JSON Web Token')
-  // jose checks claims after the signature, so a token with an invalid claim is genuine.
+  // jose checks claims after the signature, so the signature of a token with an invalid claim is valid.
   const signed = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed
   return signed ? expiredCredential(sentenceFor(error, config)) : invalidCredential(sentenceFor(error, config))
 }

@@ -6,7 +6,7 @@ import { createSeal, type Seal } from '../../lib/seal.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
 const beatMs = 1_000
-/** A replica that has sent no heartbeat for this long is gone. */
+/** A replica that has sent no heartbeat for this long is considered gone. */
 const goneMs = 4_000
 /** How long Redis keeps a session; longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000

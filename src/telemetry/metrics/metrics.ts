@@ -99,7 +99,7 @@ function callMetrics(labels: Labels) {
   })
   const duration = histogramFamily({
     name: 'toolway_operation_duration_seconds',
-    help: 'Duration of operations as seen by callers, including cached but not refused operations.',
+    help: 'Duration of operations as seen by callers, including cached operations and excluding refused ones.',
     labels: ['operation'],
   })
   const denials = counterFamily({

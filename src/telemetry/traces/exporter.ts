@@ -63,7 +63,7 @@ export function createExporter(options: ExporterOptions) {
     } while (queue.size >= enough)
   }
 
-  /** Closes the exporter. Tries each remaining batch once, within `goodbyeMs`. */
+  /** Closes the exporter. Tries to send each remaining batch once, within `goodbyeMs`. */
   async function close(): Promise<void> {
     timer?.[Symbol.dispose]()
     using _ = clock.after(goodbyeMs, () => delivery[Symbol.dispose]())

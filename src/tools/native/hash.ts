@@ -14,7 +14,7 @@ export const hash = defineTool({
   title: 'Hash or encode',
   description:
     'Computes the exact digest, checksum or encoding of data: sha256 (default), sha512, md5, crc32, base64, hex and others. ' +
-    'Digests and crc32 are returned as lower-case hex. To decode, set encoding to that of the data and algorithm to "utf8". ' +
+    'Digests and crc32 are returned as lower-case hex. To decode, set `algorithm` to "utf8" and `encoding` to the encoding of the data. ' +
     'md5, sha1 and crc32 detect accidental changes only, not deliberate ones.',
   input: z.object({
     data: z.string().describe('The data to hash or encode.'),

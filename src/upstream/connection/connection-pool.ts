@@ -95,7 +95,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const owned = new Map<string, ManagedConnection>()
   const shortLived = new Set<ManagedConnection>()
   const owners = new WeakMap<ManagedConnection, Owner>()
-  /** Whether calls to each known tool send requests or log messages before they respond. */
+  /** Whether calls to each known tool send requests or log messages before the result. */
   const habits = new Map<string, ToolHabit>()
   const rootsOf = createRootsOf()
   /** Connections whose owners receive all log messages that arrive on them. */
