@@ -229,7 +229,7 @@ const sorted = (_: string, value: unknown): unknown =>
 export interface Generations<G> extends AsyncDisposable {
   /** The generation in which new calls run. */
   readonly current: G
-  /** Generations that are not disposed of yet, the current one first. */
+  /** Generations that have not been disposed of yet, the current one first. */
   readonly alive: readonly G[]
   /** Runs work in the current generation, which is not disposed of until the work has finished. */
   run<T>(work: (generation: G) => Promise<T>): Promise<T>

@@ -77,7 +77,7 @@ async function signInTo(
     signal: pasting ? AbortSignal.any([shell.interrupted, pasting.left]) : shell.interrupted,
   })
   if (options.json) output.value({ server, principal: principal ?? null, ...granted })
-  else output.print(`Signed in to ${server}. A running gateway picks it up within a few seconds.`)
+  else output.print(`Signed in to ${server}. A running gateway will use the new sign-in within a few seconds.`)
 }
 
 const elsewhere =

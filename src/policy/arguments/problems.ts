@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, unknown>>
 /** Max problems listed in a refusal. The model can fix these first. */
 const maxProblems = 5
 
-/** A problem. If it is a failed choice, `forms` holds the problems with its alternatives. */
+/** A problem. If `anyOf` or `oneOf` failed, `forms` holds the problems found in each alternative. */
 interface Problem {
   readonly error: ErrorObject
   readonly forms: readonly Problem[]

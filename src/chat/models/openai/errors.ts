@@ -66,7 +66,7 @@ export const tooLong = (server: ModelServer, bytes: number): ToolwayError =>
 
 /** The error for a problem that the server reported in the middle of the stream. */
 export const brokenStream = (server: ModelServer, serverMessage: ServerMessage): ToolwayError =>
-  failed(server, `reported an error during its answer. ${look(server)} It says: ${serverMessage.message}`)
+  failed(server, `reported an error in the middle of its response. ${look(server)} It says: ${serverMessage.message}`)
 
 /** The error for a connection that failed before or during the response. */
 export function connectionError(server: ModelServer, thrown: unknown, begun: boolean): ToolwayError {
@@ -74,7 +74,7 @@ export function connectionError(server: ModelServer, thrown: unknown, begun: boo
   if (thrown instanceof EventTooLong) return failed(server, `sent an event that is too long. ${look(server)}`)
   if (thrown instanceof ProxyError) return failed(server, `cannot be reached: ${thrown.message}`, thrown)
   const why = reason(thrown)
-  if (begun) return failed(server, `closed the connection during its answer (${why}). Try again.`, thrown)
+  if (begun) return failed(server, `closed the connection in the middle of its response (${why}). Try again.`, thrown)
   const advice = `Check that it is running and that models.${server.name}.baseUrl is correct.`
   return failed(server, `cannot be reached (${why}). ${advice}`, thrown)
 }
