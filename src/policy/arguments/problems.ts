@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, unknown>>
 /** Max problems listed in a refusal. The model can fix these first. */
 const maxProblems = 5
 
-/** A problem. If `anyOf` or `oneOf` failed, `forms` holds the problems found in each alternative. */
+/** A problem. If a keyword such as `anyOf` failed, `forms` holds the problems found in each alternative. */
 interface Problem {
   readonly error: ErrorObject
   readonly forms: readonly Problem[]

@@ -74,6 +74,6 @@ describe('model servers that fail', () => {
         setImmediate(() => response.socket?.destroy())
       },
     })
-    expect((await refusalOf(model.run('speech', { text: 'x' }))).message).toContain('during its answer')
+    expect((await refusalOf(model.run('speech', { text: 'x' }))).message).toContain('closed the connection')
   })
 })

@@ -116,7 +116,7 @@ const tooLarge = (place: ModelTask, most: number): ToolwayError =>
 function lost(place: ModelTask, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ProxyError) return failed(place, `cannot be reached: ${thrown.message}`, thrown)
   const why = reason(thrown)
-  if (begun) return failed(place, `closed the connection during its answer (${why}). Try again.`, thrown)
+  if (begun) return failed(place, `closed the connection in the middle of its response (${why}). Try again.`, thrown)
   const advice = `Check that it is running and that models.${place.name}.baseUrl is correct.`
   return failed(place, `cannot be reached (${why}). ${advice}`, thrown)
 }
