@@ -104,7 +104,7 @@ describe('a server that breaks', () => {
         send(response, { error: { message: `worker died, key ${key}` } })
         response.end()
       },
-      /reported an error during.*worker died, key \*\*\*/,
+      /reported an error.*worker died, key \*\*\*/,
     ],
     [
       'answers with an error and a good status',
