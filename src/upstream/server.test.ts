@@ -296,3 +296,22 @@ test('B7: disposal leaves no timer and no open line', async () => {
   expect(clock.pending).toBe(0)
   expect(peers[0]?.disposed).toBe(true)
 })
+
+test('T5: closing a server waits until its listing is stored, and leaves no timer', async () => {
+  const stored = Promise.withResolvers<void>()
+  const { server, clock } = serverWith({
+    store: { load: async () => undefined, save: () => stored.promise },
+  })
+  await server.start()
+  const ready = server.ready()
+  await clock.pass(0)
+  let closed = false
+  const closing = server[Symbol.asyncDispose]().then(() => {
+    closed = true
+  })
+  await clock.pass(0)
+  expect(closed).toBe(false)
+  stored.resolve()
+  await Promise.allSettled([closing, ready])
+  expect(clock.pending).toBe(0)
+})

@@ -150,10 +150,11 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     breakerChanged: healthMayHaveChanged,
     control,
     async [Symbol.asyncDispose]() {
-      for (const listing of listings.values()) listing[Symbol.dispose]()
+      const closing = [...listings.values()].map((listing) => listing[Symbol.asyncDispose]())
       for (const stream of changeStreams.values()) stream[Symbol.dispose]()
       for (const part of [subscriptions, healthCheck, reconnector]) part[Symbol.dispose]()
       await pool[Symbol.asyncDispose]()
+      await Promise.all(closing)
     },
   }
 

@@ -12,7 +12,7 @@ import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { fetchLists, type ServerLists } from './fetch-lists.ts'
 
 /** What a server lists for clients with one set of capabilities; it may list more for clients that support more. */
-export interface ServerListing extends Disposable {
+export interface ServerListing extends AsyncDisposable {
   readonly descriptors: Descriptors | undefined
   readonly entries: readonly Entry[]
   /** Whether the listing was fetched in this run. */
@@ -65,6 +65,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   let isBehind = false
   let again: Disposable | undefined
   let timer: Disposable | undefined
+  let over = false
 
   const listing: ListingState = {
     descriptors: undefined,
@@ -89,7 +90,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
         .catch(() => {})
         .then(() => {
           following = undefined
-          return list(open)
+          return over ? undefined : list(open)
         })
       return following
     },
@@ -98,9 +99,12 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       // If a fetch is running, it may have missed the change, so another one follows.
       if (!running && !again) catchUp(open)
     },
-    [Symbol.dispose]() {
+    async [Symbol.asyncDispose]() {
+      over = true
       timer?.[Symbol.dispose]()
       again?.[Symbol.dispose]()
+      // A listing that is being stored is stored completely.
+      await Promise.allSettled([running, following])
     },
   }
   return listing
@@ -125,7 +129,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     running ??= listOnce(open).finally(() => {
       running = undefined
       done?.()
-      if (isBehind && !again) catchUp(open)
+      if (isBehind && !again && !over) catchUp(open)
     })
     return running
   }
@@ -170,7 +174,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   /** Refreshes the listing periodically while a connection is open. No connection is opened for it. */
   function schedule(): void {
     timer?.[Symbol.dispose]()
-    if (refreshMs === 0) return
+    if (refreshMs === 0 || over) return
     const soon = listing.failure?.code === 'AUTH_REQUIRED' ? Math.min(refreshMs, signInMs) : refreshMs
     timer = clock.after(soon, () => {
       const open = options.current()
