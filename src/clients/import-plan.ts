@@ -59,7 +59,7 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
   return { added: [...added.values()], present, notes, secrets }
 }
 
-/** Sets `session: caller` for stateful servers. They expect one caller, because each client starts its own process. */
+/** Sets `session: caller` for stateful servers: they expect one caller, because each client usually starts its own. */
 const withSession = (definition: ServerDefinition): ServerDefinition =>
   definition.session === undefined && keepsState(definition) ? { ...definition, session: 'caller' } : definition
 

@@ -12,7 +12,7 @@ export interface SecretSpan {
   readonly key: string
 }
 
-/** Finds the secrets in a server definition. It is passed in, because only the redaction code can recognize them. */
+/** Finds the secrets in a server definition. Injected, because only the redaction code can recognize secrets. */
 export type FindSecrets = (definition: ServerDefinition) => readonly SecretSpan[]
 
 /** Stores a secret and returns a reference to it. */

@@ -33,7 +33,7 @@ export interface Access {
   subscribe(caller: Caller, served: Served, updated: () => void): Promise<AsyncDisposable>
   /** Forwards a client notification (such as "roots changed") to servers with a connection for this caller alone. */
   notifyServers(caller: Caller, method: string): void
-  /** Closes the connections to servers that only the caller's session uses. */
+  /** Closes the server connections that only the caller's session uses. */
   sessionEnded(caller: Caller): void
   /** Calls the listener with the kinds of lists that changed. Calls are debounced. */
   onChange(listener: (kinds: ReadonlySet<Kind>) => void): Disposable

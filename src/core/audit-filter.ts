@@ -71,7 +71,7 @@ export interface FilterDialect {
 
 export interface FilterConditionOptions {
   readonly filter: AuditFilter
-  /** Selects all records instead of one per operation. */
+  /** Whether to select all records instead of one per operation. */
   readonly raw: boolean
   readonly cursor?: AuditCursor | undefined
   readonly newestFirst?: boolean

@@ -23,7 +23,7 @@ export interface Program {
   readonly language: Language
   /** Identifies whose program this is. One owner's programs must leave room for those of other owners. */
   readonly owner: string
-  /** Toolway's own code, run before `code` in the same scope, once per environment. Errors do not count its lines. */
+  /** Toolway's own code, run before `code` in the same scope, once per environment. Line numbers exclude it. */
   readonly prelude?: string
   /** The key of an environment that keeps variables between runs, unique to the principal, name and language. */
   readonly environment?: string

@@ -20,7 +20,7 @@ export function parseExactly(text: string): unknown {
   return long.test(text) ? JSON.parse(text, revive as (key: string, value: unknown) => unknown) : JSON.parse(text)
 }
 
-/** For text that is already parsed: returns `value` itself, unless parsing rounded a number in it. */
+/** Returns `value`, which was parsed from these bytes, or an exact version of it if parsing rounded a number. */
 export function exactValue<T>(bytes: Buffer, value: T): T {
   if (!long.test(bytes.toString('latin1'))) return value
   let rounded = false

@@ -116,7 +116,7 @@ const CR = 0x0d
  */
 export function createLineReader(options: {
   readonly maxLength: number
-  /** Skips empty lines: a sender could produce millions of them. */
+  /** Whether to skip empty lines: a sender could produce millions of them. */
   readonly skipsEmpty?: boolean
   line(bytes: Buffer): void
   tooLong(length: number): void

@@ -10,7 +10,7 @@ export interface CacheHint {
 
 /**
  * Adds the members that stateless clients expect, unless they exist already: `resultType`, and a cache hint if one is
- * given and the result is complete. `plain` says that the result has none of these members.
+ * given and the result is complete. `plain` means that the result has none of these members.
  */
 export function toModern(result: Buffer, hint?: CacheHint, plain = false): Pieces {
   const { resultType, ttlMs, cacheScope } = plain ? none : envelopeOf(result)

@@ -30,7 +30,7 @@ export function bwrapCommand(options: {
   return [
     bwrap,
     '--unshare-all',
-    // This is needed even as root: without a user namespace, the program would keep all capabilities.
+    // A user namespace is needed even as root: without it, the program would keep all capabilities.
     '--unshare-user',
     '--disable-userns',
     ...['--uid', '65534', '--gid', '65534'],

@@ -35,7 +35,7 @@ const nodeCommand = (node: string, folders: readonly string[], file: string, eng
 ]
 
 const limits = ({ memory, cpuMs }: LaunchOptions) => ({
-  // The time includes startup.
+  // The limit also covers the time that startup takes.
   cpuSeconds: cpuMs / 1000 + 5,
   data: nodeBytes + copies * memory,
 })

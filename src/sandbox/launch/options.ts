@@ -62,7 +62,7 @@ export function withKernelLimits(command: readonly string[], limits: KernelLimit
   return ['/bin/sh', '-c', script.filter(Boolean).join(' && '), 'sh', ...command]
 }
 
-/** State that all kinds of children have: start, listener and end. */
+/** State that all kinds of children share: whether they have started or ended, and their listener. */
 export function createLifecycle() {
   const { promise: ready, resolve: started, reject } = Promise.withResolvers<void>()
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()

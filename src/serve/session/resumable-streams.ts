@@ -11,7 +11,7 @@ const maxListening = 4
 const maxMissed = 2_048
 const maxMissedBytes = 1024 * 1024
 
-/** One HTTP session's streams: p1, p2, … for POST responses, g1, g2, … for GETs. Each message is sent on only one. */
+/** One HTTP session's streams: p1, p2, … for POST responses and g1, g2, … for GETs. Sends each message on only one. */
 export class SessionStreams implements Disposable {
   readonly #events: SessionEvents
   readonly #primes: boolean

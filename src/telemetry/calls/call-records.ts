@@ -199,7 +199,7 @@ interface CallRecord {
 
 const maxName = 300
 
-/** Creates call records. Names are redacted when shown, but long names before truncation, to find whole secrets. */
+/** Creates call records. Names are redacted when shown; long ones before they are truncated, to find whole secrets. */
 export function createCallRecorder(redact: (text: string) => string) {
   // Copy the string: a slice would keep the whole original in memory.
   const brief = (text: string): string =>

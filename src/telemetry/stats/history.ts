@@ -32,7 +32,7 @@ export function createHistory() {
     add(now: number, observed: Observed, bucket: number): void {
       for (const ring of rings) ring.add(now, observed, bucket)
     },
-    /** A series in the finest resolution that is still available, with at most `maxPoints` points. */
+    /** A series at the finest resolution that is still available, with at most `maxPoints` points. */
     series(from: number, to: number, now: number): CallSeries {
       const ring = ringFor(from, now)
       const stepMs = ring.stepMs * Math.max(1, Math.ceil((to - from) / ring.stepMs / maxPoints))

@@ -116,7 +116,7 @@ interface ReconnectorOptions {
   pauseMs(): number
   /** Whether to reconnect at all: an unused process is not restarted again and again. */
   wanted(): boolean
-  /** Makes one connection attempt. If it fails, the caller must call `failed` of the reconnector. */
+  /** Makes one connection attempt. If it fails, the caller must call the reconnector's `failed`. */
   attempt(): Promise<unknown>
   readonly clock: Clock
 }

@@ -31,7 +31,7 @@ export interface RpcConnection extends AsyncDisposable {
   hadUnroutableRequest: boolean
   /** Whether the server sends log messages only for requests that ask for them. */
   logsByRequest: boolean
-  /** Whether the handshake is done, so that pending requests are calls. */
+  /** Whether the handshake is done. From then on, pending requests are calls. */
   serving: boolean
   /** Whether to cancel a request by sending a message. Not needed if closing the request's stream cancels it. */
   cancelsByMessage: boolean

@@ -34,7 +34,7 @@ interface Followed {
   readonly hold: Disposable
   readonly listeners: Set<() => void>
   asked: Promise<void>
-  /** Whether the server was asked to subscribe. Only such a subscription is renewed. */
+  /** Whether a subscribe request was sent to the server. Only then is the subscription renewed. */
   told: boolean
 }
 

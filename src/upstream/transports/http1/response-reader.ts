@@ -9,7 +9,7 @@ export interface ResponseListener {
 export interface ResponseReader {
   /** Reads a chunk, whose memory may be reused afterwards. Throws `MalformedResponse` if the response is malformed. */
   push(chunk: Buffer): void
-  /** Where the next bytes should be read into, if they belong to a long body that is delivered in one piece. */
+  /** The buffer to read the next bytes into, if they belong to a long body that is delivered in one piece. */
   readonly place: Buffer | undefined
   placed(length: number): void
   /** Called when the connection has ended. Returns false if that truncated a response. */
