@@ -76,7 +76,7 @@ export interface ArchivePage {
 /** A query for records in order of arrival, which is the only order that covers all replicas. */
 export interface ArrivalQuery extends Omit<ArchiveQuery, 'before' | 'order'> {
   readonly after?: number
-  /** Whether to return the first or the last matches. Both are returned in order of arrival. */
+  /** Whether to return the first or the last matches. Either way, they are returned in order of arrival. */
   readonly which: 'first' | 'last'
 }
 

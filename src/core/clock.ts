@@ -2,7 +2,7 @@
 export interface Clock {
   /** Wall clock in milliseconds since the epoch, for timestamps. It can jump. */
   now(): number
-  /** For durations and expiry: milliseconds since an origin that all processes on a machine share, but not the epoch. */
+  /** For durations and expiry: milliseconds since an origin that all processes on a machine share; not the epoch. */
   monotonic(): number
   /**
    * Runs `callback` once after `ms`, unless the timer is disposed of first. The timer does not keep the process alive.

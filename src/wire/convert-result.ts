@@ -51,7 +51,7 @@ function withoutEnvelope(result: Buffer): Buffer {
   walk(result, (key, _start, end, keyStart) => {
     const goes = envelopeKeys.has(key)
     if (goes && !removing) {
-      // If no member before this one stays, the separator after it is removed too.
+      // If no member before this one stays, the separator after this one is removed too.
       pieces.push(result.subarray(from, kept ?? keyStart))
     }
     if (!goes && removing && kept === undefined) from = keyStart

@@ -26,7 +26,7 @@ class NoValue extends Error {
   override readonly name = 'NoValue'
 }
 
-/** Thrown if there is no value here. It is shared: hostile text would otherwise create thousands of errors. */
+/** Thrown if there is no value here. One shared error, because hostile text would otherwise create thousands. */
 export const noValue = new NoValue('contains no readable value')
 
 /** Thrown when the step or depth limit is exceeded; ends all attempts. */

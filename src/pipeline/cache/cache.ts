@@ -29,7 +29,7 @@ export interface CacheStats extends CacheUsage, Readonly<CacheCounts> {}
 
 export function cache({ store, members, clock }: CacheOptions): Cache {
   const counts: CacheCounts = { hits: 0, misses: 0, joined: 0 }
-  // Part of every session's keys: they must not match a session in another process or an earlier run.
+  // Part of every session's keys, so that they never match those from another process or an earlier run.
   const run = randomUUID()
   let callers = run
   let changes = 0

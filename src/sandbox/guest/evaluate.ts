@@ -13,7 +13,7 @@ type Begun =
 /** Wraps a program with a top-level `return` in a function, which makes its variables local. */
 const wrapped = (code: string) => `(async () => {\n${code}\n})()`
 
-/** Starts a program in the global scope, where the next program finds its variables; supports top-level `await`. */
+/** Starts a program in the global scope, so that its variables outlive it. Supports top-level `await`. */
 export function begin(vm: QuickJS, code: string, language: string): Begun {
   const begun = beginGlobally(vm, code, language)
   return 'error' in begun ? { error: explained(begun.error, code, language) } : begun

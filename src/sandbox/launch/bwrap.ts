@@ -15,8 +15,8 @@ interface Mount {
 
 /**
  * The command line that starts a program without privileges, with only these mounts and a read-only file system. PID 1
- * inside is a `bwrap` that the program cannot reach. It ends when Toolway ends, and all processes in the namespace end
- * with it.
+ * inside is a `bwrap` that the program cannot reach. When Toolway ends, PID 1 ends too, and with it all processes in
+ * the namespace.
  */
 export function bwrapCommand(options: {
   readonly bwrap: string

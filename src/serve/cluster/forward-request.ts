@@ -117,7 +117,7 @@ export interface Workers {
   lead(): string | undefined
 }
 
-/** Forwards admin requests to the worker with the logins and statistics. Resolves with false if it is this one. */
+/** Forwards admin requests to the worker with the logins and statistics. Resolves with false if that is this worker. */
 export async function forwardToAdminWorker(
   request: IncomingMessage,
   response: ServerResponse,

@@ -4,7 +4,7 @@ import type { SessionEvents } from './event-store.ts'
 /** How long a call continues after its client has lost the connection. */
 export const absenceMs = 300_000
 
-/** Maximum GET streams per session. A client needs only one; others may be broken connections that never closed. */
+/** Maximum GET streams per session. Clients need only one; others may be broken connections that were never closed. */
 const maxListening = 4
 
 /** Limits for messages kept while the client has no stream. */

@@ -77,7 +77,7 @@ interface RingStep extends Step {
 
 export function createRing(stepMs: number, steps: number) {
   const ring = new Array<RingStep | undefined>(steps)
-  // Only the current step has all buckets. Those of older steps are packed, because most of them are empty.
+  // Only the current step has all buckets. The buckets of older steps are packed, because most are empty.
   const latencies = createLatencies()
   let live: RingStep | undefined
   let newest = 0

@@ -111,7 +111,7 @@ const createTally = (): Tally => ({ counts: noCounts(), latencies: createLatenci
 /** Max characters per name. Longer strings are not names. */
 const maxName = 1000
 
-/** Counts calls by name. Callers may make names up, so the number of names is limited; all others count as `other`. */
+/** Counts calls by name. Callers may make names up, so their number is limited; all further names count as `other`. */
 function createTallies(maxNames: number) {
   const known = new Map<string, Tally>()
   const add = (name: string): Tally => {

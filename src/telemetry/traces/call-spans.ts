@@ -91,7 +91,7 @@ function createCallerAttributes(redact: (text: string) => string): (call: Call) 
     if (request === undefined) return who
     const known = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
     if (caller.address === undefined) return `${known},${overPipe}`
-    // Omit the session IDs that Toolway itself creates for stateless clients, because they mean nothing to others.
+    // Omit the session IDs that Toolway itself creates for stateless clients, because they mean nothing elsewhere.
     return `${known},${overHttp}${caller.session.startsWith('modern-') ? '' : `,${session(caller.session)}`}`
   }
 }

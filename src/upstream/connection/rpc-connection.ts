@@ -282,7 +282,7 @@ export async function openRpcConnection(
       // Prefer the session if there are several calls: a request sent through it outlives any single call.
       return callers.length === 1 ? [...callers, ...session] : [...session, ...callers]
     }
-    // Servers that get the level with each request log only for calls that asked; others may log for any call.
+    // Servers that get the level with each request log only for calls that asked; other servers may log for any call.
     const wanting = logs && connection.logsByRequest ? peers.filter(({ logLevel }) => logLevel !== undefined) : peers
     // Deliver nothing if a cancelled call may still be running on the server, because it may send messages too.
     return wanting.length === 1 && !someGoOn() ? wanting : []

@@ -39,7 +39,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
   let watched = new Map<InitializedConnection, Watch>()
   let timer: Disposable | undefined
   let over = false
-  /** Whether the server answers ping; unknown until it has answered one. Some servers never do. */
+  /** Whether the server answers pings; unknown until it has answered one. Some servers never answer any. */
   let knowsPing: boolean | undefined
 
   return {

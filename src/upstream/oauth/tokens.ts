@@ -188,7 +188,7 @@ export const signingKey = ({ privateKey: key, signingAlgorithm: algorithm }: OAu
 
 /**
  * The only issuer that a configured client may be used with: the configured issuer, else the first one that was used. A
- * server can name any authorization server, so others must not receive the client's secret.
+ * server can name any authorization server, so other issuers must not receive the client's secret.
  */
 export const onlyIssuer = ({ issuer, clientId }: OAuthSettings, first: string | undefined): string | undefined =>
   issuer ?? (clientId === undefined ? undefined : first)

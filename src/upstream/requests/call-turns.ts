@@ -151,7 +151,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
     for (const turn of [...waiting.keys()]) if (turn.name === name && !running.has(turn)) go(turn)
   }
 
-  /** Calls that may send messages: those without open requests, and the speaker, which may have sent several. */
+  /** Calls that may send messages: those without open requests, and the speaker, even if it has some. */
   function free(): Turn[] {
     return [...running].filter((turn) => turn === speaker || turn.open === 0)
   }

@@ -25,7 +25,7 @@ export interface ServerProcessHandle {
   readonly streams: Pick<ChildProcessWithoutNullStreams, 'stdin' | 'stdout' | 'stderr'>
   /** Resolves, with "exit code 3", "SIGKILL" or similar, when the process has ended and its group has been killed. */
   readonly ended: Promise<string>
-  /** Resolves when all output has been read. Other processes can keep it open long after this one has ended. */
+  /** Resolves when all output has been read. Other processes can keep the output open long after this one has ended. */
   readonly drained: Promise<void>
   /** Kills the process and all its descendants at once. */
   kill(): void

@@ -62,7 +62,7 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
   return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, details)
 }
 
-/** The error for requests after the server has ended the session. They were not sent. */
+/** The error for requests that were not sent because the server has ended the session. */
 export const sessionEnded = ({ name }: TransportState): ToolwayError =>
   unsentError(name, `${name} has ended the session; call again.`)
 
