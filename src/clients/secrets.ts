@@ -132,7 +132,7 @@ export function variableSecretStore() {
   return { keep }
 }
 
-/** Candidate variable names. Specific keys such as API_TOKEN are used as is; others are prefixed with the server name. */
+/** Candidate variable names: specific keys such as API_TOKEN as they are, others with the server name as a prefix. */
 function* namesFor(server: string, key: string): Iterable<string> {
   if (/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/.test(key)) yield key
   const long = variableName(`${server}_${key}`)

@@ -212,7 +212,7 @@ interface Needs {
 const soonestMs = 100
 const latestMs = 60_000
 
-/** The error for a call without a free slot (B7): names what is full and when to retry. */
+/** The error for a call without a free slot (B7): says what is full and when to retry. */
 function overloaded({ entry, caller }: Call, { whole, server, agent }: Needs, why: string): ToolwayError {
   const full: (readonly [string, Slots])[] = []
   if (server && !hasSlot(server)) full.push([`The server ${entry.server}`, server])

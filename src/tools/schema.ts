@@ -110,7 +110,7 @@ type Path = readonly PropertyKey[]
 
 const maxProblems = 5
 
-/** The error for invalid arguments. It names each field, what was expected and what was given. */
+/** The error for invalid arguments. For each field, it says what was expected and what was given. */
 function argumentsRefused(tool: string, error: z.ZodError, schema: JsonSchema, given: unknown): ToolwayError {
   const problems = error.issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
   const omitted = error.issues.length - problems.length

@@ -21,7 +21,7 @@ export interface Cache {
   stats(): CacheStats
   invalidate(server: string): void
   clear(): void
-  /** Must be called when data that servers can request from callers has changed, such as their roots. */
+  /** Must be called when data that servers can request from callers, such as their roots, has changed. */
   callersChanged(): void
 }
 

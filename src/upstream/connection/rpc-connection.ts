@@ -137,7 +137,7 @@ export async function openRpcConnection(
   function transmit(request: RpcRequest): Promise<ResultMessage> {
     const { headers, signal, repeatable } = request
     // This request was certainly not sent, whatever happened to requests that were pending when the connection closed.
-    if (closed) return Promise.reject(unsentError(server, `The connection to ${server} is closed; call again.`))
+    if (closed) return Promise.reject(unsentError(server, `The connection to ${server} is closed; try again.`))
     if (signal.aborted) return Promise.reject(signal.reason)
     const id = ++lastId
     const { promise, resolve, reject } = Promise.withResolvers<ResultMessage>()

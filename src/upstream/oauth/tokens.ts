@@ -21,7 +21,7 @@ const answered = z.object({
 
 const maxSeconds = 10 * 365 * 24 * 3_600
 
-/** The tokens in a response; the expiry is in milliseconds since the epoch. No `scopes` means all requested ones. */
+/** The tokens in a response. The expiry is in milliseconds since the epoch; `scopes` is absent if all were granted. */
 export interface TokenSet extends Pick<Grant, 'accessToken' | 'expiresAt' | 'refreshToken'> {
   readonly scopes?: readonly string[]
 }

@@ -171,7 +171,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   }
 
   function unavailable(what: string): ToolwayError {
-    return unsentError(name, `${name} ${what}; call again.`)
+    return unsentError(name, `${name} ${what}; try again.`)
   }
 }
 

@@ -29,7 +29,7 @@ export interface HttpConnection {
 
 export interface HttpConnectionOptions {
   readonly origin: URL
-  /** The function for TLS connections; set if any part of the connection is encrypted. */
+  /** The function that opens TLS connections; set if any part of the connection is encrypted. */
   readonly tls: typeof TlsConnect | undefined
   readonly proxy: WebProxy | undefined
   connected(): void
