@@ -10,7 +10,7 @@ export interface Access {
   readonly handle: Handler
   /** Suggests values for one of the entry's arguments, if the policy allows the caller to call the entry. */
   readonly complete: Handler
-  /** Forwards a request about something that an earlier call started, such as a task, if the policy allows calls to the entry. */
+  /** Forwards a request about something an earlier call started, such as a task, if the policy allows the entry. */
   relay(method: string, call: Call): Promise<Result>
   /**
    * The agent that a credential acts as (G7). Throws INVALID_AGENT_ID if it may not act as `asked`. If no agent is

@@ -27,7 +27,7 @@ export interface Entry {
   readonly complete?: Handler
   /** Calls `updated` on every change until the returned object is disposed of. `uri` is in the source's spelling. */
   subscribe?(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
-  /** Forwards a request about something that an earlier call started, such as a task. The params are in `input.rest`. */
+  /** Forwards a request, with params in `input.rest`, about something that an earlier call started, such as a task. */
   relay?(method: string, call: Call): Promise<Result>
 }
 

@@ -38,7 +38,7 @@ export const maxDepth = 128
 /** How many strings may be reread. Each reread may scan all the remaining text. */
 const maxRescues = 8
 
-/** How many times each character may be visited, on average: as part of a value, as lookahead and in failed attempts. */
+/** How many times each character may be visited on average: as part of a value, as lookahead and in failed attempts. */
 const stepsPerCharacter = 16
 
 export const budgetFor = (text: string): StepBudget => ({ left: 1024 + stepsPerCharacter * text.length })

@@ -312,4 +312,4 @@ const unknownRevision = () =>
   )
 
 const notAcceptable = () =>
-  new HttpError(406, rpcCodes.request, 'The Accept header must name application/json and text/event-stream.')
+  new HttpError(406, rpcCodes.request, 'The Accept header must include application/json and text/event-stream.')
