@@ -59,7 +59,7 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
   return { added: [...added.values()], present, notes, secrets }
 }
 
-/** Sets `session: caller` for stateful servers: they expect one caller, because each client usually starts its own. */
+/** Sets `session: caller` for stateful servers, which expect one caller: clients usually start their own process. */
 const withSession = (definition: ServerDefinition): ServerDefinition =>
   definition.session === undefined && keepsState(definition) ? { ...definition, session: 'caller' } : definition
 

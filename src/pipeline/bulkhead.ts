@@ -146,7 +146,7 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
     if (agent) agent.waiting += by
   }
 
-  /** Evicts the newest call in the longest queue in favour of a shorter one, so that no agent can take all places. */
+  /** Evicts the newest call in the longest queue in favour of a shorter one, so that no agent can take all the room. */
   const makeRoom = (key: string): boolean => {
     let longest = new Set<QueuedCall>()
     for (const queue of queues.values()) if (queue.size > longest.size) longest = queue

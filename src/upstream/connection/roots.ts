@@ -7,9 +7,9 @@ import { Json } from '../../core/json.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /**
- * Returns a function that requests the roots for a call once; undefined if the client does not provide them. It is for
- * callers without a session: each of their calls may come from a different program with different roots, while a server
- * asks for roots once and keeps them. So the client is asked for its roots in every call, and the
+ * Returns a function that requests the roots for a call once and resolves with undefined if the client does not provide
+ * them. It is for callers without a session: each of their calls may come from a different program with different
+ * roots, while a server asks for roots once and keeps them. So the client is asked for its roots in every call, and the
  * call uses a connection whose server was given the same roots.
  */
 export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Json | undefined> {
