@@ -56,7 +56,7 @@ export interface Membership {
   addressOf(replica: string): string | undefined
   /** Marks a replica as unreachable until the next membership update names it again. */
   unreachable(replica: string): void
-  /** Stores what other replicas need to continue our session. Resolves with false if one has taken it over; never rejects. */
+  /** Stores what other replicas need to continue our session; false if one has already taken it over. Never rejects. */
   keep(session: string, record: string): Promise<boolean>
   /** Calls the listener when stored sessions may have been lost, so that their holders store them again. */
   onReturn?(listener: () => void): Disposable

@@ -1,6 +1,6 @@
 /** Runs untrusted programs (S7, B9). */
 export interface Executor extends AsyncDisposable {
-  /** Tests which isolation tier is the strongest that works on this machine, and which languages it supports. */
+  /** Tests which isolation tiers work on this machine. Returns the strongest one and the languages that it supports. */
   probe(): Promise<Isolation>
   /** Runs a program. Never rejects: a failure is reported in the outcome. */
   run(program: Program): Promise<ExecutionOutcome>

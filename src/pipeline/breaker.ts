@@ -169,7 +169,7 @@ interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'rando
 
 type Breaker = ReturnType<typeof createBreaker>
 
-/** One server's circuit breaker. When closed, it lets all calls through; open, none; half-open, a few probes. */
+/** A server's circuit breaker: lets all calls through when closed, none when open, and a few probes when half-open. */
 function createBreaker({ config, start, clock, random, changed }: BreakerOptions) {
   const window = createWindow()
   let state: BreakerState = 'closed'

@@ -51,10 +51,10 @@ export function bwrapCommand(options: {
   ]
 }
 
-/** Mounts a file under its own path, resolving links. */
+/** Mounts a file at its own path, resolving links. */
 const mountOf = (path: string): Mount => ({ from: realpathSync(path), to: path })
 
-/** The path of `bwrap`, and the user to start it as. */
+/** The path of `bwrap`, and the user to run it as. */
 export interface BwrapOptions extends LaunchOptions {
   readonly bwrap: string
   readonly user?: number

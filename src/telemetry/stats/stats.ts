@@ -31,7 +31,7 @@ export interface CallStats {
   /** The figures for one agent, server, operation or tool (`server.name`). All zeros if it was never called. */
   of(by: By, name: string): CallFigures
   total(): CallFigures
-  /** The figures for the last `ms`. An agent's calls count only from the first query for its figures. */
+  /** The figures for the last `ms`. An agent's calls are counted only after the first query for its figures. */
   recent(ms: number, agent?: string): CallFigures
   series(from: number, to: number, agent?: string): CallSeries
 }

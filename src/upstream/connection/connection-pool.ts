@@ -331,7 +331,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /** Answers roots requests for an owner without a session, using the roots of the first call that was asked. */
+  /** Answers roots requests for an owner without a session, using the roots that the call `first` provides. */
   function rootsProvider(managed: ManagedConnection, owner: Owner, first: Peer): Peer {
     wantsRoots = true
     return {

@@ -9,7 +9,7 @@ import { statusOf } from '../transports/transport-errors.ts'
 
 /** Periodic health check for a server's open connections. It never opens a connection. */
 export interface HealthCheck extends Disposable {
-  /** A problem that the last round found although the server is responding. */
+  /** A problem that the last round of checks found although the server is responding. */
   readonly degradation: string | undefined
   opened(): void
 }
