@@ -93,7 +93,7 @@ export function createTopicListeners(log: Log): TopicListeners {
     subscribe(topic, listener) {
       const those = listeners.get(topic) ?? new Set()
       listeners.set(topic, those)
-      // Wrapped, so that a function that is registered twice counts as two listeners.
+      // Wrap the listener, so that a function that is registered twice counts as two listeners.
       const own = (text: string) => listener(text)
       those.add(own)
       return { [Symbol.dispose]: () => void those.delete(own) }

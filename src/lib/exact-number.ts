@@ -52,7 +52,7 @@ export function decimalOf(source: string): Decimal | undefined {
   let start = 0
   let end = all.length
   while (start < end && all[start] === '0') start++
-  // A loop, because a regular expression for trailing zeros takes quadratic time.
+  // Use a loop, because a regular expression for trailing zeros takes quadratic time.
   while (end > start && all[end - 1] === '0') end--
   if (start === end) return { negative: false, digits: '', power: 0 }
   return { negative: sign === '-', digits: all.slice(start, end), power: Number(power) + whole.length - end }

@@ -1,4 +1,4 @@
-/** The maximum nesting of messages. Real ones nest less than 40 levels; recursive parsers fail at thousands. */
+/** The maximum nesting of messages. Real ones have fewer than 40 levels; recursive parsers fail at thousands. */
 export const maxDepth = 256
 
 const QUOTE = 0x22

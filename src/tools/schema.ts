@@ -38,7 +38,7 @@ export interface CompiledSchema {
 
 export type SchemaOutcome = { readonly value: unknown } | { readonly refusal: ToolwayError }
 
-/** Compiles a schema for an object; throws a TypeError for any other. `io` selects the type that clients see. */
+/** Compiles a schema for an object; throws a TypeError for other schemas. `io` selects the type that clients see. */
 export function compileSchema(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
   if (schema instanceof z.ZodObject) return byZod(io === 'input' ? strict(schema) : schema, tool, io)
   const json = '~standard' in schema ? standardJson(schema as StandardSchema, io) : (schema as JsonSchema)

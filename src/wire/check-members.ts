@@ -3,7 +3,7 @@ import { countMembers, elements, extentOf, members, walk } from '../lib/json-tex
 import { foldName } from '../lib/lookalikes.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
 
-/** What a message may contain: its protocol revision, and the extensions that both sides declared. */
+/** Determines what a message may contain: its protocol revision, and the extensions that both sides declared. */
 export interface Scope {
   readonly revision: string
   extension?(name: string): boolean

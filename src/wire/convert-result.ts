@@ -70,7 +70,7 @@ const none: Envelope = {}
 
 type Envelope = { -readonly [Key in 'resultType' | 'ttlMs' | 'cacheScope']?: string }
 
-/** The raw values of `resultType`, `ttlMs` and `cacheScope`; the last one if a name is repeated, as in a parser. */
+/** The raw values of `resultType`, `ttlMs` and `cacheScope`; the last one if a name is repeated, as in `JSON.parse`. */
 function envelopeOf(result: Buffer): Envelope {
   const found: Envelope = {}
   // Fast path for most results: they have neither these names nor \u escapes that could hide them.

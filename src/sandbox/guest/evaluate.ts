@@ -71,7 +71,7 @@ export function placeIn(stack: string, linesBefore: number): { line?: number; co
   return line === undefined ? {} : { line: Math.max(1, Number(line) - linesBefore), column: Number(column) }
 }
 
-/** Removes TypeScript types, keeping positions; or returns the syntax error. */
+/** Removes TypeScript types without changing positions. Returns the syntax error if there is one. */
 function stripped(code: string): string | ProgramError {
   try {
     return stripTypeScriptTypes(code)

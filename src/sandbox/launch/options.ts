@@ -37,7 +37,7 @@ export interface KernelLimits {
   readonly data?: number
   /** Address space in bytes. */
   readonly addresses?: number
-  /** The user's processes and threads. Nothing else should run as this user, because the kernel counts per user. */
+  /** Number of processes and threads. Nothing else should run as this user, because the kernel counts per user. */
   readonly processes?: number
 }
 

@@ -25,7 +25,7 @@ export interface RecentCalls {
   /** The calls that match a filter, newest first. */
   list(filter?: CallFilter, limit?: number): CallSummary[]
   find(id: string): CallTimeline | undefined
-  /** Reports calls that began or ended to the listener, a few times per second. Disposing ends the subscription. */
+  /** Tells the listener, a few times per second, which calls began or ended. Disposing ends the subscription. */
   subscribe(listener: (calls: readonly CallSummary[]) => void): Disposable
 }
 

@@ -132,7 +132,7 @@ function createTallies(maxNames: number) {
 
 const maxWatched = 8
 
-/** The histories of queried agents. A busy one may take some megabytes, so the least recently used is evicted. */
+/** The histories of queried agents. A busy agent's may take some megabytes, so the least recently used is evicted. */
 function createWatched() {
   const histories = new Map<string, History>()
   return {

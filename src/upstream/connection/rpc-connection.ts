@@ -254,7 +254,7 @@ export async function openRpcConnection(
     const speaker = exchange === undefined ? turns?.speaker() : undefined
     void questions.answer(question, () => {
       if (!speaker) return addressees(method, exchange)
-      // Since we know which call caused this request, the request ends when that call does.
+      // Since we know which call triggered this request, the request ends when that call does.
       return turns?.runs(speaker) ? [speaker, ...host().session] : []
     })
   }

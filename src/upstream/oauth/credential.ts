@@ -108,7 +108,7 @@ export function createCredential(
     throw want('needs a new sign-in: its authorization server has changed')
   }
 
-  /** Stores the requirements in a server's challenge, for the next sign-in. */
+  /** Stores the requirements from a server's challenge, for the next sign-in. */
   async function demanded(before: AuthDemand, challenge: Challenge, had?: readonly string[]): Promise<AuthDemand> {
     const { resourceMetadata, scopes } = challenge
     const demand: AuthDemand = { ...before }

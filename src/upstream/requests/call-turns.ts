@@ -38,8 +38,8 @@ interface Turn {
 const silenceMs = 250
 
 /**
- * With `strict`, calls to tools take turns even if it is not known whether the tools send messages, because the
- * connection's owner may be several clients. Otherwise, calls wait for one another only if their tools are known to
+ * With `strict`, calls to tools take turns even if it is not known whether the tools send messages, because several
+ * clients may act as the connection's owner. Otherwise, calls wait for one another only if their tools are known to
  * send messages.
  */
 export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, strict = true): CallTurns {

@@ -162,7 +162,7 @@ function checkTrailer(line: string): void {
 
 export interface ParsedHead {
   readonly status: number
-  /** The headers by name in lower case. For a repeated header, this is the first value. */
+  /** The first value of each header, by the header's name in lower case. */
   readonly headers: ReadonlyMap<string, string>
   readonly repeated: readonly (readonly [name: string, value: string])[]
   /** How the end of the body is found: after a number of bytes, by chunks, or when the connection closes. */
