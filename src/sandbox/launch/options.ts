@@ -44,7 +44,7 @@ export interface KernelLimits {
 /** Wraps a command in a shell that sets the limits. */
 export function withKernelLimits(command: readonly string[], limits: KernelLimits): readonly string[] {
   const { cpuSeconds, processes } = limits
-  // Other systems count memory differently, and their shells refuse to set these limits.
+  // Systems other than Linux count memory differently, and their shells refuse to set these limits.
   const { data, addresses } = process.platform === 'linux' ? limits : {}
   const kibibytes = (bytes: number) => Math.ceil(bytes / 1024)
   const script = [
