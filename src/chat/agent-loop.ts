@@ -83,7 +83,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
 
   /** Asks for a final answer without tools once the loop has been stopped. */
   async function* lastAnswer(why: string, round: number): ChatLoop {
-    run.note(`The model had to answer without more tools, because ${why}.`)
+    run.note(`The model had to answer without more tool calls, because ${why}.`)
     yield stage('answer', round)
     const content = `No more tools can be called, because ${why}. Answer now with what you know, and state what is missing.`
     try {

@@ -122,7 +122,7 @@ async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer
   return { ...end, text: texts.join(''), calls: [...calls.values()] }
 }
 
-/** A peer that passes approval questions to `approve` instead of a client. */
+/** A peer that passes approval questions to `approve` instead of to a client. */
 function peerOf(approve: Choices['approve']): Peer {
   return {
     rounds: false,

@@ -18,7 +18,7 @@ export interface ClientFile {
   readonly scope: 'user' | 'project'
 }
 
-/** The folder where applications keep their settings. On Linux it follows the XDG specification. */
+/** The folder where applications keep their settings. On Linux, it follows the XDG specification. */
 function settingsFolder({ env, platform }: HostEnvironment): string {
   const home = homeOf(env)
   if (platform === 'darwin') return join(home, 'Library', 'Application Support')

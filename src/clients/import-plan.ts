@@ -59,7 +59,7 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
   return { added: [...added.values()], present, notes, secrets }
 }
 
-/** Sets `session: caller` for stateful servers. They expect one caller, because each client starts its own process. */
+/** Sets `session: caller` for stateful servers, which expect one caller: clients usually start their own process. */
 const withSession = (definition: ServerDefinition): ServerDefinition =>
   definition.session === undefined && keepsState(definition) ? { ...definition, session: 'caller' } : definition
 
@@ -127,7 +127,7 @@ export function merge(found: readonly FoundServer[]) {
   return { servers: [...merged.values()], notes }
 }
 
-/** Merges two definitions of a server. It is enabled if either definition enables it; the longer timeout wins. */
+/** Merges two definitions of a server. The result is enabled if either of them is; the longer timeout wins. */
 function joined(twin: MergedServer, definition: ServerDefinition, origin: Origin): MergedServer {
   const { disabled: _, timeout: __, ...rest } = twin.definition
   const disabled = twin.definition.disabled === true && definition.disabled === true

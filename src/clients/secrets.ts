@@ -12,7 +12,7 @@ export interface SecretSpan {
   readonly key: string
 }
 
-/** Finds the secrets in a server definition. It is passed in, because only the redaction code can recognize them. */
+/** Finds the secrets in a server definition. Injected, because only the redaction code can recognize secrets. */
 export type FindSecrets = (definition: ServerDefinition) => readonly SecretSpan[]
 
 /** Stores a secret and returns a reference to it. */
@@ -71,7 +71,7 @@ function mapTexts(value: unknown, change: (text: string, path: Path) => string, 
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, mapTexts(part, change, [...path, key])]))
 }
 
-/** Names of referenced variables that have no default. They must be set before the definition works. */
+/** Names of referenced variables that have no default and must be set for the definition to work. */
 export const variablesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)\$\{(?:env:)?([A-Za-z_]\w*)\}/g)
 
 export const filesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)\$\{file:([^}]+)\}/g)
@@ -132,7 +132,7 @@ export function variableSecretStore() {
   return { keep }
 }
 
-/** Candidate variable names. A specific key such as API_TOKEN is used as is; others get the server name as a prefix. */
+/** Candidate variable names: specific keys such as API_TOKEN as they are, others with the server name as a prefix. */
 function* namesFor(server: string, key: string): Iterable<string> {
   if (/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/.test(key)) yield key
   const long = variableName(`${server}_${key}`)

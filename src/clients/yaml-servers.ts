@@ -163,8 +163,8 @@ function withinBraces(text: string, { items }: YAMLMap, entry: YamlEntry, server
 }
 
 /**
- * Matches the comment that an import wrote above a server. It is removed together with the server. Other comments stay,
- * because they may also be about other servers.
+ * Matches the comment that an import wrote above a server. The comment is removed together with the server. Other
+ * comments stay, because they may also be about other servers.
  */
 const ownComment = /(?<=^|\n)[ \t]*# (?:from|disabled until there is) [^\n]*\n$/
 

@@ -10,7 +10,7 @@ export interface Access {
   readonly handle: Handler
   /** Suggests values for one of the entry's arguments, if the policy allows the caller to call the entry. */
   readonly complete: Handler
-  /** Forwards a request about something that an earlier call started, such as a task, if the policy allows calls to the entry. */
+  /** Forwards a request about something an earlier call started, such as a task, if the policy allows the entry. */
   relay(method: string, call: Call): Promise<Result>
   /**
    * The agent that a credential acts as (G7). Throws INVALID_AGENT_ID if it may not act as `asked`. If no agent is
@@ -33,7 +33,7 @@ export interface Access {
   subscribe(caller: Caller, served: Served, updated: () => void): Promise<AsyncDisposable>
   /** Forwards a client notification (such as "roots changed") to servers with a connection for this caller alone. */
   notifyServers(caller: Caller, method: string): void
-  /** Closes the connections to servers that only the caller's session uses. */
+  /** Closes the server connections that only the caller's session uses. */
   sessionEnded(caller: Caller): void
   /** Calls the listener with the kinds of lists that changed. Calls are debounced. */
   onChange(listener: (kinds: ReadonlySet<Kind>) => void): Disposable

@@ -35,7 +35,7 @@ export interface Spool {
   publicKeys(): string
   /** For each lane, the last record on disk. Copy no later records: they can still be lost in a crash. */
   lanes(): ReadonlyMap<string, ChainEnd>
-  /** Reads up to `most` records on disk from a lane, in order, starting after record number `after`. */
+  /** Reads up to `most` of a lane's records from disk, in order, starting after record number `after`. */
   read(lane: string, after: number, most: number): Promise<readonly ArchiveRecord[]>
 }
 
@@ -55,7 +55,7 @@ export interface ArchiveQuery extends AuditFilter {
   readonly before?: string
   readonly order?: 'newest' | 'oldest'
   readonly limit: number
-  /** Returns all records instead of one per operation. */
+  /** Whether to return all records instead of one per operation. */
   readonly raw?: boolean
 }
 
@@ -76,7 +76,7 @@ export interface ArchivePage {
 /** A query for records in order of arrival, which is the only order that covers all replicas. */
 export interface ArrivalQuery extends Omit<ArchiveQuery, 'before' | 'order'> {
   readonly after?: number
-  /** Whether to return the first or the last matches. Both are returned in order of arrival. */
+  /** Whether to return the first or the last matches. Either way, they are returned in order of arrival. */
   readonly which: 'first' | 'last'
 }
 

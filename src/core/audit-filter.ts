@@ -65,13 +65,13 @@ export interface FilterDialect {
   text(value: string): string
   /** The condition that `column` matches a pattern, in which `*` stands for any text. */
   matches(column: string, pattern: string): string
-  /** Selects records whose arguments contain this text, and possibly others, so readers must check each record. */
+  /** Selects all records whose arguments contain this text, and possibly more, so readers must check each record. */
   contains(text: string): string
 }
 
 export interface FilterConditionOptions {
   readonly filter: AuditFilter
-  /** Selects all records instead of one per operation. */
+  /** Whether to select all records instead of one per operation. */
   readonly raw: boolean
   readonly cursor?: AuditCursor | undefined
   readonly newestFirst?: boolean

@@ -58,7 +58,7 @@ export interface Caller {
 
 /** Sends notifications and requests to one caller's client. */
 export interface Peer {
-  /** Whether the caller handles input-required results with a follow-up request. Others are asked during the call. */
+  /** Whether the caller answers input-required results in a follow-up request. If not, it is asked during the call. */
   readonly rounds: boolean
   /** The lowest level of log messages that the caller wants; undefined if it wants none. */
   readonly logLevel: LogLevel | undefined

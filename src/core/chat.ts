@@ -25,7 +25,7 @@ export interface ChatRequest {
   /** Overrides `chat.mode`. */
   readonly mode?: 'staged' | 'agent'
   readonly messages: readonly ChatMessage[]
-  /** Tools that the client runs itself, offered with the catalog's. Calls to them are returned in `handed`. */
+  /** Tools that the client runs itself, in addition to the catalog's tools. Calls to them are returned in `handed`. */
   readonly tools?: readonly OfferedTool[]
   /** `none` disables all tools, both the client's and the catalog's. */
   readonly toolChoice?: 'auto' | 'none' | 'required'

@@ -2,7 +2,7 @@
 export interface Clock {
   /** Wall clock in milliseconds since the epoch, for timestamps. It can jump. */
   now(): number
-  /** Milliseconds for durations and expiry. The origin is shared by all processes on a machine, but not by `now()`. */
+  /** For durations and expiry: milliseconds since an origin that all processes on a machine share; not the epoch. */
   monotonic(): number
   /**
    * Runs `callback` once after `ms`, unless the timer is disposed of first. The timer does not keep the process alive.
@@ -18,7 +18,7 @@ export interface Timer extends Disposable {
 }
 
 export interface AfterOptions {
-  /** Runs a late callback immediately. For callbacks that do not draw conclusions from the elapsed time. */
+  /** Whether to run a late callback immediately. For callbacks that draw no conclusions from the elapsed time. */
   readonly promptly?: boolean
 }
 

@@ -11,7 +11,7 @@ export type Lease =
  */
 export async function acquireLease(membership: Membership, name: string, unreachable?: string): Promise<Lease> {
   let taken = await membership.takeOver(name, unreachable)
-  // `keep` returns false if another replica was faster.
+  // `keep` resolves with false if another replica took the lease first.
   if (taken === undefined && !(await membership.keep(name, membership.self))) taken = await membership.takeOver(name)
   if (taken === undefined) return { ours: true, lost: false }
   return 'heldBy' in taken ? taken : { ours: true, lost: taken.record !== membership.self }
@@ -56,7 +56,7 @@ export interface Membership {
   addressOf(replica: string): string | undefined
   /** Marks a replica as unreachable until the next membership update names it again. */
   unreachable(replica: string): void
-  /** Stores what other replicas need to continue our session. False if one has already taken it over. Never rejects. */
+  /** Stores what other replicas need to continue our session; false if one has already taken it over. Never rejects. */
   keep(session: string, record: string): Promise<boolean>
   /** Calls the listener when stored sessions may have been lost, so that their holders store them again. */
   onReturn?(listener: () => void): Disposable
@@ -93,7 +93,7 @@ export function createTopicListeners(log: Log): TopicListeners {
     subscribe(topic, listener) {
       const those = listeners.get(topic) ?? new Set()
       listeners.set(topic, those)
-      // Wrapped, so that a function that is registered twice counts as two listeners.
+      // Wrap the listener, so that a function that is registered twice counts as two listeners.
       const own = (text: string) => listener(text)
       those.add(own)
       return { [Symbol.dispose]: () => void those.delete(own) }

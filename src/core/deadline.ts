@@ -100,8 +100,8 @@ export async function settles(work: PromiseLike<unknown>, ms: number, clock: Clo
 export const never: AbortSignal = new AbortController().signal
 
 /**
- * Waits for work until the signal aborts, even if the work ignores the signal. Unlike `waitFor`, this function avoids
- * `Promise.race`, whose cost exceeded that of the rest of the function; it runs twice in every call.
+ * Waits for work until the signal aborts, even if the work ignores the signal. Runs twice in every call, so unlike
+ * `waitFor`, it avoids `Promise.race`, which cost more than the rest of the function.
  */
 export const endWith = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {

@@ -21,13 +21,13 @@ export interface Entry {
   readonly traits: Traits
   /** The description for a caller that sees these servers, if it depends on the servers. `name` is the listed name. */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string
-  /** The entry validates its own arguments, because its messages are better than those of schema validation. */
+  /** Set if the entry validates its own arguments, with better messages than those of schema validation. */
   readonly checksItself?: true
   readonly run: Handler
   readonly complete?: Handler
   /** Calls `updated` on every change until the returned object is disposed of. `uri` is in the source's spelling. */
   subscribe?(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
-  /** Forwards a request about something that an earlier call started, such as a task. The params are in `input.rest`. */
+  /** Forwards a request, with params in `input.rest`, about something that an earlier call started, such as a task. */
   relay?(method: string, call: Call): Promise<Result>
 }
 
@@ -46,6 +46,6 @@ export interface Traits {
   readonly timeoutKey?: string | undefined
   /** The time limit for a call even if the server keeps reporting progress, and the setting that defines it. */
   readonly maxTimeout?: { readonly ms: number; readonly key: string } | undefined
-  /** The entry only makes other calls, and each of those is itself subject to all decisions and limits. */
+  /** Set if the entry only makes other calls, each of which is itself subject to all decisions and limits. */
   readonly carries?: true
 }

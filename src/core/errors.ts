@@ -59,16 +59,16 @@ export interface ErrorDetails {
   readonly auditReason?: string
   /** For `WWW-Authenticate`: what an HTTP client should request from its identity provider. */
   readonly challenge?: string
-  /** No part of the request reached the server, so resending it is safe for any tool (F12). */
+  /** Set if no part of the request reached the server, so that resending it is safe for any tool (F12). */
   readonly unsent?: true | undefined
   /**
-   * The server did not recognize the request's session. It may have executed the request nevertheless. `fresh`: the
-   * server had not answered anything in that session before, so a new session would not help.
+   * Set if the server did not recognize the request's session. It may have executed the request nevertheless. `fresh`:
+   * the server had not answered anything in that session before, so a new session would not help.
    */
   readonly sessionEnded?: 'established' | 'fresh'
-  /** The request may be sent once more in a new session. Set only together with `sessionEnded: 'established'`. */
+  /** Set if the request may be sent once more in a new session; only with `sessionEnded: 'established'`. */
   readonly resendable?: true | undefined
-  /** This process was paused when the call timed out, so the timeout says nothing about the server. */
+  /** Set if this process was paused when the call timed out, so that the timeout says nothing about the server. */
   readonly late?: true | undefined
   /** The real refusal, if the caller sees "not found" instead (`policy.hideDenied`). */
   readonly concealed?: ToolwayError

@@ -1,6 +1,6 @@
 /** Runs untrusted programs (S7, B9). */
 export interface Executor extends AsyncDisposable {
-  /** Tests which isolation tier is the strongest that works on this machine, and which languages it supports. */
+  /** Tests which isolation tiers work on this machine. Returns the strongest one and the languages that it supports. */
   probe(): Promise<Isolation>
   /** Runs a program. Never rejects: a failure is reported in the outcome. */
   run(program: Program): Promise<ExecutionOutcome>
@@ -23,7 +23,7 @@ export interface Program {
   readonly language: Language
   /** Identifies whose program this is. One owner's programs must leave room for those of other owners. */
   readonly owner: string
-  /** Toolway's own code, run before `code` in the same scope, once per environment. Errors do not count its lines. */
+  /** Toolway's own code, run before `code` in the same scope, once per environment. Line numbers exclude it. */
   readonly prelude?: string
   /** The key of an environment that keeps variables between runs, unique to the principal, name and language. */
   readonly environment?: string

@@ -26,7 +26,7 @@ export class Json<T = unknown> {
     return new Json<T>(undefined, bytes, false)
   }
 
-  /** Wraps bytes with their parsed value. `exact` says that no number was rounded in parsing. */
+  /** Wraps bytes with their parsed value. `exact` means that no number was rounded in parsing. */
   static read<T>(value: T, bytes: Buffer, exact = false): Json<T> {
     const json = new Json<T>(value, bytes, true)
     if (exact) json.#exact = value

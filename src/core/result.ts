@@ -5,14 +5,14 @@ import { Json } from './json.ts'
 export interface Result {
   readonly body: Json<ResultBody>
   readonly isError: boolean
-  /** The body has no members that differ between legacy and modern revisions, so it needs no conversion. */
+  /** Set if no member of the body differs between legacy and modern revisions, so that it needs no conversion. */
   readonly plain?: true
   readonly listing?: Listing
   /** The refusal, if this result reports one in its own format. */
   readonly refusal?: ToolwayError
   /** The kinds of suspicious content that the result scan found. */
   readonly findings?: readonly string[]
-  /** The result came from the cache, or from an identical call that ran at the same time. */
+  /** Set if the result came from the cache, or from an identical call that ran at the same time. */
   readonly cached?: true
 }
 

@@ -14,7 +14,7 @@ export interface SourceStatus {
   readonly lastError?: string
   readonly latencyMs?: number
   readonly breaker: 'closed' | 'open' | 'half-open'
-  /** Only the circuit breaker blocks calls: the server is reachable and its listing is current. */
+  /** Set if only the circuit breaker blocks calls: the server is reachable and its listing is current. */
   readonly heldBack?: true
 }
 

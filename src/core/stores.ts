@@ -94,7 +94,7 @@ export interface Locks {
   hold(name: string): Promise<AsyncDisposable>
 }
 
-/** A server's description and listing, kept between runs so that clients can list tools without waiting for it. */
+/** A server's description and listing, kept between runs so that listing tools does not have to wait for the server. */
 export interface Descriptors {
   /** When the description and the listing were fetched, in milliseconds since the epoch. */
   readonly fetchedAt: number

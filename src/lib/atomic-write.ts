@@ -16,7 +16,7 @@ export async function writeAtomic(
   options: AtomicWriteOptions = {},
 ): Promise<void> {
   const folder = dirname(path)
-  // In the same folder, because a rename is atomic only within one file system.
+  // Use the same folder, because a rename is atomic only within one file system.
   const temporary = join(folder, `.${basename(path)}.${randomUUID()}.tmp`)
   try {
     await write(temporary, content, options)

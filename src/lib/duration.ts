@@ -8,10 +8,10 @@ export function parseDuration(text: string): number | undefined {
   return unit === undefined ? undefined : Math.round(Number(count) * durationUnits[unit as keyof typeof durationUnits])
 }
 
-/** The end of an error message, which tells a refused caller when to call again. */
+/** The end of an error message, which tells a refused caller when to try again. */
 export function callAgain(retryAfterMs: number): string {
   const seconds = Math.ceil(retryAfterMs / 1000)
-  return `call again in ${seconds === 1 ? '1 second' : `${seconds} seconds`}`
+  return `try again in ${seconds === 1 ? '1 second' : `${seconds} seconds`}`
 }
 
 export const durationText = (ms: number): string =>

@@ -20,7 +20,7 @@ export function parseExactly(text: string): unknown {
   return long.test(text) ? JSON.parse(text, revive as (key: string, value: unknown) => unknown) : JSON.parse(text)
 }
 
-/** For text that is already parsed: returns `value` itself, unless parsing rounded a number in it. */
+/** Returns `value`, which was parsed from these bytes, or an exact version of it if parsing rounded a number. */
 export function exactValue<T>(bytes: Buffer, value: T): T {
   if (!long.test(bytes.toString('latin1'))) return value
   let rounded = false
@@ -52,7 +52,7 @@ export function decimalOf(source: string): Decimal | undefined {
   let start = 0
   let end = all.length
   while (start < end && all[start] === '0') start++
-  // A loop, because a regular expression for trailing zeros takes quadratic time.
+  // Use a loop, because a regular expression for trailing zeros takes quadratic time.
   while (end > start && all[end - 1] === '0') end--
   if (start === end) return { negative: false, digits: '', power: 0 }
   return { negative: sign === '-', digits: all.slice(start, end), power: Number(power) + whole.length - end }

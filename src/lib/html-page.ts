@@ -1,4 +1,4 @@
-/** A page with one sentence and no resources, shown after the redirect from an authorization server. */
+/** A page with one sentence and no external resources, shown after the redirect from an authorization server. */
 export function plainPage(sentence: string, link?: { readonly href: string; readonly text: string }) {
   const back = link ? `<p><a href="${escaped(link.href)}">${escaped(link.text)}</a></p>` : ''
   return {

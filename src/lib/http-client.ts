@@ -35,7 +35,7 @@ export function createHttpClient(
   const dispatcher = proxy
     ? new ProxyAgent({ ...options, uri: proxy.origin, token: proxy.authorization })
     : new Pool(url.origin, options)
-  // Set on each request, because a forwarding proxy agent ignores these options.
+  // Set these timeouts on each request, because a forwarding proxy agent ignores them as options.
   const { headersTimeout, bodyTimeout } = options
 
   const request = async (asked: HttpClientRequest): Promise<Dispatcher.ResponseData> => {

@@ -1,4 +1,4 @@
-/** The maximum nesting of messages. Real ones nest less than 40 levels; recursive parsers fail at thousands. */
+/** The maximum nesting of messages. Real ones have fewer than 40 levels; recursive parsers fail at thousands. */
 export const maxDepth = 256
 
 const QUOTE = 0x22
@@ -16,7 +16,7 @@ const MINUS = 0x2d
 /** The position that scanners return for invalid JSON. */
 export const none = -1
 
-/** How many bytes of a string are read one by one, before it is read four bytes at a time. */
+/** How many bytes of a string are read one by one before the rest is read four bytes at a time. */
 const near = 16
 
 /** The closing brackets of the open containers. One array serves all calls, because skipping is synchronous. */

@@ -128,8 +128,8 @@ function logChange(log: Log, server: string, state: BreakerState, { status: { re
 }
 
 /**
- * A timeout counts as a failure if the server had at least this share of its time. The share is below 1 because timers
- * can fire slightly early and the call may have waited in a queue.
+ * A timeout counts as a failure if the server had at least this share of the timeout. The share is below 1 because
+ * timers can fire slightly early and the call may have waited in a queue.
  */
 const fullTimeShare = 0.9
 
@@ -169,7 +169,7 @@ interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'rando
 
 type Breaker = ReturnType<typeof createBreaker>
 
-/** One server's circuit breaker. When closed, it lets all calls through; open, none; half-open, a few probes. */
+/** A server's circuit breaker: lets all calls through when closed, none when open, and a few probes when half-open. */
 function createBreaker({ config, start, clock, random, changed }: BreakerOptions) {
   const window = createWindow()
   let state: BreakerState = 'closed'
@@ -267,7 +267,7 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
   }
 }
 
-/** Slices in the window. It moves by whole slices, so it can be up to a tenth shorter than configured. */
+/** Number of slices in the window, which moves by whole slices, so it can be up to a tenth shorter than configured. */
 const slices = 10
 
 /** Counts recent calls and failures in constant memory. */

@@ -146,7 +146,7 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
     if (agent) agent.waiting += by
   }
 
-  /** Evicts the newest call in the longest queue in favour of a shorter one, so that no agent can fill the room. */
+  /** Evicts the newest call in the longest queue in favour of a shorter one, so that no agent can take all the room. */
   const makeRoom = (key: string): boolean => {
     let longest = new Set<QueuedCall>()
     for (const queue of queues.values()) if (queue.size > longest.size) longest = queue
@@ -212,7 +212,7 @@ interface Needs {
 const soonestMs = 100
 const latestMs = 60_000
 
-/** The error for a call without a free slot (B7): names what is full and when to retry. */
+/** The error for a call without a free slot (B7): says what is full and when to retry. */
 function overloaded({ entry, caller }: Call, { whole, server, agent }: Needs, why: string): ToolwayError {
   const full: (readonly [string, Slots])[] = []
   if (server && !hasSlot(server)) full.push([`The server ${entry.server}`, server])

@@ -24,7 +24,7 @@ export interface PipelineOptions {
   /** Limits how many refusals are audited; outlives a configuration. */
   readonly refusals: Refusals
   readonly decide: Decide
-  /** Denied entries look as if they did not exist. */
+  /** Whether denied entries look as if they did not exist. */
   readonly hideDenied?: boolean
   readonly actAs?: ActAs
   readonly validate: Validate
@@ -84,7 +84,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     },
     async subscribe(caller, { entry, uri = entry.name }, updated) {
       const call = subscribing(caller, entry, uri)
-      // Stop sending updates when policy no longer allows the caller to read the resource.
+      // Stop sending updates when the policy no longer allows the caller to read the resource.
       const notify = () => {
         if (options.recheck(call)?.allowed !== false) updated()
       }

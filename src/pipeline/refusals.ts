@@ -79,7 +79,7 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
     for (const [key, one] of accounts) {
       if (looked++ === looksThrough) return
       accounts.delete(key)
-      // Keep an account that is still needed, but move it to the end, so that the next refusal inspects others.
+      // Keep an account that is still needed, but move it to the end, so that the next refusal inspects other accounts.
       if (!isFull(one.bucket, now) || one.suppressed > 0) accounts.set(key, one)
     }
   }

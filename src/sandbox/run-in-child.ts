@@ -20,7 +20,7 @@ export interface ChildRun {
   readonly memory: Promise<Buffer | undefined>
 }
 
-/** Runs one program in an untrusted child: counts and validates its messages, and kills it on any violation. */
+/** Runs one program in an untrusted child. Counts and validates the child's messages; any violation kills the child. */
 export function runInChild(options: {
   readonly child: SandboxChild
   readonly task: ProgramTask

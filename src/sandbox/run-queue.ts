@@ -5,7 +5,7 @@ interface Waiting {
   resolve(): void
 }
 
-/** Slots for concurrent runs. No owner can take all of them, unless there is only one: the last is left for others. */
+/** Slots for concurrent runs. With several slots, no owner can take all of them: the last one is left for others. */
 export function createRunSlots(count: number) {
   const maxPerOwner = Math.max(1, count - 1)
   const waiting = new Set<Waiting>()

@@ -11,7 +11,7 @@ export interface Runtime {
 
 export interface RuntimeSearch {
   readonly runtime?: Runtime
-  /** What is missing, why, and what to do, one sentence each. */
+  /** One sentence for each missing part: what it is, why it is missing, and what to do. */
   readonly missing: readonly string[]
 }
 

@@ -78,7 +78,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
 }
 
 function noRoom(retryAfterMs: number): ToolwayError {
-  const sentence = `Too many rate limits are in use at once; call again in ${Math.ceil(retryAfterMs / 1000)} seconds.`
+  const sentence = `Too many rate limits are in use at once; try again in ${Math.ceil(retryAfterMs / 1000)} seconds.`
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs })
 }
 

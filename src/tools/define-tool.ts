@@ -167,8 +167,8 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
       try {
         return await resultFrom(name, await run(read.value, contextOf(name, call)), output)
       } catch (thrown) {
-        // The tool itself exists, so the error is about something that its arguments name. Return a result, because many
-        // agents would stop at a JSON-RPC error.
+        // The tool itself exists, so the error is about something that its arguments name. Return a result, because
+        // many agents would stop at a JSON-RPC error.
         if (thrown instanceof ToolwayError && thrown.kind.malformed) return refusedResult(thrown)
         if (thrown instanceof ToolwayError || thrown instanceof ServerError) throw thrown
         if (call.signal.aborted) throw call.signal.reason

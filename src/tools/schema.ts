@@ -38,7 +38,7 @@ export interface CompiledSchema {
 
 export type SchemaOutcome = { readonly value: unknown } | { readonly refusal: ToolwayError }
 
-/** Compiles a schema for an object; throws a TypeError for any other. `io` selects the type that clients see. */
+/** Compiles a schema for an object; throws a TypeError for other schemas. `io` selects the type that clients see. */
 export function compileSchema(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
   if (schema instanceof z.ZodObject) return byZod(io === 'input' ? strict(schema) : schema, tool, io)
   const json = '~standard' in schema ? standardJson(schema as StandardSchema, io) : (schema as JsonSchema)
@@ -110,7 +110,7 @@ type Path = readonly PropertyKey[]
 
 const maxProblems = 5
 
-/** The error for invalid arguments. It names each field, what was expected and what was given. */
+/** The error for invalid arguments. For each field, it says what was expected and what was given. */
 function argumentsRefused(tool: string, error: z.ZodError, schema: JsonSchema, given: unknown): ToolwayError {
   const problems = error.issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
   const omitted = error.issues.length - problems.length

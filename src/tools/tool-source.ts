@@ -52,7 +52,7 @@ const entryOf = (server: string, tool: Tool, timeoutMs: number): Entry => ({
   run: tool.run,
 })
 
-/** Names of the built-in tools. They are reserved even while a tool is not served. */
+/** Names of the built-in tools. A name is reserved even while its tool is not served. */
 export const builtInNames = 'hash time fetch generate vision speech diffusion execute_code'.split(' ')
 
 /** Checks the tools that a program registers; throws a TypeError for the first one that cannot be served. */

@@ -282,7 +282,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (decision && !decision.allowed) throw refusalOf(decision, name)
   }
 
-  /** A client profile's entries, or the plain profile's entries until that listing has been fetched. */
+  /** A client profile's entries, or the plain profile's until the client profile's listing has been fetched. */
   function seen(listing: ServerListing): readonly Entry[] {
     return (listing.descriptors ? listing : plain).entries
   }
@@ -334,7 +334,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     healthMayHaveChanged()
   }
 
-  /** Whether to reconnect in the background: a remote server always, a process only until its idle timeout. */
+  /** Whether to reconnect in the background: to a remote server always, to a process only until its idle timeout. */
   function isWanted(): boolean {
     if (config.transport !== 'stdio' || config.connect === 'eager' || config.idle === 0) return true
     return clock.monotonic() - wantedAt < config.idle

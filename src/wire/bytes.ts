@@ -87,7 +87,7 @@ export function toCleanLine(received: Buffer): Buffer {
 /** A slice of a message, and its replacement. */
 export type Replacement = readonly [slice: Buffer, by: Buffer]
 
-/** Replaces slices of `bytes`, which must be in order. Their positions are computed from their buffer offsets. */
+/** Replaces slices of `bytes`. The slices must be in order; their positions are computed from their buffer offsets. */
 export function splice(bytes: Buffer, replacements: readonly Replacement[]): Buffer {
   if (replacements.length === 0) return bytes
   const pieces: Buffer[] = []
@@ -116,7 +116,7 @@ const CR = 0x0d
  */
 export function createLineReader(options: {
   readonly maxLength: number
-  /** Skips empty lines: a sender could produce millions of them. */
+  /** Whether to skip empty lines: a sender could produce millions of them. */
   readonly skipsEmpty?: boolean
   line(bytes: Buffer): void
   tooLong(length: number): void

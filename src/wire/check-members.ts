@@ -3,7 +3,7 @@ import { countMembers, elements, extentOf, members, walk } from '../lib/json-tex
 import { foldName } from '../lib/lookalikes.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
 
-/** What a message may contain: its protocol revision, and the extensions that both sides declared. */
+/** Determines what a message may contain: its protocol revision, and the extensions that both sides declared. */
 export interface Scope {
   readonly revision: string
   extension?(name: string): boolean
@@ -50,7 +50,7 @@ export function definedMembers<T extends Fields>(value: T, level: MemberRules, s
     const clean = definedWithin(name, inner, within, scope, leftOut)
     if (clean === inner) continue
     kept ??= { ...value }
-    // Defined instead of assigned, because the name may be `__proto__`.
+    // Define the property instead of assigning it, because the name may be `__proto__`.
     Object.defineProperty(kept, name, { value: clean, enumerable: true, configurable: true, writable: true })
   }
   return (kept as T | undefined) ?? value

@@ -10,7 +10,7 @@ export interface CacheHint {
 
 /**
  * Adds the members that stateless clients expect, unless they exist already: `resultType`, and a cache hint if one is
- * given and the result is complete. `plain` says that the result has none of these members.
+ * given and the result is complete. `plain` means that the result has none of these members.
  */
 export function toModern(result: Buffer, hint?: CacheHint, plain = false): Pieces {
   const { resultType, ttlMs, cacheScope } = plain ? none : envelopeOf(result)
@@ -51,7 +51,7 @@ function withoutEnvelope(result: Buffer): Buffer {
   walk(result, (key, _start, end, keyStart) => {
     const goes = envelopeKeys.has(key)
     if (goes && !removing) {
-      // If no member before this one stays, the separator after it is removed too.
+      // If no member before this one stays, the separator after this one is removed too.
       pieces.push(result.subarray(from, kept ?? keyStart))
     }
     if (!goes && removing && kept === undefined) from = keyStart
@@ -70,7 +70,7 @@ const none: Envelope = {}
 
 type Envelope = { -readonly [Key in 'resultType' | 'ttlMs' | 'cacheScope']?: string }
 
-/** The raw values of `resultType`, `ttlMs` and `cacheScope`; the last one if a name is repeated, as in a parser. */
+/** The raw values of `resultType`, `ttlMs` and `cacheScope`; the last one if a name is repeated, as in `JSON.parse`. */
 function envelopeOf(result: Buffer): Envelope {
   const found: Envelope = {}
   // Fast path for most results: they have neither these names nor \u escapes that could hide them.

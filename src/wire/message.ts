@@ -160,7 +160,7 @@ const decoded = (bytes: Buffer, from: number, to: number): string => JSON.parse(
 
 const names: readonly Name[] = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
 
-/** Members that differ between protocol versions, request input or start a task. */
+/** Members that differ between protocol versions, that request input, or that start a task. */
 const special: readonly string[] = ['resultType', 'ttlMs', 'cacheScope', 'task', 'requestState', 'inputRequests']
 
 const BACKSLASH = 0x5c

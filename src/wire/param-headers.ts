@@ -1,6 +1,6 @@
 import { asRecord, isRecord } from '../lib/is-record.ts'
 
-/** An argument that must be repeated in a header, because the tool's schema demands it. */
+/** An argument that must be repeated in a header, because the tool's schema requires it. */
 export interface ParamHeader {
   /** The full header name in lower case. */
   readonly header: string

@@ -26,7 +26,7 @@ class NoValue extends Error {
   override readonly name = 'NoValue'
 }
 
-/** Thrown if there is no value here. It is shared: hostile text would otherwise create thousands of errors. */
+/** Thrown if there is no value here. One shared error, because hostile text would otherwise create thousands. */
 export const noValue = new NoValue('contains no readable value')
 
 /** Thrown when the step or depth limit is exceeded; ends all attempts. */
@@ -38,7 +38,7 @@ export const maxDepth = 128
 /** How many strings may be reread. Each reread may scan all the remaining text. */
 const maxRescues = 8
 
-/** How many times each character may be visited, on average: as part of a value, as lookahead and in failed attempts. */
+/** How many times each character may be visited on average: as part of a value, as lookahead and in failed attempts. */
 const stepsPerCharacter = 16
 
 export const budgetFor = (text: string): StepBudget => ({ left: 1024 + stepsPerCharacter * text.length })

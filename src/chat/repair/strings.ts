@@ -148,7 +148,7 @@ function rescued(reader: TextReader, rescue: End | undefined): End | undefined {
   return rescue
 }
 
-/** Ends an unclosed string at the end of the text, before any closing brackets: `{"a": ["x]}`. It may be incomplete. */
+/** Ends an unclosed, possibly incomplete string at the end of the text, before any closing brackets: `{"a": ["x]}`. */
 function lostAtTheEnd(reader: TextReader, role: StringRole): End {
   const { text } = reader
   const open = role === 'key' ? [] : reader.open

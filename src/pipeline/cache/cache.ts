@@ -21,7 +21,7 @@ export interface Cache {
   stats(): CacheStats
   invalidate(server: string): void
   clear(): void
-  /** Must be called when data that servers can request from callers has changed, such as their roots. */
+  /** Must be called when data that servers can request from callers, such as their roots, has changed. */
   callersChanged(): void
 }
 
@@ -29,7 +29,7 @@ export interface CacheStats extends CacheUsage, Readonly<CacheCounts> {}
 
 export function cache({ store, members, clock }: CacheOptions): Cache {
   const counts: CacheCounts = { hits: 0, misses: 0, joined: 0 }
-  // Part of every session's keys: they must not match a session in another process or an earlier run.
+  // Part of every session's keys, so that they never match those from another process or an earlier run.
   const run = randomUUID()
   let callers = run
   let changes = 0

@@ -122,8 +122,8 @@ const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits
 const addressNeeded = -32042
 
 /**
- * Whether a failure applies to all joined calls. It does not if it contains a URL for one caller, if the leading caller
- * cancelled, or if the call timed out and a joined call has more time left than that call had.
+ * Whether a failure applies to all joined calls. It does not apply if it contains a URL for one caller, if the leading
+ * caller cancelled, or if the leading call timed out and a joined call has more time left than the leading call had.
  */
 function isForAll(error: unknown, leftMs: number, triedMs: number): boolean {
   if (error instanceof ServerError) return error.error.value.code !== addressNeeded

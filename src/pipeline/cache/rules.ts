@@ -10,11 +10,11 @@ export interface Plan {
   readonly ttlMs: number
   /** Maximum size of a stored result; a larger one would displace many smaller ones. */
   readonly maxBytes: number
-  /** Results are stored only if the server sends a TTL. */
+  /** Whether results are stored only if the server sends a TTL. */
   readonly hinted: boolean
-  /** All agents and principals share the results. */
+  /** Whether all agents and principals share the results. */
   readonly shared: boolean
-  /** Principals that act as the same agent share the results. */
+  /** Whether principals that act as the same agent share the results. */
   readonly byAgent: boolean
   /** Which connection answers: shared, one per calling session, or one per call. */
   readonly session: 'shared' | 'caller' | 'call'
@@ -24,9 +24,9 @@ export interface Plan {
 /** What earlier results have shown. Except for `joins`, these flags only make the cache more restrictive. */
 export interface Lessons {
   joins: boolean
-  /** Results are kept per principal, because the server demands it or each principal has its own OAuth grant. */
+  /** Whether results are kept per principal: the server requires it, or each principal has its own OAuth grant. */
   private: boolean
-  /** The server has sent a caller a request during a call. */
+  /** Whether the server has sent a caller a request during a call. */
   asks: boolean
 }
 

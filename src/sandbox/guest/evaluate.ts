@@ -13,7 +13,7 @@ type Begun =
 /** Wraps a program with a top-level `return` in a function, which makes its variables local. */
 const wrapped = (code: string) => `(async () => {\n${code}\n})()`
 
-/** Starts a program in the global scope, where the next program finds its variables; supports top-level `await`. */
+/** Starts a program in the global scope, so that its variables outlive it. Supports top-level `await`. */
 export function begin(vm: QuickJS, code: string, language: string): Begun {
   const begun = beginGlobally(vm, code, language)
   return 'error' in begun ? { error: explained(begun.error, code, language) } : begun
@@ -71,7 +71,7 @@ export function placeIn(stack: string, linesBefore: number): { line?: number; co
   return line === undefined ? {} : { line: Math.max(1, Number(line) - linesBefore), column: Number(column) }
 }
 
-/** Removes TypeScript types, keeping positions; or returns the syntax error. */
+/** Removes TypeScript types without changing positions. Returns the syntax error if there is one. */
 function stripped(code: string): string | ProgramError {
   try {
     return stripTypeScriptTypes(code)

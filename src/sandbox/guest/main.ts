@@ -8,7 +8,7 @@ import { type Frame, type HostCallError, messageKinds, openHostChannel, type Pro
 
 /** Entry point of the child, which runs one program. Arguments: the engine's module and the memory limit in bytes. */
 
-/** Declared here because Node's types do not declare it. */
+/** Declared here because Node's types do not declare `WebAssembly`. */
 declare const WebAssembly: { compile(module: Uint8Array): Promise<WasmModule> }
 
 const [wasmFile = '', memoryText = ''] = process.argv.slice(2)

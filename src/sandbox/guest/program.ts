@@ -5,7 +5,7 @@ import { type HostChannel, messageKinds, type ProgramError, type ProgramResult, 
 
 export interface Running {
   print(text: JSValueHandle): undefined
-  /** Returns an error message, if any. */
+  /** Makes a host call. Returns an error message if a limit is exceeded. */
   call(id: JSValueHandle, name: JSValueHandle, input: JSValueHandle): string | undefined
   timer(id: JSValueHandle, ms: JSValueHandle): string | undefined
   finished(ok: JSValueHandle, text?: JSValueHandle): undefined

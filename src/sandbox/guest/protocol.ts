@@ -5,7 +5,7 @@ import { parentPort } from 'node:worker_threads'
 export const messageKinds = {
   /** From the child: ready for a program. */
   ready: 1,
-  /** From the child: name of a host function, line feed, input. */
+  /** From the child: the name of a host function, a line feed and the input. */
   call: 2,
   /** From the child: the program's output. */
   log: 3,

@@ -1,7 +1,7 @@
 /** Host functions that the realm can call with strings and numbers; results arrive through `answered`. */
 export interface Natives {
   print(text: string): void
-  /** Returns an error message, if any. */
+  /** Makes a host call. Returns an error message if a limit is exceeded. */
   call(id: number, name: string, input: string): string | undefined
   timer(id: number, ms: number): string | undefined
   finished(ok: boolean, text?: string): void

@@ -15,8 +15,8 @@ interface Mount {
 
 /**
  * The command line that starts a program without privileges, with only these mounts and a read-only file system. PID 1
- * inside is a `bwrap` that the program cannot reach. It ends when Toolway ends, and all processes in the namespace end
- * with it.
+ * inside is a `bwrap` that the program cannot reach. When Toolway ends, PID 1 ends too, and with it all processes in
+ * the namespace.
  */
 export function bwrapCommand(options: {
   readonly bwrap: string
@@ -30,7 +30,7 @@ export function bwrapCommand(options: {
   return [
     bwrap,
     '--unshare-all',
-    // This is needed even as root: without a user namespace, the program would keep all capabilities.
+    // A user namespace is needed even as root: without it, the program would keep all capabilities.
     '--unshare-user',
     '--disable-userns',
     ...['--uid', '65534', '--gid', '65534'],
@@ -51,10 +51,10 @@ export function bwrapCommand(options: {
   ]
 }
 
-/** Mounts a file under its own path, resolving links. */
+/** Mounts a file at its own path, resolving links. */
 const mountOf = (path: string): Mount => ({ from: realpathSync(path), to: path })
 
-/** The path of `bwrap`, and the user to start it as. */
+/** The path of `bwrap`, and the user to run it as. */
 export interface BwrapOptions extends LaunchOptions {
   readonly bwrap: string
   readonly user?: number

@@ -11,7 +11,7 @@ import { workerChild } from './worker-child.ts'
 const MiB = 1024 * 1024
 /** Memory for Node itself. Most of it is reserved for compiled code and never used. */
 const nodeBytes = 704 * MiB
-/** How many copies of a program's memory may exist at once: in the engine, its snapshot and the compressed snapshot. */
+/** How many copies of a program's memory may exist at once: in the engine, snapshot and compressed snapshot. */
 const copies = 3
 
 /** The engine's package folder, which contains the WebAssembly module. */
@@ -35,7 +35,7 @@ const nodeCommand = (node: string, folders: readonly string[], file: string, eng
 ]
 
 const limits = ({ memory, cpuMs }: LaunchOptions) => ({
-  // The time includes startup.
+  // The limit also covers the time that startup takes.
   cpuSeconds: cpuMs / 1000 + 5,
   data: nodeBytes + copies * memory,
 })

@@ -37,14 +37,14 @@ export interface KernelLimits {
   readonly data?: number
   /** Address space in bytes. */
   readonly addresses?: number
-  /** The user's processes and threads. Nothing else should run as this user, because the kernel counts per user. */
+  /** Number of processes and threads. Nothing else should run as this user, because the kernel counts per user. */
   readonly processes?: number
 }
 
 /** Wraps a command in a shell that sets the limits. */
 export function withKernelLimits(command: readonly string[], limits: KernelLimits): readonly string[] {
   const { cpuSeconds, processes } = limits
-  // Other systems count memory differently, and their shells refuse to set these limits.
+  // Systems other than Linux count memory differently, and their shells refuse to set these limits.
   const { data, addresses } = process.platform === 'linux' ? limits : {}
   const kibibytes = (bytes: number) => Math.ceil(bytes / 1024)
   const script = [
@@ -62,7 +62,7 @@ export function withKernelLimits(command: readonly string[], limits: KernelLimit
   return ['/bin/sh', '-c', script.filter(Boolean).join(' && '), 'sh', ...command]
 }
 
-/** State that all kinds of children have: start, listener and end. */
+/** State that all kinds of children share: whether they have started or ended, and their listener. */
 export function createLifecycle() {
   const { promise: ready, resolve: started, reject } = Promise.withResolvers<void>()
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()

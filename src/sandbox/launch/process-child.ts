@@ -96,7 +96,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
     thaw: () => void (inner !== undefined && signalled(inner, 'SIGCONT')),
     kill() {
       if (life.over || started.pid === undefined) return ended
-      // Kill the namespace first, while its pid is certainly valid, then the outer `bwrap` and its group.
+      // Kill PID 1 of the namespace first, while its id is certainly valid, then the outer `bwrap` and its group.
       if (first !== undefined) signalled(first, 'SIGKILL')
       signalled(-started.pid, 'SIGKILL')
       for (const stream of started.stdio) stream?.destroy()

@@ -66,7 +66,7 @@ const refused: Readonly<Record<string, Numbers>> = {
   nfsservctl: [180, 42],
   personality: [135, 92],
   vhangup: [153, 58],
-  // System calls for memory outside the process limits and for network access.
+  // System calls for network access, and for memory that the process limits do not cover.
   memfd_create: [319, 279],
   memfd_secret: [447, 447],
   shmget: [29, 194],

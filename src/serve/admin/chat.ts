@@ -53,7 +53,7 @@ export function createDashboardChat(options: {
   }
 }
 
-/** Converts an event for the dashboard. Omits client-side tool calls: the dashboard offers no tools itself. */
+/** Converts an event for the dashboard. Omits client-side tool calls: the dashboard offers no tools of its own. */
 function streamEvent(event: ChatEvent): ChatStreamEvent {
   if (event.kind !== 'end') return event
   const { kind, reason, usage, model, notes } = event

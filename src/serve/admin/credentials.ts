@@ -80,7 +80,7 @@ export function createCredentials(options: {
       const user = userOf(request, identity, () => identityOf(login))
       return { user, cookie: setCookie(request, port, login) }
     },
-    /** Ends the login and returns a cookie that deletes it in the browser. */
+    /** Ends the login and returns the Set-Cookie header that deletes its cookie. */
     logOut(request: IncomingMessage): string {
       const login = loginOf(request)
       if (login) {

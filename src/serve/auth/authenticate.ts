@@ -123,7 +123,7 @@ function bearer(authorization: string): string {
   return token
 }
 
-/** The kind of credential. Only its format decides, so that an invalid credential is never tried as another kind. */
+/** The kind of credential, based only on its format, so that an invalid credential is never tried as another kind. */
 function formOf(credential: string): 'key' | 'jwt' | 'token' {
   if (credential.startsWith('twk_')) return 'key'
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential) ? 'jwt' : 'token'

@@ -179,7 +179,7 @@ function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
   const valid = Array.isArray(names) && names.length > 0 && names.every(isAgentName)
   if (valid) return names
   throw expiredCredential(
-    `The token's claim ${claim} is neither an agent name nor a list of agent names: ask your identity provider for another token.`,
+    `The token's ${claim} claim is neither an agent name nor a list of agent names: ask your identity provider for another token.`,
   )
 }
 

@@ -159,7 +159,7 @@ function completionOf(received: ReceivedParams): Input['arguments'] {
   return Json.read(value, Buffer.concat([...pieces, Buffer.from('}')]))
 }
 
-/** A request's `_meta` without the envelope's keys. If any key is unusual, it is parsed again to keep numbers exact. */
+/** A request's `_meta` without the envelope's keys; parsed again if any key is unusual, to keep numbers exact. */
 function metaOf(received: ReceivedParams): Readonly<Record<string, unknown>> {
   const meta = withoutEnvelope(object(received.params, '_meta'))
   for (const key in meta) {

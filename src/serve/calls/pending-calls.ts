@@ -27,7 +27,7 @@ const maxIdleMs = 600_000
 /** The prefix of states that the gateway issued. States without it belong to servers. */
 const prefix = 'toolway-call.'
 
-/** Maximum suspended calls in total and per principal. Each suspended call keeps a request to a server open. */
+/** Maximum number of suspended calls, in total and per principal. Each one keeps a request to a server open. */
 const defaults = { all: 2_000, each: 500 }
 
 /** The replica that holds a suspended call. Undefined with a single replica, and for states that a server issued. */

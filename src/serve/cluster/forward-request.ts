@@ -44,7 +44,7 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
   const { client = '', hops } = forwardedFrom(request, membership) ?? { client: request.socket.remoteAddress, hops: 0 }
   headers[clientHeader] = membership.sign(`${Date.now()} ${client} ${hops + 1}`)
   if (handed.unread === undefined) headers['content-length'] = String(body?.length ?? 0)
-  // Set this explicitly: node:http frames a body automatically only for methods that usually have one.
+  // Set this header explicitly: node:http frames a body automatically only for methods that usually have one.
   else if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked'
   // Use a new connection: if connecting fails, the request was certainly not processed. Use the raw path: resolved
   // against the address, a path that starts with // would name another host.
@@ -117,7 +117,7 @@ export interface Workers {
   lead(): string | undefined
 }
 
-/** Forwards admin requests to the worker with the logins and statistics. Resolves with false if it is this one. */
+/** Forwards admin requests to the worker with the logins and statistics. Resolves with false if that is this worker. */
 export async function forwardToAdminWorker(
   request: IncomingMessage,
   response: ServerResponse,

@@ -76,7 +76,7 @@ function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): 
     }
     request.on('data', onData)
     request.on('end', () => resolve(gathered.take()))
-    // The client has disconnected and does not see this error; it only ends the wait.
+    // The client has disconnected and does not see this error; the error only ends the wait.
     request.on('close', () => {
       if (!request.complete) reject(incomplete())
     })

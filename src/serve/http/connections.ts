@@ -146,7 +146,7 @@ const ignored = () => {}
 
 const refusal = 'HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
 
-/** Returns a function that closes connections above a limit per address (IPv6: per /64), and then returns false. */
+/** Returns a function that closes a connection, and returns false, if its address (IPv6: its /64) has too many. */
 export function createConnectionLimit(max: number): (socket: Socket) => boolean {
   const open = new Map<string, number>()
   return (socket) => {

@@ -167,7 +167,7 @@ export function createMcpEndpoint(options: {
     }
     if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
     if (waitsForTask(inbound)) watchCredential({ authorization: request.headers.authorization, identity, response })
-    // The protocol is chosen per message. The code after this handles the legacy protocol.
+    // The protocol is chosen per message. The code below handles the legacy protocol.
     const taken = stateless.take(inbound, { request, response, identity, body })
     if (taken) return taken
     const accepts = legacyAccepts(request)
@@ -312,4 +312,4 @@ const unknownRevision = () =>
   )
 
 const notAcceptable = () =>
-  new HttpError(406, rpcCodes.request, 'The Accept header must name application/json and text/event-stream.')
+  new HttpError(406, rpcCodes.request, 'The Accept header must include application/json and text/event-stream.')

@@ -80,7 +80,7 @@ const notBuilt = (endpoint: string): string =>
   [
     'The dashboard is not built.',
     '',
-    'Build it with "npm run build" and load this page again.',
+    'Build it with "npm run build" and reload this page.',
     `The MCP endpoint is ${endpoint}; the admin API is /admin/api, and /admin/api/openapi.json describes it.`,
     '',
   ].join('\n')

@@ -154,7 +154,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       received: InboundRequest,
       outlet: ResponseChannel,
       caller: Caller,
-      /** Whether the transport has resolved the agent. If so, it is resolved again only if the message names one. */
+      /** Whether the transport has resolved the agent. If so, only a message that names one changes it. */
       agentResolved = false,
     ): Promise<EncodedResponse | undefined> {
       const { id, method } = received

@@ -36,7 +36,7 @@ export function createListenStreams(options: {
   readonly limit?: number
 }) {
   const { access, serverInfo, clock, log, limit = maxStreams } = options
-  // Each principal may hold half of all streams, so that it cannot lock out others.
+  // Each principal may hold at most half of all streams, so that it cannot lock out others.
   const share = Math.ceil(limit / 2)
   const streams = new Set<Stream>()
   const held = new Map<string, number>()
@@ -149,7 +149,7 @@ interface Stream {
   end(): void
 }
 
-/** Subscribes to resources. Returns the URIs that were subscribed in time. Never rejects. */
+/** Subscribes to resources. Returns the URIs whose subscriptions succeeded in time. Never rejects. */
 async function followAll(
   followed: SessionSubscriptions,
   uris: readonly string[],

@@ -17,7 +17,7 @@ import type { RequestEnvelope } from './envelope.ts'
 /** The legacy error code for an unknown resource. */
 const noSuchResource = -32002
 
-/** Encodes an error. An HttpError keeps its status; others get 200, except for missing client capabilities. */
+/** Encodes an error. An HttpError keeps its status; other errors get 200, except for missing client capabilities. */
 export function statelessErrorResponse(request: Failed, thrown: unknown, log: Log): EncodedResponse {
   const { id, method, params } = request
   const refusal = thrown instanceof ToolwayError ? thrown.cause : thrown

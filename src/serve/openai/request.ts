@@ -42,7 +42,7 @@ const body = z.object({
   tools: tools.nullish(),
   tool_choice: z
     .enum(['auto', 'none', 'required'], {
-      error: 'only auto, none and required are supported: to force one tool, offer it alone',
+      error: 'only auto, none and required are supported: to force one tool, offer only that tool',
     })
     .nullish(),
   stream: z.boolean().nullish(),

@@ -4,14 +4,14 @@ import type { SessionEvents } from './event-store.ts'
 /** How long a call continues after its client has lost the connection. */
 export const absenceMs = 300_000
 
-/** Maximum GET streams per session. A client needs only one; others may be broken connections that never closed. */
+/** Maximum GET streams per session. Clients need only one; others may be broken connections that were never closed. */
 const maxListening = 4
 
 /** Limits for messages kept while the client has no stream. */
 const maxMissed = 2_048
 const maxMissedBytes = 1024 * 1024
 
-/** One HTTP session's streams: p1, p2, … for POST responses, g1, g2, … for GETs. Each message is sent on only one. */
+/** One HTTP session's streams: p1, p2, … for POST responses and g1, g2, … for GETs. Sends each message on only one. */
 export class SessionStreams implements Disposable {
   readonly #events: SessionEvents
   readonly #primes: boolean

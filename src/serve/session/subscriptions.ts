@@ -22,7 +22,7 @@ export function createResourceSubscriptions(options: {
   readonly access: Access
   readonly caller: Caller
   readonly log: Log
-  /** Sends a notification. Updates to one resource pass the same buffer, so a pending one is not sent twice. */
+  /** Sends a notification. All updates to a resource use the same buffer, so a pending one is not sent twice. */
   tell(message: Buffer): void
   news?(uri: string): Buffer
 }) {

@@ -25,7 +25,7 @@ export interface RecentCalls {
   /** The calls that match a filter, newest first. */
   list(filter?: CallFilter, limit?: number): CallSummary[]
   find(id: string): CallTimeline | undefined
-  /** Reports calls that began or ended to the listener, a few times per second. Disposing ends the subscription. */
+  /** Tells the listener, a few times per second, which calls began or ended. Disposing ends the subscription. */
   subscribe(listener: (calls: readonly CallSummary[]) => void): Disposable
 }
 
@@ -199,7 +199,7 @@ interface CallRecord {
 
 const maxName = 300
 
-/** Creates call records. Names are redacted when shown, but long names before truncation, to find whole secrets. */
+/** Creates call records. Names are redacted when shown; long ones before they are truncated, to find whole secrets. */
 export function createCallRecorder(redact: (text: string) => string) {
   // Copy the string: a slice would keep the whole original in memory.
   const brief = (text: string): string =>

@@ -198,7 +198,7 @@ export function labelValues({ max, own = [], redact }: LabelValuesOptions): (nam
 const shortened = (text: string): string =>
   (text.length <= maxLabel ? text : `${text.slice(0, maxLabel - 1)}…`).toWellFormed()
 
-/** Redacts a string. If that fails, drops it, so that it neither leaks nor makes the observed call fail. */
+/** Redacts a string. If that fails, drops the string, so that no secret leaks and the observed call does not fail. */
 export const safeRedact =
   (redact: (text: string) => string): ((text: string) => string) =>
   (text) => {

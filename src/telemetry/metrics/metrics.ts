@@ -208,7 +208,7 @@ function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
   })
   const misses = counterFamily({
     name: 'toolway_tool_cache_misses_total',
-    help: 'Cacheable calls that were not in the cache.',
+    help: 'Cacheable calls whose result was not in the cache.',
     labels: ['tool'],
   })
   const joined = counterFamily({

@@ -27,7 +27,7 @@ interface LoadReading {
 interface StoreReading {
   readonly name: string
   readonly up: boolean
-  /** The number of records that are not copied yet, if known, and the time since the store last had all records. */
+  /** How many records have not been copied yet, if known, and the time since the store last had all records. */
   readonly behind?: { readonly records: number | undefined; readonly seconds: number }
 }
 

@@ -32,7 +32,7 @@ export function createHistory() {
     add(now: number, observed: Observed, bucket: number): void {
       for (const ring of rings) ring.add(now, observed, bucket)
     },
-    /** A series in the finest resolution that is still available, with at most `maxPoints` points. */
+    /** A series at the finest resolution that is still available, with at most `maxPoints` points. */
     series(from: number, to: number, now: number): CallSeries {
       const ring = ringFor(from, now)
       const stepMs = ring.stepMs * Math.max(1, Math.ceil((to - from) / ring.stepMs / maxPoints))
@@ -47,7 +47,7 @@ export function createHistory() {
       }
       return { from, to, stepMs, points }
     },
-    /** The figures for the last `ms`, in whole steps. The rate is per second of `duringMs`. */
+    /** The figures for the last `ms`, in whole steps. The rate is the average over `duringMs`. */
     figures(ms: number, now: number, duringMs: number): CallFigures {
       const step = noStep()
       const latencies = createLatencies()
@@ -77,7 +77,7 @@ interface RingStep extends Step {
 
 export function createRing(stepMs: number, steps: number) {
   const ring = new Array<RingStep | undefined>(steps)
-  // Only the current step has all buckets. Those of older steps are packed, because most of them are empty.
+  // Only the current step has all buckets. The buckets of older steps are packed, because most are empty.
   const latencies = createLatencies()
   let live: RingStep | undefined
   let newest = 0
@@ -106,7 +106,7 @@ export function createRing(stepMs: number, steps: number) {
       if (trail.cache === 'hit') step.cacheHits++
       else if (trail.cache === 'miss') step.cacheMisses++
     },
-    /** Adds up all steps that begin in the interval, into `into` and `sum`. */
+    /** Adds all steps that begin in the interval to `into` and `sum`. */
     collect(from: number, to: number, into: Step, sum: Latencies): void {
       const first = Math.max(Math.ceil(from / stepMs), newest - steps + 1)
       const last = Math.min(Math.ceil(to / stepMs) - 1, newest)
@@ -121,14 +121,14 @@ export function createRing(stepMs: number, steps: number) {
   }
 }
 
-/** A histogram with exponential buckets in two kilobytes. Percentiles are accurate to two percent. */
+/** A histogram with exponential buckets, which takes two kilobytes. Percentiles are accurate to two percent. */
 export type Latencies = Uint32Array
 
 /** The relative error, slightly less than the promised two percent. */
 const error = 0.019
 const growth = (1 + error) / (1 - error)
 const perUnit = 1 / Math.log(growth)
-/** The range of durations in milliseconds. Durations outside of it are clamped. */
+/** The range of durations in milliseconds. Durations outside this range are clamped. */
 const minMs = 0.01
 const maxMs = 3_600_000
 
@@ -148,7 +148,7 @@ export function addLatencies(to: Latencies, more: Latencies): void {
   }
 }
 
-/** The value in a bucket with the same relative distance to both bounds. */
+/** The value with the same relative distance to both bounds of a bucket. */
 const middleOf = (bucket: number): number => (minMs * growth ** bucket * 2) / (growth + 1)
 
 export function percentile(latencies: Latencies, count: number, part: number): number | null {

@@ -31,7 +31,7 @@ export interface CallStats {
   /** The figures for one agent, server, operation or tool (`server.name`). All zeros if it was never called. */
   of(by: By, name: string): CallFigures
   total(): CallFigures
-  /** The figures for the last `ms`. An agent's calls count only from the first query for its figures. */
+  /** The figures for the last `ms`. An agent's calls are counted only after the first query for its figures. */
   recent(ms: number, agent?: string): CallFigures
   series(from: number, to: number, agent?: string): CallSeries
 }
@@ -111,7 +111,7 @@ const createTally = (): Tally => ({ counts: noCounts(), latencies: createLatenci
 /** Max characters per name. Longer strings are not names. */
 const maxName = 1000
 
-/** Counts calls by name. Callers may make names up, so the number of names is limited; all others count as `other`. */
+/** Counts calls by name. Callers may make names up, so their number is limited; all further names count as `other`. */
 function createTallies(maxNames: number) {
   const known = new Map<string, Tally>()
   const add = (name: string): Tally => {
@@ -132,7 +132,7 @@ function createTallies(maxNames: number) {
 
 const maxWatched = 8
 
-/** The histories of queried agents. A busy one may take some megabytes, so the least recently used is evicted. */
+/** The histories of queried agents. A busy agent's may take some megabytes, so the least recently used is evicted. */
 function createWatched() {
   const histories = new Map<string, History>()
   return {

@@ -86,12 +86,12 @@ function createCallerAttributes(redact: (text: string) => string): (call: Call) 
   const session = cachedText('mcp.session.id')
   return ({ id, parent, caller, peer }) => {
     const who = `${agent(redact(caller.agent))},${text('toolway.call.id', id)}`
-    // Only an outer call describes the request; the calls inside it do not repeat it.
+    // Only an outer call describes the request; the calls inside it do not repeat that description.
     const request = parent === undefined ? peer.request : undefined
     if (request === undefined) return who
     const known = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
     if (caller.address === undefined) return `${known},${overPipe}`
-    // Omit the session IDs that Toolway itself creates for stateless clients, because they mean nothing to others.
+    // Omit the session IDs that Toolway itself creates for stateless clients, because they mean nothing elsewhere.
     return `${known},${overHttp}${caller.session.startsWith('modern-') ? '' : `,${session(caller.session)}`}`
   }
 }

@@ -206,7 +206,7 @@ function createGate(places: number): (signal: AbortSignal) => Promise<Disposable
   }
 }
 
-const cannotAsk = 'A program cannot ask a person. Call this tool directly instead of from execute_code.'
+const cannotAsk = 'A program cannot ask a person. Call this tool directly, not from execute_code.'
 
 /** The peer for a program's calls. A program has no user to ask, so a call that needs approval is denied. */
 const unasked: Peer = {

@@ -12,7 +12,7 @@ export const javascriptPrelude = `(() => {
     }
   }
   const call = (server, tool, args = {}) => {
-    // Made now, so that its stack shows the line of the call and not of the answer.
+    // Create the error now, so that its stack shows the line of the call and not of the answer.
     const failure = new ToolError(server, tool)
     return ask('call', JSON.stringify({ server, tool, args })).then(JSON.parse, (refusal) => {
       failure.code = refusal.code

@@ -23,7 +23,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
       voice: z.string().max(100).default('alloy').describe('Name of the voice, as defined by the model.'),
       format: z.enum(['mp3', 'wav', 'opus', 'flac', 'aac']).default('mp3').describe('Format of the spoken audio.'),
       speed: z.number().min(0.25).max(4).optional(),
-      audio: z.string().optional().describe('A base64 recording to transcribe.'),
+      audio: z.string().optional().describe('The recording to transcribe, in base64.'),
       language: z.string().max(20).optional().describe('The language of the recording, such as en.'),
       model: modelArgument(speakers),
     }),

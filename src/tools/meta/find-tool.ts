@@ -53,7 +53,7 @@ export const findTool = (options: MetaToolsOptions): Tool =>
     },
   })
 
-/** The description under either name. In code mode, programs call the tools, so it does not mention `execute_tool`. */
+/** The description under either name. In code mode, programs call the tools, so the text omits `execute_tool`. */
 const description = (servers: readonly ServerSummary[], name: string) =>
   'Searches the tools on all servers for a task, best match first. Use it whenever none of the tools you see fits, and ' +
   `before you say that something cannot be done. ${name === 'search_tools' ? inPrograms : byCall}${serversSentence(servers)}`

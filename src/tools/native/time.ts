@@ -22,10 +22,10 @@ const input = z.object({
     .max(100)
     .optional()
     .describe(`${formatNames.join(', ')}, or a pattern such as "yyyy-MM-dd HH:mm" or "%Y-%m-%d %H:%M".`),
-  from: point.optional().describe('convert_timezone: the zone of value. time_difference: the first time.'),
+  from: point.optional().describe('convert_timezone: the zone of "value". time_difference: the first time.'),
   to: point
     .optional()
-    .describe('convert_timezone: the zone to show it in. time_difference: the second time (default: now).'),
+    .describe('convert_timezone: the zone to convert to. time_difference: the second time (default: now).'),
   duration: z
     .string()
     .max(100)

@@ -31,7 +31,7 @@ export interface Plugins extends AsyncDisposable {
 
 /**
  * Loads the modules and folders listed in `native.plugins` (S2). Loads all or none: if any of them cannot be loaded,
- * throws `PluginsRefused` with all problems. A module whose files have changed is loaded again.
+ * throws `PluginsRefused` with all problems. A module whose files have changed is reloaded.
  */
 export async function loadPlugins(paths: readonly string[], options: PluginOptions): Promise<Plugins> {
   const problems: string[] = []

@@ -62,7 +62,7 @@ interface Known {
 const known = new Map<string, Known>()
 let count = 0
 
-/** The tag for importing a module. It is a new tag if any file in the module has changed. */
+/** The tag for importing a module; a new tag if any file in the module has changed. */
 export function tagFor(file: string): string {
   const before = known.get(file)
   if (before && before.marks === marksOf(before.tag)) return before.tag

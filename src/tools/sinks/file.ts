@@ -12,7 +12,7 @@ export type FileSinkConfig = Pick<Extract<Config['sinks'][string], { kind: 'file
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0)
 
-/** A sink that writes each artifact to its own file, never outside of one folder. */
+/** A sink that writes each artifact to its own file, always inside one folder. */
 export const fileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'description'> => ({
   name,
   async write(artifact) {

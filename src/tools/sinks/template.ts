@@ -35,7 +35,7 @@ const maxOfAValue = 100
 
 /**
  * The folder names and the file name for an artifact. Whatever the template or the values contain, no name is empty,
- * leads to another folder, or is a device name on some system.
+ * leads to another folder, or is a device name on any system.
  */
 export function safeNames(template: string, artifact: Artifact): readonly string[] {
   const filled = { ...artifact, timestamp: artifact.timestamp.replace(/[:.]/g, '-') }

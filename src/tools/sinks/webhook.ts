@@ -39,7 +39,7 @@ export function webhookSink(options: WebhookOptions): Omit<Sink, 'description'> 
 
   return {
     name,
-    // Covers all attempts and the pauses between them.
+    // The timeout covers all attempts and the pauses between them.
     timeoutMs: config.attempts * (config.timeout + maxPauseMs),
     timeoutKey: `sinks.${name}.timeout`,
     async write(artifact: Artifact, { signal }): Promise<Pointer> {

@@ -44,7 +44,7 @@ export const connectWithinMs = (transport: ServerConfig['transport']): number =>
 
 type HandshakeMethod = 'probe' | 'initialize'
 
-/** Opens connections to one server. Remembers which handshake the server understands until that handshake fails. */
+/** Opens connections to one server. Remembers which handshake worked, and forgets it when that handshake fails. */
 export function createConnector(options: ConnectorOptions): Connector {
   const { name, config, log } = options
   const unknown: HandshakeMethod = config.transport === 'sse' ? 'initialize' : 'probe'

@@ -282,8 +282,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   /**
    * Whether a client needs its own connection. If the server can send requests to the client, only a separate
-   * connection shows which client a request is for, because other clients' calls, even cancelled ones, can also cause
-   * requests.
+   * connection shows which client a request is for, because other clients' calls, even cancelled ones, can also
+   * trigger requests.
    */
   function needsOwn(capabilities: Capabilities): boolean {
     return config.session === 'caller' || personal || canBeAsked(capabilities)
@@ -331,7 +331,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /** Answers roots requests for an owner without a session, using the roots of the first call that was asked. */
+  /** Answers roots requests for an owner without a session, using the roots that the call `first` provides. */
   function rootsProvider(managed: ManagedConnection, owner: Owner, first: Peer): Peer {
     wantsRoots = true
     return {

@@ -23,7 +23,7 @@ export interface ManagedConnection extends AsyncDisposable {
   use<T>(work: (open: InitializedConnection) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Keeps the connection from being closed as idle, until the returned object is disposed of. */
   hold(): Disposable
-  /** Open sessions that used this connection and may have state on it, so that it must not be closed as idle. */
+  /** Open sessions that used this connection and may have state on it. It is not closed as idle until they end. */
   readonly sessions: Set<string>
   readonly inUse: boolean
   readonly busy: boolean
@@ -48,7 +48,7 @@ export interface ManagedConnectionOptions {
 
 /** How long a call waits for a server that could not be reached at the last attempt. */
 const patienceMs = 5_000
-/** How long callers are told to wait while an attempt to connect, whose duration is unknown, is under way. */
+/** How long callers are told to wait during a connection attempt, whose duration is unknown. */
 const firstHintMs = 1_000
 
 export function createManagedConnection(options: ManagedConnectionOptions): ManagedConnection {
@@ -146,7 +146,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
   /** The current connection, if it is usable. If it is broken, it is retired first. */
   function usable(): InitializedConnection | undefined {
     if (current && !current.connection.transport.usable) {
-      // The pending requests may still be answered, so this connection is closed, and its end reported, later.
+      // The pending requests may still be answered, so close this connection and report its end later.
       retired.add(current)
       current = undefined
       idleTimer?.[Symbol.dispose]()

@@ -10,7 +10,7 @@ import { asRecord } from '../../lib/is-record.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 
 /**
- * Ends orphaned server processes. Processes left by an earlier Toolway that was killed are ended at the next start.
+ * Ends orphaned server processes. Processes left behind when Toolway was killed are ended at the next start.
  * Processes that left their server's process group are ended soon after the server has ended.
  */
 export interface OrphanReaper extends AsyncDisposable {

@@ -8,7 +8,7 @@ export interface ReconnectBackoff {
   readonly failure: ToolwayError | undefined
   /** Milliseconds until the next attempt is allowed; 0 if it is allowed now. */
   readonly pauseMs: number
-  /** Whether the restart limit was reached. If so, there is one start per window until a process survives a window. */
+  /** Whether the restart limit was reached. If so, the server starts once per window until a process survives one. */
   readonly exhausted: boolean
   /** Whether an attempt is under way while the server is known to be down. */
   readonly probing: boolean
@@ -116,7 +116,7 @@ interface ReconnectorOptions {
   pauseMs(): number
   /** Whether to reconnect at all: an unused process is not restarted again and again. */
   wanted(): boolean
-  /** Makes one connection attempt. If it fails, the caller must call `failed` of the reconnector. */
+  /** Makes one connection attempt. If it fails, the caller must call the reconnector's `failed`. */
   attempt(): Promise<unknown>
   readonly clock: Clock
 }

@@ -7,7 +7,7 @@ import { Json } from '../../core/json.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /**
- * Returns a function that requests the roots for a call once. It resolves with undefined if the client does not provide
+ * Returns a function that requests the roots for a call once and resolves with undefined if the client does not provide
  * them. It is for callers without a session: each of their calls may come from a different program with different
  * roots, while a server asks for roots once and keeps them. So the client is asked for its roots in every call, and the
  * call uses a connection whose server was given the same roots.
@@ -33,7 +33,7 @@ export const rootsKey = (roots: Json): string =>
 const pingWithinMs = 1_000
 /** How long calls wait for a client that declared roots but does not provide them. */
 const tellWithinMs = 5_000
-/** How many pings give a server time to apply its roots; it does not report when it has checked the folders. */
+/** How many pings give a server time to apply its roots; servers do not report when they have applied them. */
 const applyPings = 5
 const applyPauseMs = 50
 

@@ -31,7 +31,7 @@ export interface RpcConnection extends AsyncDisposable {
   hadUnroutableRequest: boolean
   /** Whether the server sends log messages only for requests that ask for them. */
   logsByRequest: boolean
-  /** Whether the handshake is done, so that pending requests are calls. */
+  /** Whether the handshake is done. From then on, pending requests are calls. */
   serving: boolean
   /** Whether to cancel a request by sending a message. Not needed if closing the request's stream cancels it. */
   cancelsByMessage: boolean
@@ -137,7 +137,7 @@ export async function openRpcConnection(
   function transmit(request: RpcRequest): Promise<ResultMessage> {
     const { headers, signal, repeatable } = request
     // This request was certainly not sent, whatever happened to requests that were pending when the connection closed.
-    if (closed) return Promise.reject(unsentError(server, `The connection to ${server} is closed; call again.`))
+    if (closed) return Promise.reject(unsentError(server, `The connection to ${server} is closed; try again.`))
     if (signal.aborted) return Promise.reject(signal.reason)
     const id = ++lastId
     const { promise, resolve, reject } = Promise.withResolvers<ResultMessage>()
@@ -254,7 +254,7 @@ export async function openRpcConnection(
     const speaker = exchange === undefined ? turns?.speaker() : undefined
     void questions.answer(question, () => {
       if (!speaker) return addressees(method, exchange)
-      // Since we know which call caused this request, the request ends when that call does.
+      // Since we know which call triggered this request, the request ends when that call does.
       return turns?.runs(speaker) ? [speaker, ...host().session] : []
     })
   }
@@ -282,7 +282,7 @@ export async function openRpcConnection(
       // Prefer the session if there are several calls: a request sent through it outlives any single call.
       return callers.length === 1 ? [...callers, ...session] : [...session, ...callers]
     }
-    // Servers that get the level with each request log only for calls that asked; others may log for any call.
+    // Servers that get the level with each request log only for calls that asked; other servers may log for any call.
     const wanting = logs && connection.logsByRequest ? peers.filter(({ logLevel }) => logLevel !== undefined) : peers
     // Deliver nothing if a cancelled call may still be running on the server, because it may send messages too.
     return wanting.length === 1 && !someGoOn() ? wanting : []

@@ -2,7 +2,7 @@ import { type Capabilities, profileOf } from '../../core/call.ts'
 import { never } from '../../core/deadline.ts'
 import type { ManagedConnection } from './managed-connection.ts'
 
-/** Open connections in reserve (`spares`), so that callers that need a separate connection need not wait for it. */
+/** Open connections in reserve (`spares`), so that callers that need their own connection do not have to wait. */
 export interface WarmPool {
   /** Takes a connection out of the pool, for one caller only. */
   take(capabilities: Capabilities): ManagedConnection

@@ -9,7 +9,7 @@ import { statusOf } from '../transports/transport-errors.ts'
 
 /** Periodic health check for a server's open connections. It never opens a connection. */
 export interface HealthCheck extends Disposable {
-  /** A problem that the last round found although the server is responding. */
+  /** A problem that the last round of checks found although the server is responding. */
   readonly degradation: string | undefined
   opened(): void
 }
@@ -39,7 +39,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
   let watched = new Map<InitializedConnection, Watch>()
   let timer: Disposable | undefined
   let over = false
-  /** Whether the server answers ping; unknown until it has answered one. Some servers never do. */
+  /** Whether the server answers pings; unknown until it has answered one. Some servers never answer any. */
   let knowsPing: boolean | undefined
 
   return {

@@ -182,7 +182,7 @@ function timeLimitsOf(
     timeoutMs: ms,
     timeoutKey: own === undefined ? ofServer : `mcpServers.${server}.toolTimeouts.${name}`,
     maxTimeout: {
-      // If the call's timeout exceeds the configured maximum, it is used as the maximum too.
+      // If the call's timeout exceeds the configured maximum, the timeout also serves as the maximum.
       ms: Math.max(ms, config.maxTimeout ?? maxTimeoutMs),
       key: config.maxTimeout === undefined ? 'defaults.maxTimeout' : `mcpServers.${server}.maxTimeout`,
     },

@@ -21,7 +21,7 @@ export interface ServerLists {
   readonly failed: readonly string[]
 }
 
-/** Limits for a server that never stops sending pages or repeats a cursor. */
+/** Limits for a server that repeats a cursor or never stops sending pages. */
 const maxPages = 1_000
 const maxItems = 50_000
 const maxBytes = 64 * 1024 * 1024

@@ -10,7 +10,7 @@ import { reachOf } from './web.ts'
 /** How long before its expiry a token is renewed: 30 seconds, but at most a quarter of its lifetime. */
 const earlyMs = 30_000
 const earlyPart = 0.25
-/** How long a rejection or an issuer's metadata is relied on before Toolway asks again. */
+/** How long Toolway relies on a rejection or an issuer's metadata before it asks again. */
 const believedMs = 60_000
 
 /**
@@ -108,7 +108,7 @@ export function createCredential(
     throw want('needs a new sign-in: its authorization server has changed')
   }
 
-  /** Stores the requirements in a server's challenge, for the next sign-in. */
+  /** Stores the requirements from a server's challenge, for the next sign-in. */
   async function demanded(before: AuthDemand, challenge: Challenge, had?: readonly string[]): Promise<AuthDemand> {
     const { resourceMetadata, scopes } = challenge
     const demand: AuthDemand = { ...before }

@@ -36,7 +36,7 @@ export function safeAddress(text: string, what: string): URL {
     throw new OAuthError(`${what} is not a valid URL: ${quoted(text)}`)
   const url = new URL(text)
   const safe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))
-  if (!safe) throw new OAuthError(`${what} is not https: ${quoted(url.origin)}`)
+  if (!safe) throw new OAuthError(`${what} does not use https: ${quoted(url.origin)}`)
   if (url.username !== '' || url.password !== '') throw new OAuthError(`${what} contains credentials`)
   return url
 }

@@ -141,7 +141,7 @@ function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
   return code
 }
 
-/** The configured client, else our metadata document if the issuer supports it, else a client registered there. */
+/** The configured client, else our metadata document if the issuer supports it, else one registered with the issuer. */
 async function clientFor(
   { issuer }: DiscoveredIssuer,
   scopes: readonly string[],

@@ -21,7 +21,7 @@ const answered = z.object({
 
 const maxSeconds = 10 * 365 * 24 * 3_600
 
-/** The tokens in a response; the expiry is in milliseconds since the epoch. No `scopes` means all requested ones. */
+/** The tokens in a response. The expiry is in milliseconds since the epoch; `scopes` is absent if all were granted. */
 export interface TokenSet extends Pick<Grant, 'accessToken' | 'expiresAt' | 'refreshToken'> {
   readonly scopes?: readonly string[]
 }
@@ -188,7 +188,7 @@ export const signingKey = ({ privateKey: key, signingAlgorithm: algorithm }: OAu
 
 /**
  * The only issuer that a configured client may be used with: the configured issuer, else the first one that was used. A
- * server can name any authorization server, so others must not receive the client's secret.
+ * server can name any authorization server, so other issuers must not receive the client's secret.
  */
 export const onlyIssuer = ({ issuer, clientId }: OAuthSettings, first: string | undefined): string | undefined =>
   issuer ?? (clientId === undefined ? undefined : first)

@@ -38,8 +38,8 @@ interface Turn {
 const silenceMs = 250
 
 /**
- * With `strict`, calls to tools take turns even if it is not known whether the tools send messages, because the
- * connection's owner may be several clients. Otherwise, calls wait for one another only if their tools are known to
+ * With `strict`, calls to tools take turns even if it is not known whether the tools send messages, because several
+ * clients may act as the connection's owner. Otherwise, calls wait for one another only if their tools are known to
  * send messages.
  */
 export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, strict = true): CallTurns {
@@ -151,7 +151,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
     for (const turn of [...waiting.keys()]) if (turn.name === name && !running.has(turn)) go(turn)
   }
 
-  /** Calls that may send messages: those without open requests, and the speaker, which may have sent several. */
+  /** Calls that may send messages: those without open requests, and the speaker, even if it has some. */
   function free(): Turn[] {
     return [...running].filter((turn) => turn === speaker || turn.open === 0)
   }

@@ -9,7 +9,7 @@ import type { InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from './encode-request.ts'
 
-/** Resource subscriptions at one server. Callers that follow one resource on one connection share a subscription. */
+/** Resource subscriptions at one server. Callers that follow the same resource on the same connection share one. */
 export interface UpstreamSubscriptions extends Disposable {
   subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
   uris(): string[]
@@ -34,7 +34,7 @@ interface Followed {
   readonly hold: Disposable
   readonly listeners: Set<() => void>
   asked: Promise<void>
-  /** Whether the server was asked to subscribe. Only such a subscription is renewed. */
+  /** Whether a subscribe request was sent to the server. Only then is the subscription renewed. */
   told: boolean
 }
 

@@ -20,7 +20,7 @@ export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: 
   })
 }
 
-/** Forwards a request about a task with the server's own task id. The response has the caller's id again. */
+/** Forwards a request about a task, using the server's own task id, and restores the caller's id in the response. */
 export async function relayTask(
   method: string,
   call: Call,

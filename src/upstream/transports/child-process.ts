@@ -23,9 +23,9 @@ export interface ServerProcessOptions {
 export interface ServerProcessHandle {
   readonly pid: number
   readonly streams: Pick<ChildProcessWithoutNullStreams, 'stdin' | 'stdout' | 'stderr'>
-  /** Resolves when the process has ended and its group was killed. The value is "exit code 3", "SIGKILL" or similar. */
+  /** Resolves, with "exit code 3", "SIGKILL" or similar, when the process has ended and its group has been killed. */
   readonly ended: Promise<string>
-  /** Resolves when all output has been read. Other processes can keep it open long after this one has ended. */
+  /** Resolves when all output has been read. Other processes can keep the output open long after this one has ended. */
   readonly drained: Promise<void>
   /** Kills the process and all its descendants at once. */
   kill(): void

@@ -6,7 +6,7 @@ import { type ByteCollector, createByteCollector } from '../../wire/bytes.ts'
 export interface HttpChannel extends AsyncDisposable {
   /** Whether a connection on which the server has responded is still open. */
   readonly connected: boolean
-  /** How many times the last remaining connection was closed. After that, another server may listen at this origin. */
+  /** How many times the last open connection was closed. Since then, another server may be listening at this origin. */
   readonly gaps: number
   /**
    * Sends a request. Resolves with the response head, after `receive` has chosen a reader for the body. Rejects with

@@ -215,7 +215,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         receiver?.message(bytes, exchange)
         done()
       },
-      lost: (error) => done('closed the connection during its response', error),
+      lost: (error) => done('closed the connection in the middle of its response', error),
       tooLong: () => done(`responded with more than ${maxMessage / 1024 / 1024} MiB`),
     })
   }

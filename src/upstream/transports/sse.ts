@@ -124,7 +124,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   function down(what: string, cause?: unknown): void {
     if (over) return
     const error = connectionLost(place(), what, cause)
-    over = unsentError(name, `${name} ${what}; call again.`)
+    over = unsentError(name, `${name} ${what}; try again.`)
     endpoint.reject(error)
     setImmediate(() => {
       if (path !== undefined) receiver?.closed(error)

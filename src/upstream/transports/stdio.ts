@@ -124,7 +124,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     return send(toOneLine(body), signal)
   }
 
-  /** Rejects a message that was not read. The process may have died, so the next call must use another one. */
+  /** Rejects a message that was not read. The process may have died, so the next call must use another process. */
   function refuse(reject: (reason: unknown) => void): void {
     over ??= unavailable('stopped reading')
     const refusal = over
@@ -171,7 +171,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   }
 
   function unavailable(what: string): ToolwayError {
-    return unsentError(name, `${name} ${what}; call again.`)
+    return unsentError(name, `${name} ${what}; try again.`)
   }
 }
 

@@ -31,7 +31,7 @@ export const unsentError = (server: string, sentence: string, cause?: unknown): 
   new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true, cause })
 
 export const closedByUs = (name: string): ToolwayError =>
-  unsentError(name, `Toolway has closed its connection to ${name}; call again.`)
+  unsentError(name, `Toolway has closed its connection to ${name}; try again.`)
 
 /** The error for a request that was sent and whose outcome is unknown. */
 export function connectionLost({ name, established }: TransportState, what: string, cause?: unknown): ToolwayError {
@@ -62,9 +62,9 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
   return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, details)
 }
 
-/** The error for requests after the server has ended the session. They were not sent. */
+/** The error for requests that were not sent because the server has ended the session. */
 export const sessionEnded = ({ name }: TransportState): ToolwayError =>
-  unsentError(name, `${name} has ended the session; call again.`)
+  unsentError(name, `${name} has ended the session; try again.`)
 
 /** The error for a request rejected because of its session. Some servers run such a request before rejecting it. */
 export function rejectedSession(server: string, status: number, fresh: boolean, repeatable = false): ToolwayError {

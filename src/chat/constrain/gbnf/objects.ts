@@ -17,7 +17,7 @@ import { type Conversion, type GrammarContext, maxKeyCharacters } from './rules.
 
 const colon = all(text(':'), optional(text(' ')))
 
-/** Objects with named members in schema order; others only if the schema mentions additional members or names none. */
+/** Objects with named members in schema order; other members only if the schema mentions them or names none. */
 export const objects: Conversion = (context, schema, at, level) => {
   const required = new Set(strings(schema.required))
   const named = namedMembers(schema)

@@ -160,7 +160,7 @@ const isTooMuch =
   /context[ _](?:length|window|size)|too (?:long|many tokens)|maximum (?:context|prompt|number of tokens)/i
 const isAboutForm = /grammar|schema|response_format|jinja|tool|structured/i
 
-/** Matches complaints about a number out of range, which say nothing about support for the field. */
+/** Matches complaints about an out-of-range number, which say nothing about support for the field. */
 const isOutOfBounds =
   /too (?:large|big|high|small|low)|must be|should be|at (?:bytes|least)|(?:less|greater|larger) than|out of range|between/i
 const isUnsupported = /unsupported|not supported|does not support|not permitted|unknown|unrecognized|unexpected/i
@@ -172,7 +172,7 @@ function isValue({ code, message }: ServerMessage): boolean {
   return isNamed && isOutOfBounds.test(about) && !isUnsupported.test(about)
 }
 
-/** Whether the server may accept a weaker form. It will not if the length or a number out of range is the problem. */
+/** Whether the server may accept a weaker form. It will not if the problem is the length or an out-of-range number. */
 export function mayAcceptWeakerForm({ status, serverMessage }: ModelRefusal): boolean {
   if (isTooMuch.test(`${serverMessage.code} ${serverMessage.message}`) || isValue(serverMessage)) return false
   if (status === 500) return isAboutForm.test(serverMessage.message)

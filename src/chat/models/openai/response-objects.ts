@@ -16,7 +16,7 @@ export async function* responseObjects(
   const events = createSseDecoder(maxCharacters)
   const parts: Buffer[] = []
   let length = 0
-  // Trust only these two media types, because servers often send others by mistake; otherwise look at the content.
+  // Trust only these two media types; for all others, which servers often send by mistake, look at the content.
   let form: BodyForm | undefined =
     answer.type === 'text/event-stream' ? 'events' : answer.type === 'text/html' ? 'other' : undefined
   for await (const chunk of chunks) {

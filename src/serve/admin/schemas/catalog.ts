@@ -45,7 +45,7 @@ const toolFields = {
   access: z.enum(['read', 'write', 'destructive']),
   tokens: z.int().min(0).describe('Context tokens that the definition uses.'),
   pin: z.enum(['new', 'pinned', 'changed', 'quarantined', 'off']),
-  flags: z.array(z.string()).describe('Suspicious content in its definition.'),
+  flags: z.array(z.string()).describe('Kinds of suspicious content in the definition.'),
 }
 
 const anything = z.record(z.string(), z.unknown())
@@ -88,7 +88,7 @@ export const agentView = named('AgentView', 'An agent.', {
   inherits: z.string().nullable(),
   expose: z.string(),
   isDefault: z.boolean(),
-  tools: z.int().min(0).describe('The number of tools that it may use.'),
+  tools: z.int().min(0).describe('The number of tools that the agent may use.'),
   tokens: tokenAccount,
   perMinute: z.number().nullable(),
   concurrency: z.number().nullable(),

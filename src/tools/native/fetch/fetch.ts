@@ -130,7 +130,7 @@ function formOf(mediaType: string, bytes: Buffer, sniffed: string | undefined): 
 /** The number of bytes at the start of a page that may declare its encoding. Browsers use the same number. */
 const head = 1024
 
-/** Decodes a body as its byte order mark, the header or the page declares, in that order, or as UTF-8. Never throws. */
+/** Decodes a body by its byte order mark, else as the header or the page declares, else as UTF-8. Never throws. */
 function decodeText(bytes: Buffer, contentType: string): string {
   const named = markOf(bytes) ?? charsetOf(contentType) ?? declaredIn(bytes) ?? 'utf-8'
   return decoderOf(named).decode(bytes)

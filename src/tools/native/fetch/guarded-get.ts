@@ -75,7 +75,7 @@ function elsewhere(from: URL, location: string): URL {
   const target = URL.parse(location, from.href)
   if (target?.origin === from.origin) return target
   const named = target && /^https?:$/.test(target.protocol) ? shown(target) : 'not a web page'
-  const sentence = `The URL redirects to another site, which is not followed: ${named}. To continue, fetch that URL.`
+  const sentence = `A redirect from this URL to another site was not followed: ${named}. To continue, fetch that URL.`
   throw new ToolwayError('UNSAFE_URL', sentence)
 }
 

@@ -84,7 +84,7 @@ function offsetsOf(timeZone: string): Zone['offsetAt'] {
   }
 }
 
-/** Takes a local time as UTC and returns it as Unix time in milliseconds. Days and hours out of range carry over. */
+/** Interprets a local time as UTC and returns Unix time in milliseconds. Days and hours out of range carry over. */
 export function utcOf({ year, month, day, hour, minute, second, millisecond }: Wall): number {
   // Do not use Date.UTC, which maps years 0–99 to 1900–1999.
   const date = new Date(0)

@@ -29,7 +29,7 @@ export interface HttpConnection {
 
 export interface HttpConnectionOptions {
   readonly origin: URL
-  /** The function for TLS connections; set if any part of the connection is encrypted. */
+  /** The function that opens TLS connections; set if any part of the connection is encrypted. */
   readonly tls: typeof TlsConnect | undefined
   readonly proxy: WebProxy | undefined
   connected(): void
@@ -234,7 +234,7 @@ function requestPieces(host: string, { method, path, headers, body }: ChannelReq
     prepared.set(headers, known)
   }
   const length = body?.length ?? 0
-  // Capitalized, because some proxies add a second Content-Length if this one is in lower case.
+  // Capitalize the name, because some proxies add a second Content-Length if the name is in lower case.
   const head =
     body === undefined && method !== 'POST' ? `${known.text}\r\n` : `${known.text}Content-Length: ${length}\r\n\r\n`
   if (body === undefined || length > small) {

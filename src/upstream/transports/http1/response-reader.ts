@@ -9,7 +9,7 @@ export interface ResponseListener {
 export interface ResponseReader {
   /** Reads a chunk, whose memory may be reused afterwards. Throws `MalformedResponse` if the response is malformed. */
   push(chunk: Buffer): void
-  /** Where the next bytes should be read into, if they belong to a long body that is delivered in one piece. */
+  /** The buffer to read the next bytes into, if they belong to a long body that is delivered in one piece. */
   readonly place: Buffer | undefined
   placed(length: number): void
   /** Called when the connection has ended. Returns false if that truncated a response. */
@@ -162,7 +162,7 @@ function checkTrailer(line: string): void {
 
 export interface ParsedHead {
   readonly status: number
-  /** The headers by name in lower case. For a repeated header, this is the first value. */
+  /** The first value of each header, by the header's name in lower case. */
   readonly headers: ReadonlyMap<string, string>
   readonly repeated: readonly (readonly [name: string, value: string])[]
   /** How the end of the body is found: after a number of bytes, by chunks, or when the connection closes. */

@@ -56,7 +56,7 @@ function after(html: string, mark: string, from: number): number {
 function nameAt(html: string, from: number): string {
   nameEnd.lastIndex = from
   const end = nameEnd.exec(html)?.index ?? html.length
-  // No element has a name this long, so treat it as no name.
+  // No element has a name this long, so ignore the name.
   return end - from > 64 ? '' : html.slice(from, end).toLowerCase()
 }
 
