@@ -81,7 +81,7 @@ export interface SourcePart {
 
 interface EntryClaim extends NameClaim {
   readonly entry: Entry
-  /** True if the name is an alias of the entry. An alias can be called but is not listed. */
+  /** Whether the name is an alias of the entry. An alias can be called but is not listed. */
   readonly alias?: true
 }
 

@@ -157,7 +157,7 @@ export function readSecretFile(path: string): Found {
     const found = fstatSync(descriptor)
     if (!found.isFile()) return { fault: `${path} is not a regular file` }
     if (found.size > maxBytes)
-      return { fault: `the file ${path} is larger than 64 KiB, which is too long for a secret` }
+      return { fault: `the file ${path} is larger than 64 KiB, which is too large for a secret` }
     if (process.platform !== 'win32' && (found.mode & 0o077) !== 0) {
       const mode = (found.mode & 0o777).toString(8)
       return { fault: `the file ${path} is readable by others (mode ${mode}); run chmod 600 on it` }

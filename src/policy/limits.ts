@@ -8,7 +8,7 @@ export interface LimitsOptions {
   readonly agents: Readonly<Record<string, Pick<Config['agents'][string], 'perMinute'>>>
 }
 
-/** A limit that is not yet assigned to an agent. */
+/** A limit that has not been assigned to an agent yet. */
 interface Share extends Omit<Limit, 'key'> {
   /** The part of the key that is the same for all agents. */
   readonly of: string

@@ -111,7 +111,7 @@ export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   return memoize(isWanted, 4096, 256)
 }
 
-/** Names for numbers of tokens, not secret tokens: `max_tokens`, `tokens_used`, `token_count`. */
+/** Names for numbers of tokens, not for secret tokens: `max_tokens`, `tokens_used`, `token_count`. */
 const count =
   /tokens$|tokens?(?:count|limit|used|usage|budget|total|left|remaining|perminute)$|^(?:max|min|num|total|n)tokens?/
 

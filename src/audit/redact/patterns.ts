@@ -2,7 +2,7 @@ import { concealSpans, redacted, type Span } from './conceal.ts'
 import { characterTable, createFinder } from './finder.ts'
 import { type Alphabet, alphabets, contextFormats, type TokenFormat, tokenFormats } from './formats.ts'
 
-/** Whether the range has a digit near its start or changes case often. Hyphenated words do neither. */
+/** Whether the range has a digit near its start or changes case often. Neither is true of hyphenated words. */
 function hasDigit(text: string, from: number, to: number): boolean {
   const end = Math.min(to, from + 48)
   let changes = 0

@@ -36,7 +36,7 @@ export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord):
   return phase === 'after' ? { ...row, arguments: before?.arguments } : row
 }
 
-/** Whether a record is listed: operations are, and gaps that the log reports, because readers must see them. */
+/** Whether a record is listed. Operations are, and so are gaps, because readers must see that records are missing. */
 export const isListed = (record: AuditRecord): boolean => record.phase !== undefined || isGap(record)
 
 export const isGap = (record: AuditRecord): record is GapRecord => record.operation === 'gap' && !record.phase

@@ -50,7 +50,7 @@ export interface AuditLog extends Audit, AsyncDisposable {
   status(): AuditStatus
 }
 
-/** When to retry an operation that failed without changing anything. Toolway retries writing the log more often. */
+/** When a caller should retry an operation that changed nothing. Toolway retries writing to the log more often. */
 const harmlessAgain = { retryAfterMs: 1_000 }
 
 const dayMs = 24 * 60 * 60 * 1000

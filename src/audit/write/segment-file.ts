@@ -158,7 +158,7 @@ async function sync(files: FileSystem, segment: Segment): Promise<void> {
 export interface FileSystem {
   openSync(path: string, flags: string, mode?: number): number
   closeSync(fd: number): void
-  /** Writes bytes and returns their number, which may be lower than `length`. */
+  /** Writes bytes and returns how many were written, possibly fewer than `length`. */
   writeSync(fd: number, bytes: Buffer, offset: number, length: number, position: number | null): number
   ftruncateSync(fd: number, bytes: number): void
   fdatasync(fd: number): Promise<void>

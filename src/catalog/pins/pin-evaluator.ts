@@ -11,7 +11,7 @@ import type { ServerPinStore } from './pin-store.ts'
 
 export interface Pinned {
   readonly usable: boolean
-  /** Absent for what is not pinned: resources, Toolway's own tools, and everything while pins are off. */
+  /** Absent for entries that are not pinned: resources, Toolway's own tools, and everything while pins are off. */
   readonly state?: PinState
   readonly denial?: Denial
 }

@@ -14,9 +14,9 @@ export const serverAliases: Readonly<Record<string, string>> = {
   includeTools: 'Alias of tools.include.',
   excludeTools: 'Alias of tools.exclude.',
   disabledTools: 'Alias of tools.exclude.',
-  alwaysAllow: 'Ignored: the client decides about approval.',
-  autoApprove: 'Ignored: the client decides about approval.',
-  trust: 'Ignored: the client decides about approval.',
+  alwaysAllow: 'Ignored: the client decides which calls need approval.',
+  autoApprove: 'Ignored: the client decides which calls need approval.',
+  trust: 'Ignored: the client decides which calls need approval.',
 }
 
 /** Keys that are processed before the server is validated. */

@@ -134,7 +134,7 @@ const fields = z.strictObject({
   spares: numeric({ max: 64 })
     .prefault(1)
     .describe('Number of connections to start in advance, if session is caller or call.'),
-  refresh: duration().optional().describe('Interval for listing this server again. Default: discovery.refresh.'),
+  refresh: duration().optional().describe('Interval for refreshing the lists. Default: discovery.refresh.'),
   approve: names().default([]).describe("Tools that need a person's approval; denied if no person can be asked."),
   readOnly: flag().prefault(false).describe('Denies writes.'),
   readTools: names().default([]).describe('Tools that only read.'),

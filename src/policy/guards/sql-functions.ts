@@ -89,7 +89,7 @@ const extension = names(`
 `)
 
 const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
-  // Allow none if the dialect is unknown: what is harmless in one database may do anything in another.
+  // Allow no others if the dialect is unknown: what is harmless in one database may do anything in another.
   any: names(''),
   postgres: names(''),
   mysql: names(`

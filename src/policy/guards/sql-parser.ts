@@ -23,7 +23,7 @@ export async function parseSql(text: string): Promise<readonly Statement[]> {
   const current = loading
   try {
     const module = await current
-    // Another statement may have crashed the module while this one waited; if so, start again.
+    // Another statement may have crashed the module while this one waited; if so, use the new instance.
     return current === loading ? parse(module, text) : await parseSql(text)
   } catch (error) {
     if (error instanceof SyntaxProblem) throw error

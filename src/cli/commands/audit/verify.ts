@@ -97,8 +97,8 @@ interface Keys {
 }
 
 /**
- * The given public key or else, without `--path`, our own secret key, which can check the most. If neither is returned,
- * the public key next to the log is used.
+ * The given public key or else, without `--path`, our own secret key, which allows the most checks. If neither is
+ * returned, the public key next to the log is used.
  */
 async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys> {
   const { publicKey: file } = options
