@@ -78,7 +78,7 @@ export async function revokeKey(shell: Shell, id: string, options: CommonOptions
     }),
   )
   if (options.json) output.value({ id, revoked: true })
-  else output.print(`Revoked ${id}. A running gateway refuses it within a second.`)
+  else output.print(`Revoked ${id}. A running gateway stops accepting it within a second.`)
   return exit.ok
 }
 

@@ -51,7 +51,7 @@ export function clientServer(
   return inFolder(withSession(normal, name, report), manner.folder)
 }
 
-/** Sets `session: caller` for stateful servers, which expect one caller, because each client starts its own process. */
+/** Sets `session: caller` for stateful servers: clients start one process each, so the server expects one caller. */
 function withSession(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const command = server.members.get('command')
   if (!command || server.members.has('session')) return server

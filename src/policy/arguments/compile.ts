@@ -116,7 +116,7 @@ const uniqueItems: FuncKeywordDefinition = {
 /** Max characters in a string matched against a pattern. For longer strings, only the server checks the pattern. */
 const maxMatched = 64 * 1024
 
-/** Limits for patterns. Compiling them blocks the event loop: up to 0.1 ms per instruction, superlinear in length. */
+/** Limits for patterns. Compiling blocks the event loop, up to 0.1 ms per instruction, and takes superlinear time. */
 const maxPattern = 2048
 const maxInstructions = 4096
 

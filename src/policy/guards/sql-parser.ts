@@ -95,7 +95,7 @@ const nameFields = new Set(['sval', 'aliasname', 'name', 'relname', 'schemaname'
 export function namesUsed(tree: Node): readonly string[] {
   const found: string[] = []
   walk(tree, (kind, value) => {
-    // Skip a literal: its text is in a field `sval` too, but inside a member of the same name.
+    // Skip literals. Like names, their text is in a field `sval`, but that is inside a member also named `sval`.
     if (Array.isArray(value) || kind === 'sval') return
     for (const [field, name] of Object.entries(value as Node)) {
       if (typeof name === 'string' && nameFields.has(field)) found.push(name)
