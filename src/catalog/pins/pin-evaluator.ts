@@ -100,7 +100,7 @@ export function denialFor({ label, condition, changed, flags }: PinState): Denia
   const shown = visible(label)
   const reason =
     condition === 'changed'
-      ? `its ${listed(changed)} changed since it was approved`
+      ? `its ${listed(changed)} changed after it was approved`
       : condition === 'unapproved'
         ? "it has not been approved since its server's pins were lost"
         : `its definition contains ${listed(flags)}`

@@ -107,7 +107,7 @@ function oauthOf(part: ConfigTree, server: string, report: TranslationReport): B
   const clientId = first(part, ['clientId', 'client_id', 'CLIENT_ID'])
   const clientSecret = first(part, ['clientSecret', 'client_secret', 'CLIENT_SECRET'])
   if (clientSecret && !clientId) {
-    report.warnings.push(`${server}: the client secret is ignored: it needs a client id`)
+    report.warnings.push(`${server}: the client secret is ignored, because the client id is missing`)
   }
   return shape(part.at, {
     type: leaf(part.at, 'oauth'),

@@ -11,9 +11,7 @@ const goneMs = 4_000
 /** How long Redis keeps a session; longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 
-/**
- * Stores a session. Returns 0 if a live replica took it over. KEYS: session, prefix of replicas; ARGV: self, record.
- */
+/** Stores a session; returns 0 if another live replica holds it. KEYS: session, replica prefix; ARGV: self, record. */
 const keep = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
   if holder and holder ~= ARGV[1] and redis.call('EXISTS', KEYS[2] .. holder) == 1 then return 0 end
