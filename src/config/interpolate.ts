@@ -143,7 +143,7 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'this symbolic link points to itself',
 }
 
-/** Reads a secret from a file that others cannot read, without the final line break. Errors never contain it. */
+/** Reads a secret, without the final line break, from a file that others cannot read. Errors never contain a secret. */
 export function readSecretFile(path: string): Found {
   let descriptor: number
   try {

@@ -9,7 +9,7 @@ const always =
 
 const maxName = 64
 
-/** Redacts the values of secret names in text: `password=…`, `--token …`, `X-Api-Key: …`, `"secret": …`. */
+/** Redacts the values assigned to secret names in text: `password=…`, `--token …`, `X-Api-Key: …`, `"secret": …`. */
 export function concealAssignments(text: string, isSecretKey: IsSecretKey): string {
   // Most strings contain no assignment, and this test is much cheaper than the search.
   if (!text.includes('=') && !text.includes(':') && !text.includes('--')) return text

@@ -1,4 +1,4 @@
-/** A string to search for. It only holds characters up to U+00FF. */
+/** A string to search for. It contains only characters up to U+00FF. */
 export interface Needle {
   readonly text: string
   /** Set if the characters before or after a match also hold bits of the needle, as in base64. */

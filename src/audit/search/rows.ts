@@ -12,7 +12,7 @@ export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   readonly seq: number
   readonly operation: string
   readonly arguments?: unknown
-  /** False if no end is recorded: the operation is still running, or its process was killed. */
+  /** Whether an end is recorded. If not, the operation is still running, or its process was killed. */
   readonly ended: boolean
   readonly decision?: AfterRecord['decision']
   readonly reason?: string

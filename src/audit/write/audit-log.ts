@@ -34,7 +34,7 @@ export interface AuditLogOptions {
 export interface AuditStatus {
   /** This process's lane. Undefined while the log cannot be opened. */
   readonly lane: string | undefined
-  /** The number of the last record, and of the last one known to be on disk. */
+  /** The number of the last record and, in `synced`, of the last one known to be on disk. */
   readonly seq: number
   readonly synced: number
   readonly waiting: number

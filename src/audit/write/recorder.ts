@@ -255,7 +255,7 @@ function createOutage(clock: Clock, log: Log) {
     count: 0,
     /** The error message for the current outage. Empty if there is none. */
     error: '',
-    /** The number of records that are missing and not yet reported in a gap record. */
+    /** The number of missing records that have not been reported in a gap record yet. */
     unrecorded: none,
     begin(thrown: unknown): void {
       outage.error = thrown instanceof Error ? thrown.message : String(thrown)

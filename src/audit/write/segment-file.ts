@@ -62,7 +62,7 @@ export interface GroupCommitOptions {
   position(): ChainEnd
   /** Called after a successful sync, before the promises of the waiting callers are resolved. */
   synced(position: ChainEnd): void
-  /** Called if a sync failed, which must not be retried. `records` is how many records may not be on disk. */
+  /** Called if a sync failed. The sync must not be retried. `records` is how many records may not be on disk. */
   failed(error: unknown, records: number): void
 }
 

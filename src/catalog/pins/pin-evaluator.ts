@@ -123,7 +123,7 @@ const listed = (words: readonly string[]): string => {
   return `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
 }
 
-/** Max time that scanning new definitions may delay a listing, and the time per event loop turn for the rest. */
+/** How long scanning new definitions may delay a listing, and how long it may then take per event loop turn. */
 const nowMs = 100
 const sliceMs = 10
 

@@ -15,7 +15,7 @@ export interface ChatCommandOptions extends CommonOptions, Pick<ChatPreferences,
   readonly system?: string
   /** False with --no-tools. */
   readonly tools: boolean
-  /** With --json: print events as they arrive instead of one document at the end. */
+  /** Whether --json prints events as they arrive instead of one document at the end. */
   readonly stream?: boolean
   readonly wait: number
 }

@@ -65,7 +65,7 @@ export function normaliseServer(server: BranchNode, name: string, report: Transl
   return branch(server.at, members)
 }
 
-/** All keys accepted in a server entry, including aliases. They are accepted in other dialects too. */
+/** All keys accepted in a server entry, including aliases. Other dialects accept all of these keys too. */
 export const serverKeys: readonly string[] = [
   ...knownKeysAt(configSchema, ['mcpServers', '*']),
   ...Object.keys({ ...serverAliases, ...serverExtras }),

@@ -60,7 +60,7 @@ function draftsOf(named: unknown): readonly Draft[] {
 
 /** Compiles a check with one draft. Each schema has its own compiler, so that schemas cannot refer to one another. */
 function checkWith(Draft: Draft, schema: object, options: Options, steps: number, exact: boolean): SchemaCheck {
-  // Do not optimize: optimizing takes five times as long as it saves.
+  // Do not optimize: optimizing takes five times as much time as it saves.
   const code = { optimize: false, regExp: Object.assign(linearPatterns(), { code: 'linearPattern' }) }
   const compiler = new Draft({ ...common, ...options, code })
   compiler.removeKeyword('uniqueItems')

@@ -100,7 +100,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     const sure = now - steadySince >= goneMs
     const found = new Map<string, string>()
     const missing: string[] = []
-    /** Names that this replica had before a restart; they have our address. */
+    /** Names that this replica had before a restart; they are registered with our address. */
     const former: string[] = []
     names.forEach((name, index) => {
       const place = addresses[index]
