@@ -138,7 +138,7 @@ const trust: Record<Report['trust'], string> = {
   secret: "checked with this gateway's secret",
   'public key': 'checked with the given public key',
   'key beside the log': 'checked with the key next to the log, which anyone who can rewrite the log can replace',
-  'keys in the database': 'checked with the keys in the database, which anyone who can rewrite it can replace',
+  'keys in the database': 'checked with the keys in the database, which anyone who can change the database can replace',
 }
 
 function printReport(report: Report, place: string, { print, paint }: Output): void {
