@@ -12,7 +12,7 @@ export interface LimitsOptions {
 interface Share extends Omit<Limit, 'key'> {
   /** The part of the key that is the same for all agents. */
   readonly of: string
-  /** The limits by agent. They are cached, because building a key for every call would cost more than the check. */
+  /** The limits by agent. They are cached, because building a key for every call would cost more than the lookup. */
   readonly met: Map<string, Limit>
 }
 

@@ -57,7 +57,7 @@ function print(keys: readonly ListedKey[], output: Output): void {
   ])
 }
 
-/** Warns about agents that do not exist: the error for a request made as such an agent does not explain this. */
+/** Warns about agents that do not exist, because requests made as such an agent are refused. */
 function warnOfAgents(agents: readonly string[], config: Config, output: Output): void {
   const known = Object.keys(config.agents)
   for (const agent of new Set(agents)) {
