@@ -56,7 +56,7 @@ export function readPart(path: string, length: number, from: 'start' | 'end'): {
 export interface LogLine {
   readonly bytes: Buffer
   readonly offset: number
-  /** Whether the line ends with a newline. If not, its record is still being written or was torn. */
+  /** False only for text after the last newline: a record that is still being written or was torn. */
   readonly whole: boolean
 }
 
