@@ -56,7 +56,7 @@ export function readPart(path: string, length: number, from: 'start' | 'end'): {
 export interface LogLine {
   readonly bytes: Buffer
   readonly offset: number
-  /** False for the bytes after the last newline, which belong to a record that is still being written or was torn. */
+  /** False only for text after the last newline: a record that is still being written or was torn. */
   readonly whole: boolean
 }
 

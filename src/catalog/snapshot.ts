@@ -14,7 +14,7 @@ export interface CatalogSnapshot {
   readonly byName: PerKind<ReadonlyMap<string, Item>>
   /** The items by source, and then by the name that the source gave the entry. Used to resolve spellings. */
   readonly registry: ReadonlyMap<string, PerKind<ReadonlyMap<string, Item>>>
-  /** The served form of a URI that a server mentions. Reading the served form leads back to that server. */
+  /** The served form of a URI that a server mentions. A request for the served form goes to that server. */
   uriOf(server: string, uri: string): string
 }
 
@@ -81,7 +81,7 @@ export interface SourcePart {
 
 interface EntryClaim extends NameClaim {
   readonly entry: Entry
-  /** True if the name is an alias of the entry. An alias can be called but is not listed. */
+  /** Whether the name is an alias of the entry. An alias can be called but is not listed. */
   readonly alias?: true
 }
 

@@ -53,7 +53,7 @@ const expressions: ReadonlyMap<string, Expression> = new Map([
   ['&', { lead: '&', stop: '#' }],
 ])
 
-/** Whether a URI can be an expansion of a template. The time is at most proportional to the product of both lengths. */
+/** Whether a URI can be an expansion of a template. Takes time proportional to at most the product of their lengths. */
 export type MatchesTemplate = (uri: string) => boolean
 
 /**

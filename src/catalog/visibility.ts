@@ -45,7 +45,7 @@ export function createVisibility(
   return (snapshot, caller) => {
     if (of !== snapshot) known = new Map()
     of = snapshot
-    // The key contains every caller property that rules depend on: otherwise unauthenticated callers see too much.
+    // The key has every caller property that rules depend on: otherwise unauthenticated callers could see too much.
     const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
     const visible = known.get(key) ?? see(snapshot, caller)
     known.delete(key)

@@ -17,7 +17,7 @@ const checkMs = 10_000
 const idleCpuMs = 100
 /** Less unused heap than this is not worth the pause. */
 const worthBytes = 8 * 1024 * 1024
-/** Keep the heap while idle for 10× the CPU time used since the last release, up to five minutes. */
+/** When idle, keep the heap for 10× the CPU time used since the last release, up to five minutes. */
 const keepFactor = 10
 const maxMs = 300_000
 

@@ -281,7 +281,7 @@ Examples:
     .option('--replace', "move the client's other servers behind Toolway")
     .option('--remove', 'remove the entry for Toolway and keep the rest')
     .option('--undo', 'restore the original file')
-    .option('--force', 'with --undo: even if the file has changed since')
+    .option('--force', 'with --undo: restore the file even if it has changed since')
     .addHelpText(
       'after',
       `\nExamples:\n  ${name} connect\n  ${name} connect cursor --replace\n  ${name} connect cursor --undo`,

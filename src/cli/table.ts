@@ -12,7 +12,7 @@ export interface Column<Row> {
 const gap = '  '
 const minWidth = 6
 
-/** Narrows the widest column, cell by cell, until the line fits. */
+/** Narrows the widest column, one character at a time, until the line fits. */
 function narrow(widths: number[], available: number, whole: readonly boolean[]): void {
   for (let total = widths.reduce((sum, width) => sum + width, 0); total > available; total--) {
     const shrinkable = widths.map((width, index) => (whole[index] ? 0 : width))
@@ -22,7 +22,7 @@ function narrow(widths: number[], available: number, whole: readonly boolean[]):
   }
 }
 
-/** The lines of a table, at most `width` cells wide. Truncated cells end with `…`; empty columns are omitted. */
+/** The lines of a table, at most `width` cells wide. Truncated text ends with `…`; empty columns are omitted. */
 export function table<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],

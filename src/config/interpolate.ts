@@ -143,7 +143,7 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'this symbolic link points to itself',
 }
 
-/** Reads a secret from a file that others cannot read, without the final line break. Errors never contain it. */
+/** Reads a secret, without the final line break, from a file that others cannot read. Errors never contain a secret. */
 export function readSecretFile(path: string): Found {
   let descriptor: number
   try {
@@ -157,7 +157,7 @@ export function readSecretFile(path: string): Found {
     const found = fstatSync(descriptor)
     if (!found.isFile()) return { fault: `${path} is not a regular file` }
     if (found.size > maxBytes)
-      return { fault: `the file ${path} is larger than 64 KiB, which is too long for a secret` }
+      return { fault: `the file ${path} is larger than 64 KiB, which is too large for a secret` }
     if (process.platform !== 'win32' && (found.mode & 0o077) !== 0) {
       const mode = (found.mode & 0o777).toString(8)
       return { fault: `the file ${path} is readable by others (mode ${mode}); run chmod 600 on it` }

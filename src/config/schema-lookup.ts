@@ -59,7 +59,7 @@ function* settingsIn(value: unknown, schemas: readonly Schema[], path: Path): Ge
   }
 }
 
-/** The kind of secret at a path; undefined if it is not secret. Any string in the path can stand for a server name. */
+/** The kind of secret at a path; undefined if there is none. Any string in the path can stand for a server name. */
 export const secretKindAt = (path: Path): SecretKind | undefined =>
   kindOf(path.reduce<readonly Schema[]>(childrenOf, [configSchema]))
 

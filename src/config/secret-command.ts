@@ -25,7 +25,7 @@ export async function runSecretCommand(
   const [program, ...args] = words ?? []
   if (program === undefined) return { fault: 'the command after exec: is empty or has an unclosed quotation mark' }
   const changeable = await changeableByOthers(words ?? [], folder, env)
-  if (changeable !== undefined) return { fault: `the command ${program} is not run, because ${changeable}` }
+  if (changeable !== undefined) return { fault: `the command ${program} was not run, because ${changeable}` }
   const { promise, resolve } = Promise.withResolvers<CommandOutcome>()
   const child = spawn(program, args, {
     cwd: folder,
@@ -53,7 +53,7 @@ export async function runSecretCommand(
     length += chunk.length
     chunks.push(chunk)
     if (length > maxBytes)
-      give({ fault: `the command ${program} printed more than 64 KiB, which is too long for a secret` })
+      give({ fault: `the command ${program} printed more than 64 KiB, which is too much for a secret` })
   })
   child.on('close', (code, signal) => {
     if (code !== 0)

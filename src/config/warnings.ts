@@ -81,7 +81,7 @@ function cachesNothing(config: Config): string[] {
   return [`cache.enabled has no effect on tools, because none is known to be read-only; ${help}`]
 }
 
-/** Warns if replicas cannot share OAuth sign-ins without `stores.key`, or if the key has no effect without Redis. */
+/** Warns if `stores.key` is missing, so that replicas cannot share OAuth sign-ins, or has no effect without Redis. */
 function unshared({ stores: { redis, key }, mcpServers }: Config): string[] {
   const sharing = redis && !redis.disabled
   if (!sharing) return key === undefined ? [] : ['stores.key has no effect without stores.redis']

@@ -27,7 +27,7 @@ export interface Consideration {
   readonly step: ExplanationStep
   /** The matching rule, or the part of the configuration that has no matching rule. */
   readonly rule: string
-  /** `passes`: this step does not decide. `allows`: if an agent has parents, each of them must allow too. */
+  /** `passes`: this step does not decide. `allows`: if the agent has parents, each of them must allow the call too. */
   readonly outcome: 'allows' | 'denies' | 'passes'
   readonly note: string
 }

@@ -8,11 +8,11 @@ export interface LimitsOptions {
   readonly agents: Readonly<Record<string, Pick<Config['agents'][string], 'perMinute'>>>
 }
 
-/** A limit that is not yet assigned to an agent. */
+/** A limit that has not been assigned to an agent yet. */
 interface Share extends Omit<Limit, 'key'> {
   /** The part of the key that is the same for all agents. */
   readonly of: string
-  /** The limits by agent. They are cached, because building the key on every call would dominate the cost. */
+  /** The limits by agent. They are cached, because building a key for every call would cost more than the lookup. */
   readonly met: Map<string, Limit>
 }
 

@@ -88,7 +88,7 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
     }),
   }
 
-  /** The agent that a recorded caller would have now. Calls recorded while there were no agents have `default`. */
+  /** The agent that a recorded caller would have now. If there were no agents, it was recorded as `default`. */
   function agentNow(agent: string): string {
     if (agent !== defaultAgent || policy.agents.has(agent)) return agent
     return policy.agentOf({ agents: '*' }, undefined)

@@ -20,7 +20,7 @@ const policyReasons: ReadonlySet<string> = new Set<AuditReason | Lowercase<Error
   'fallback_agent_not_in_rules',
 ])
 
-/** Whether a recorded denial was made by policy, as opposed to a limit, a guard or a pin. */
+/** Whether a recorded denial came from the policy, as opposed to a limit, a guard or a pin. */
 export const isPolicyReason = (reason: string | undefined): boolean => reason !== undefined && policyReasons.has(reason)
 
 export interface RuledDenial extends Denial {

@@ -70,10 +70,10 @@ interface ListBroadcastOptions extends Pick<ClusterOptions, 'current' | 'clock' 
 
 /** Publishes lists that changed in this process, and refreshes servers whose lists changed in another (F4, B10). */
 function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptions): Omit<Cluster, 'reload'> {
-  /** For each server, the digests that were received but not handled yet. */
+  /** For each server, the digests that have been received but not handled yet. */
   const received = new Map<string, Set<string>>()
   const timers = new Map<string, Disposable>()
-  /** Servers being refreshed because of a message. Their changes are not published: other replicas have them. */
+  /** Servers being refreshed because of a message. Other replicas have their changes, so do not publish them. */
   const refreshing = new Set<UpstreamServer>()
 
   const refreshSoon = (reference: ServerReference) => {

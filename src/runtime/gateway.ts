@@ -59,7 +59,7 @@ import type { SharedServices } from './workers/worker.ts'
 export interface GatewayOptions {
   readonly log: Log
   readonly clock?: Clock
-  /** Loads the configuration again. If it is absent, `reload` applies the first configuration again. */
+  /** Loads the current configuration for a reload. Without this function, a reload applies the first one again. */
   readonly load?: () => Promise<LoadedConfig>
   /** Whether to reload automatically when a configuration file changes. If not set, only `reload` reloads. */
   readonly watch?: boolean

@@ -66,7 +66,7 @@ export async function signIn(
 }
 
 function timedOut(server: string, withinMs: number): ToolwayError {
-  const message = `Signing in to ${server} was not completed within ${withinMs / 1000} s (--timeout). Run the command again.`
+  const message = `The sign-in to ${server} was not completed within ${withinMs / 1000} s (--timeout). Run the command again.`
   return new ToolwayError('TIMEOUT', message, { server })
 }
 

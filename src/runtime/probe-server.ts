@@ -55,7 +55,7 @@ export interface ProbeFailure {
   /** The HTTP status of the response, if there was one. */
   readonly status?: number | undefined
   readonly timedOut: boolean
-  /** Set if the server only requires a sign-in; says why it is required. */
+  /** Set if only a sign-in is missing; says why it is required. */
   readonly signIn?: string | undefined
 }
 

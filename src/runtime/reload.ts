@@ -239,7 +239,7 @@ export interface Generations<G> extends AsyncDisposable {
 interface Slot<G> {
   readonly generation: G
   running: number
-  /** True once the generation has been replaced and the grace period is over. */
+  /** Whether the generation has been replaced and its grace period is over. */
   old: boolean
 }
 

@@ -79,7 +79,7 @@ function buildServer(
   }
 }
 
-/** Whether a server's URL is this gateway: a loopback address with the gateway's own port and path. */
+/** Whether a server's URL points to this gateway: a loopback address with the gateway's own port and path. */
 export function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
   if (server.transport === 'stdio' || port === 0) return false
   const { hostname, port: theirs, pathname } = new URL(server.url)

@@ -20,7 +20,7 @@ interface Group {
 /** Estimated size of an item besides its bytes and key: map slot, object, buffer and the buffer's backing store. */
 const overhead = 512
 
-/** An LRU cache without a timer: expired results are removed on access or to make room. Limits are read per put. */
+/** An LRU cache without a timer: expired results are removed on access or to make room. Limits are read on each put. */
 export function memoryCache(limits: CacheLimits): CacheStore {
   const groups = new Map<string, Group>()
   let ends = emptyRing()

@@ -16,7 +16,7 @@ interface Keys {
   find(hash: string): KnownKey | undefined
 }
 
-/** How often the key file is checked. A new or revoked key is noticed after this time at the latest. */
+/** How often the key file is checked. A new or revoked key is noticed within this time. */
 const lookMs = 1_000
 
 /**

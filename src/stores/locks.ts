@@ -45,7 +45,7 @@ export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Lo
         }
       } catch (error) {
         await inside[Symbol.asyncDispose]()
-        // Waiting does not help against an OS error, so do not report OVERLOADED.
+        // Waiting does not help with an OS error, so do not report OVERLOADED.
         if ((error as NodeJS.ErrnoException).code !== undefined) throw error
         throw new ToolwayError('OVERLOADED', `${(error as Error).message}.`, { unsent: true, cause: error })
       }

@@ -7,7 +7,7 @@ const introduction = `<!-- Generated from tooling/error-pages by \`npm run gener
 
 Every error that Toolway creates has a stable code, a message that says what happened and what to do, and an object with
 details: \`{ code, rule?, server?, retryAfterMs? }\`. In this object, \`rule\` names the setting that caused the error, and
-\`retryAfterMs\` says after how many milliseconds to retry.
+\`retryAfterMs\` is the number of milliseconds to wait before a retry.
 
 - A tool call that is refused or fails returns a tool result with \`isError: true\`, the message as text, and the object
   in \`_meta["dev.toolway/error"]\`, so that the model sees the error and can act on it.

@@ -30,7 +30,7 @@ export function openSpool(folder: string): Spool {
   /** The start and end positions of each lane's last read, so that the next read does not search for them. */
   const places = new Map<string, readonly NumberedPosition[]>()
 
-  /** A position to start reading from that misses no record with a number above `after`. */
+  /** A position from which a read misses no record with a number above `after`. */
   const startAt = (lane: string, after: number): ReadPosition | undefined => {
     const known = places.get(lane)?.findLast(({ seq }) => seq <= after)
     if (known) return known
@@ -82,7 +82,7 @@ const replicaFile = (folder: string): string => join(folder, 'replica')
 
 export const readReplica = (folder: string): string | undefined => readIfExists(replicaFile(folder))?.trim()
 
-/** The replica's ID, created by the first process. A copy of the folder has the same ID: write to only one of them. */
+/** The replica's ID, created by the first process. A copy of the folder has the same ID: use only one of the two. */
 function replicaOf(folder: string): string {
   const known = readReplica(folder)
   if (known) return known

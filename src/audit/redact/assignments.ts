@@ -9,7 +9,7 @@ const always =
 
 const maxName = 64
 
-/** Redacts the values of secret names in text: `password=…`, `--token …`, `X-Api-Key: …`, `"secret": …`. */
+/** Redacts the values assigned to secret names in text: `password=…`, `--token …`, `X-Api-Key: …`, `"secret": …`. */
 export function concealAssignments(text: string, isSecretKey: IsSecretKey): string {
   // Most strings contain no assignment, and this test is much cheaper than the search.
   if (!text.includes('=') && !text.includes(':') && !text.includes('--')) return text
@@ -111,7 +111,7 @@ export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   return memoize(isWanted, 4096, 256)
 }
 
-/** Names for numbers of tokens, not secret tokens: `max_tokens`, `tokens_used`, `token_count`. */
+/** Names for numbers of tokens, not for secret tokens: `max_tokens`, `tokens_used`, `token_count`. */
 const count =
   /tokens$|tokens?(?:count|limit|used|usage|budget|total|left|remaining|perminute)$|^(?:max|min|num|total|n)tokens?/
 

@@ -87,7 +87,7 @@ export function concealSpans(text: string, spans: Span[]): string {
   return result + text.slice(end)
 }
 
-/** The encodings to search for directly. Percent-encoding and JSON escapes have too many variants; they are decoded. */
+/** The encodings to search for directly. Percent-encoding and JSON escapes have too many variants and are decoded. */
 function formsOf(secret: string): Needle[] {
   const spellings = new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())])
   const bytes = Buffer.from(secret)

@@ -1,4 +1,4 @@
-/** A string to search for. It only holds characters up to U+00FF. */
+/** A string to search for. It contains only characters up to U+00FF. */
 export interface Needle {
   readonly text: string
   /** Set if the characters before or after a match also hold bits of the needle, as in base64. */
@@ -54,7 +54,7 @@ function denseFinder(automaton: Automaton): FindMatches {
   const next = new Uint16Array(size * width)
   for (const code of used) next[columns[code] as number] = child(0, code)
   for (const state of order) {
-    // The fallback state is shorter, so its row is already complete.
+    // The fallback state stands for a shorter string, so its row is already complete.
     const behind = (fail[state] as number) * width
     for (const code of used) {
       const column = columns[code] as number

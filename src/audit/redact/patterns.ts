@@ -2,7 +2,7 @@ import { concealSpans, redacted, type Span } from './conceal.ts'
 import { characterTable, createFinder } from './finder.ts'
 import { type Alphabet, alphabets, contextFormats, type TokenFormat, tokenFormats } from './formats.ts'
 
-/** Whether the range has a digit near its start or changes case often. Hyphenated words do neither. */
+/** Whether the range has a digit near its start or changes case often. Neither is true of hyphenated words. */
 function hasDigit(text: string, from: number, to: number): boolean {
   const end = Math.min(to, from + 48)
   let changes = 0
@@ -262,7 +262,7 @@ function concealShapes(text: string, hinted: ReadonlySet<number>): string {
 /** The length of the shortest string that can contain a credential: `://:x@h`. */
 const shortest = 7
 
-/** Redacts private keys. One regular expression for both markers would take quadratic time on text with many begin markers. */
+/** Redacts private keys. One expression for both markers would take quadratic time if only begin markers occur. */
 function concealPrivateKeys(text: string): string {
   const begin = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g
   const end = /-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g

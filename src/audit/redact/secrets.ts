@@ -3,7 +3,7 @@ import { isAboutSecret, isSecretName } from '../../core/secret-name.ts'
 import { decodePercent } from '../../lib/basic-auth.ts'
 import { shortestSecret } from './conceal.ts'
 
-/** The secrets in a configuration, plus `more`. Skips values too short or common to tell from ordinary text. */
+/** The secrets in a configuration, plus `more`. Skips values too short or too common to tell from ordinary text. */
 export function secretsOf(settings: Iterable<SecretSetting>, more: readonly string[] = []): string[] {
   const worth = [...more, ...[...settings].flatMap(ofSetting)]
     .map((value) => value.trim())

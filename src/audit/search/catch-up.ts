@@ -36,7 +36,7 @@ export async function catchUp(database: DatabaseSync, folder: string, options: C
       for await (const batch of batches(database, folder, lane)) {
         options.signal?.throwIfAborted()
         const fresh = enterBatch(database, lane, batch)
-        // If another process emptied the index, read this lane again from its current position.
+        // If another process emptied the index, read this lane again, from the position that is now in the index.
         going = fresh === undefined
         if (fresh === undefined) break
         count += fresh

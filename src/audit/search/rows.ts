@@ -12,7 +12,7 @@ export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   readonly seq: number
   readonly operation: string
   readonly arguments?: unknown
-  /** False if no end is recorded: the operation is still running, or its process was killed. */
+  /** Whether an end is recorded. If not, the operation is still running, or its process was killed. */
   readonly ended: boolean
   readonly decision?: AfterRecord['decision']
   readonly reason?: string
@@ -36,7 +36,7 @@ export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord):
   return phase === 'after' ? { ...row, arguments: before?.arguments } : row
 }
 
-/** Whether a record is listed: operations are, and gaps that the log reports, because readers must see them. */
+/** Whether a record is listed. Operations are, and so are gaps, because readers must see that records are missing. */
 export const isListed = (record: AuditRecord): boolean => record.phase !== undefined || isGap(record)
 
 export const isGap = (record: AuditRecord): record is GapRecord => record.operation === 'gap' && !record.phase

@@ -21,7 +21,7 @@ export interface AuditQuery extends AuditFilter {
   readonly limit?: number
 }
 
-/** Searches a log's index. Call `catchUp` first, because records that are not indexed yet are not found. */
+/** Searches a log's index. Call `catchUp` first, because records that have not been indexed yet are not found. */
 export interface AuditSearch extends Disposable {
   catchUp(options?: CatchUpOptions): Promise<number>
   query(query: AuditQuery): Generator<OperationRow>

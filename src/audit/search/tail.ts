@@ -97,7 +97,7 @@ async function lastLines(folder: string, lane: string, file: string, count: numb
   }
 }
 
-/** The complete lines in part of a file. Unless it starts the file, text before the first newline is skipped. */
+/** The complete lines in part of a file. Skips text before the first newline, unless the file starts there. */
 function wholeLines(bytes: Buffer, start: number): { offset: number; text: string }[] {
   const lines: { offset: number; text: string }[] = []
   let from = start === 0 ? 0 : bytes.indexOf(10) + 1

@@ -34,7 +34,7 @@ export interface AuditLogOptions {
 export interface AuditStatus {
   /** This process's lane. Undefined while the log cannot be opened. */
   readonly lane: string | undefined
-  /** The number of the last record, and of the last one known to be on disk. */
+  /** The number of the last record and, in `synced`, of the last one known to be on disk. */
   readonly seq: number
   readonly synced: number
   readonly waiting: number
@@ -50,7 +50,7 @@ export interface AuditLog extends Audit, AsyncDisposable {
   status(): AuditStatus
 }
 
-/** When to retry an operation that failed without changing anything. Toolway retries writing the log more often. */
+/** When a caller should retry an operation that changed nothing. Toolway retries writing to the log more often. */
 const harmlessAgain = { retryAfterMs: 1_000 }
 
 const dayMs = 24 * 60 * 60 * 1000

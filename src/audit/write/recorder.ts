@@ -33,7 +33,7 @@ const checkpointEvery = 1024
 const checkpointMs = 60_000
 /** Max time until records that no caller waits for are synced. */
 const syncMs = 1000
-/** How often less important records are tried during an outage. */
+/** The interval between attempts to write less important records during an outage. */
 const patienceMs = 100
 const hourMs = 60 * 60 * 1000
 
@@ -197,7 +197,7 @@ export function createRecorder(options: RecorderOptions) {
   try {
     writer = open()
   } catch (error) {
-    // Start even on a full disk. `unrecordedReads` then decides about reads, and writes are refused.
+    // Start even on a full disk. `unrecordedReads` then decides whether reads run; writes are refused.
     if (!isFull(error)) throw error
     outage.begin(error)
   }
@@ -255,7 +255,7 @@ function createOutage(clock: Clock, log: Log) {
     count: 0,
     /** The error message for the current outage. Empty if there is none. */
     error: '',
-    /** The number of records that are missing and not yet reported in a gap record. */
+    /** The number of missing records that have not been reported in a gap record yet. */
     unrecorded: none,
     begin(thrown: unknown): void {
       outage.error = thrown instanceof Error ? thrown.message : String(thrown)

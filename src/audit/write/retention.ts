@@ -60,7 +60,7 @@ async function remove(writer: AuditWriter, nowMs: number, options: RetentionOpti
   const lane = writer.name
   const { segments, held, uncopied, next } = expiredSegments(lane, nowMs, options)
   if (held > 0) {
-    const why = 'keeping audit records older than audit.retain because they are not copied yet'
+    const why = 'keeping audit records older than audit.retain because they have not been copied yet'
     log.warn({ lane, segments: held }, `${why}; they are removed at twice that age`)
   }
   if (uncopied > 0) {
@@ -77,7 +77,7 @@ async function remove(writer: AuditWriter, nowMs: number, options: RetentionOpti
 }
 
 /**
- * Finds the segments to remove, never the last one. Segments that are not copied yet are kept for up to twice the
+ * Finds the segments to remove, never the last one. Segments that have not been copied yet are kept for up to twice the
  * retention time (`held` counts them), then removed (`uncopied`), because a full disk would stop all recording. `next`
  * is the first segment that stays.
  */

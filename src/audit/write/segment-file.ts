@@ -62,7 +62,7 @@ export interface GroupCommitOptions {
   position(): ChainEnd
   /** Called after a successful sync, before the promises of the waiting callers are resolved. */
   synced(position: ChainEnd): void
-  /** Called if a sync failed, which must not be retried. `records` is how many records may not be on disk. */
+  /** Called if a sync failed. The sync must not be retried. `records` is how many records may not be on disk. */
   failed(error: unknown, records: number): void
 }
 
@@ -158,7 +158,7 @@ async function sync(files: FileSystem, segment: Segment): Promise<void> {
 export interface FileSystem {
   openSync(path: string, flags: string, mode?: number): number
   closeSync(fd: number): void
-  /** Writes bytes and returns their number, which may be lower than `length`. */
+  /** Writes bytes and returns how many were written, possibly fewer than `length`. */
   writeSync(fd: number, bytes: Buffer, offset: number, length: number, position: number | null): number
   ftruncateSync(fd: number, bytes: number): void
   fdatasync(fd: number): Promise<void>

@@ -136,8 +136,8 @@ const maxLanes = 1000
 const busy = 5
 
 /**
- * Locks the first free lane. The lock is an open transaction on the empty database `lock`, which the operating system
- * releases however the process ends. No other code may open that file, because closing it would release the lock.
+ * Locks the first free lane. The lock is an open transaction on the empty database `lock`; the operating system
+ * releases it however the process ends. No other code may open that file, because closing it would release the lock.
  */
 export function lockFreeLane(folder: string): LaneLock {
   for (let number = 1; number <= maxLanes; number++) {

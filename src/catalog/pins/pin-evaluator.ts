@@ -11,7 +11,7 @@ import type { ServerPinStore } from './pin-store.ts'
 
 export interface Pinned {
   readonly usable: boolean
-  /** Absent for what is not pinned: resources, Toolway's own tools, and everything while pins are off. */
+  /** Absent for entries that are not pinned: resources, Toolway's own tools, and everything while pins are off. */
   readonly state?: PinState
   readonly denial?: Denial
 }
@@ -100,7 +100,7 @@ export function denialFor({ label, condition, changed, flags }: PinState): Denia
   const shown = visible(label)
   const reason =
     condition === 'changed'
-      ? `its ${listed(changed)} changed since it was approved`
+      ? `its ${listed(changed)} changed after it was approved`
       : condition === 'unapproved'
         ? "it has not been approved since its server's pins were lost"
         : `its definition contains ${listed(flags)}`
@@ -123,7 +123,7 @@ const listed = (words: readonly string[]): string => {
   return `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
 }
 
-/** Max time that scanning new definitions may delay a listing, and the time per event loop turn for the rest. */
+/** How long scanning new definitions may delay a listing, and how long it may then take per event loop turn. */
 const nowMs = 100
 const sliceMs = 10
 

@@ -131,7 +131,7 @@ export function originOf(config: ServerConfig): ServerOrigin {
 const digest = (words: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(words)).digest('hex').slice(0, 16)
 
-/** Max operator approvals kept per name: for other clients' variants, and for older versions that may return. */
+/** Max operator approvals kept per name: clients may see different variants, and older versions may return. */
 const maxApproved = 8
 /** Max definitions per name that await approval. A server that keeps changing displaces only its own older ones. */
 const maxPending = 4

@@ -92,7 +92,7 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
     get size() {
       return pins.size
     },
-    /** Incremented when decisions may change, except by `put`: by approvals, a new origin, another process's pins. */
+    /** Incremented if approvals, a new origin or another process's pins may change decisions. `put` does not count. */
     get generation() {
       return generation
     },

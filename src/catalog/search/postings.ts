@@ -32,7 +32,7 @@ export function createPostings() {
         if (posting.places.length === 0) postings.delete(word)
       }
     },
-    /** Scores `count` tools. Returns one score per place; places are below `room`. Rare words count more. */
+    /** Scores `count` tools. A tool's score is at its place, which is below `room`. Rare words count more. */
     score(words: readonly string[], { count, room }: { readonly count: number; readonly room: number }) {
       const scores = new Float64Array(room)
       const touched: number[] = []

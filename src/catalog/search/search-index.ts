@@ -18,7 +18,7 @@ export function createSearchIndex() {
   const items: (Item | undefined)[] = []
   const places = new Map<Item, number>()
   const free: number[] = []
-  /** For each place, the position of its tool in the list. */
+  /** For each place, the position of its tool in the list passed to `update`. */
   let ranks = new Int32Array(0)
   /** For each list that was searched, a mask with 1 for every place whose tool is in the list. */
   let masks = new WeakMap<readonly Item[], Uint8Array>()
@@ -45,7 +45,7 @@ export function createSearchIndex() {
       for (const [rank, item] of listed.entries()) ranks[places.get(item) as number] = rank
       masks = new WeakMap()
     },
-    /** The matching tools, best first. Ties keep the order of the list. */
+    /** The matching tools, best first. Ties keep the order of the list passed to `update`. */
     search(query: string, { limit, among, server }: SearchQuery) {
       const steps = stepsOf(query)
       const whole = score([...new Set(steps.flat())])

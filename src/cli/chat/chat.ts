@@ -15,7 +15,7 @@ export interface ChatCommandOptions extends CommonOptions, Pick<ChatPreferences,
   readonly system?: string
   /** False with --no-tools. */
   readonly tools: boolean
-  /** With --json: print events as they arrive instead of one document at the end. */
+  /** Whether --json prints events as they arrive instead of one document at the end. */
   readonly stream?: boolean
   readonly wait: number
 }
@@ -48,7 +48,7 @@ export async function talk(
 
 const howToPass = 'Write it after the command, or pipe it in.'
 
-/** The message in the words, where `-` stands for stdin, or else all of stdin; undefined if stdin is a terminal. */
+/** The message: `words`, with `-` replaced by stdin. Without words, all of stdin; undefined if that is a terminal. */
 async function readMessage(
   shell: Shell,
   words: readonly string[],

@@ -54,7 +54,7 @@ export async function converse(
   interrupted.throwIfAborted()
   return exit.ok
 
-  /** Returns the conversation with the answer appended; if the answer failed, returns it without the last message. */
+  /** Returns the conversation with the answer appended or, if answering failed, without the last message. */
   async function answer(messages: ChatMessage[]): Promise<ChatMessage[]> {
     answering = new AbortController()
     const signal = AbortSignal.any([interrupted, answering.signal])

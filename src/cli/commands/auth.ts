@@ -23,7 +23,7 @@ interface AuthOptions extends CommonOptions {
   readonly logout?: boolean
   /** False with --no-browser. */
   readonly browser: boolean
-  /** Read the final address from stdin even without a terminal. */
+  /** Whether to read the redirect address from stdin even if stdin is not a terminal. */
   readonly paste?: boolean
   readonly principal?: string
   readonly timeout: number

@@ -66,7 +66,7 @@ export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientS
 
 export const hostEnvironment = ({ env, cwd }: Shell): HostEnvironment => ({ env, cwd, platform: process.platform })
 
-/** The backups of client files, which are in the user's state folder, regardless of the configuration. */
+/** The backups of client files. They are in the user's state folder, regardless of the configuration. */
 export function connectionsOf({ env }: Shell): ConnectionBackups {
   const state = join(folder(env.XDG_STATE_HOME, join(homeOf(env), '.local', 'state')), 'toolway')
   return createConnectionBackups(join(state, 'clients'), () => systemClock.now())

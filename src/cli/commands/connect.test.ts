@@ -109,7 +109,7 @@ describe('B11: connect connects a client to Toolway', () => {
     const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor })
     await run('connect', 'cursor', '--yes')
     await writeFile(at('home', '.cursor', 'mcp.json'), '{}')
-    expect((await run('connect', 'cursor', '--undo', '--force')).stderr).toContain('Changes made since then are lost')
+    expect((await run('connect', 'cursor', '--undo', '--force')).stderr).toContain('Changes made since then')
     expect(await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')).toBe(cursor)
   })
 

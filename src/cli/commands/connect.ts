@@ -120,7 +120,7 @@ async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, 
   }
   const file = shortPath(path, shell)
   output.print(restored ? `Restored ${file} for ${clientLabels[client]}.` : `Removed ${file}: it did not exist before.`)
-  if (forced) output.warn(`Changes made since then are lost${kept ? `, but a copy is in ${kept}` : ''}.`)
+  if (forced) output.warn(`Changes made since then were discarded${kept ? `, but a copy is in ${kept}` : ''}.`)
   return exit.ok
 }
 

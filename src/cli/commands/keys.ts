@@ -57,7 +57,7 @@ function print(keys: readonly ListedKey[], output: Output): void {
   ])
 }
 
-/** Warns about agents that do not exist: requests as such an agent are refused without this explanation. */
+/** Warns about agents that do not exist, because requests made as such an agent are refused. */
 function warnOfAgents(agents: readonly string[], config: Config, output: Output): void {
   const known = Object.keys(config.agents)
   for (const agent of new Set(agents)) {
@@ -78,7 +78,7 @@ export async function revokeKey(shell: Shell, id: string, options: CommonOptions
     }),
   )
   if (options.json) output.value({ id, revoked: true })
-  else output.print(`Revoked ${id}. A running gateway refuses it within a second.`)
+  else output.print(`Revoked ${id}. A running gateway stops accepting it within a second.`)
   return exit.ok
 }
 

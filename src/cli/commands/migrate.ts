@@ -30,6 +30,6 @@ function linesOf({ to, applied }: MigrationResult, where: string, dryRun: boolea
   if (applied.length === 0) return [`${where} is up to date (version ${to}).`]
   return [
     ...applied.map(({ number, name }) => `${dryRun ? 'would apply' : 'applied'} ${number} ${name}`),
-    `${where} ${dryRun ? 'would be' : 'is'} at version ${to}.`,
+    `${where} ${dryRun ? 'would be' : 'is now'} at version ${to}.`,
   ]
 }

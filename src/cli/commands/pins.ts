@@ -156,8 +156,8 @@ export async function approvePins(shell: Shell, what: string | undefined, option
   const others = selection.label === undefined ? [] : (pins.find(selection.label)?.pin.pending ?? [])
   const left = others.filter(({ hash }) => approved.every((one) => one.hash !== hash))
   if (left.length === 0) return exit.ok
-  const waiting = `${count(left.length, 'other definition')} with this name still to be approved`
-  output.note(`${waiting}: see \`toolway pins show\`.`)
+  const waiting = `Still waiting for approval under this name: ${count(left.length, 'other definition')}`
+  output.note(`${waiting}. See \`toolway pins show\`.`)
   return exit.ok
 }
 

@@ -87,7 +87,7 @@ describe('B12: policy replay', () => {
     })
     const text = await toolway(words, place)
     expect(text.stdout).toMatch(/would no longer exist\n.*\n1 +default +alpha\.pid +mcpServers\.alpha\.tools\.exclude/)
-    expect(text.stderr).toContain('0 would now be denied, 1 would now be allowed, 2 would no longer exist.')
+    expect(text.stderr).toContain('0 would now be denied, 1 would now be allowed, 2 would fail')
   })
 
   test('a missing file, an invalid time and a missing log are reported', async () => {

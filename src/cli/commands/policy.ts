@@ -97,7 +97,7 @@ function print({ calls, denied, allowed, gone }: Replayed, output: Output): void
   section('would now be allowed', 'green', allowed)
   if (denied.length + gone.length + allowed.length > 0) print('')
   const counts = [`${total(denied)} would now be denied`, `${total(allowed)} would now be allowed`]
-  if (gone.length > 0) counts.push(`${total(gone)} would no longer exist`)
+  if (gone.length > 0) counts.push(`${total(gone)} would fail because the tool no longer exists`)
   note(`${calls} recorded calls: ${counts.join(', ')}.`)
 
   function section(title: string, colour: 'red' | 'green', changes: readonly Change[]): void {

@@ -38,7 +38,7 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
     const longer = isStarting ? '; use --wait 5m to leave time for downloading its program' : ''
     output.warn(`${name} has no tools: ${status.reason}${longer}`)
   }
-  const more = `${hidden} more can be called by name but are not shown to the agent (expose).`
+  const more = `Tools that are not shown to the agent (expose) but can be called by name: ${hidden}.`
   if (hidden > 0) output.note(output.paintNote('dim', more))
   return exit.ok
 }
@@ -154,7 +154,7 @@ function costFor(agent: string, view: View, { server, top }: CostOptions) {
     return { tools: tools.length, tokens: costOf(tools) }
   }
   const modes = { direct: inMode('direct'), meta: inMode('meta'), both: inMode('both'), code: inMode('code') }
-  // Find the configured mode: a view returns the same list object for the same mode.
+  // Find the configured mode by comparing lists: a view returns the same list object for the same mode.
   const expose = exposures.find((mode) => view.shown(mode) === view.shown()) ?? 'both'
   const tools = wanted(view.shown('both'))
     .map(({ name, entry, definition }) => ({ name, server: entry.server, tokens: tokensOf(name, definition) }))

@@ -123,7 +123,7 @@ async function foreignFile(folder: string, lanes: readonly string[]): Promise<st
 /** First byte of the range that SQLite locks in a file. Other programs do not lock these bytes. */
 const lockStart = 0x40000000
 
-/** The process that holds a lane's lock, from the kernel's list: opening the file could lock out a starting gateway. */
+/** The process that holds a lane's lock. Taken from the kernel: opening the file could lock out a starting gateway. */
 function holderOf(path: string): number | undefined {
   const inode = statSync(path, { throwIfNoEntry: false })?.ino
   for (const row of procRows('/proc/locks')) {

@@ -19,7 +19,7 @@ import { privateFile } from './private-file.ts'
 
 /** The configuration, which may be invalid, and its problems. */
 export interface DoctorContext {
-  /** Undefined if the configuration is invalid. If only variables are missing, it is loaded as if they were set. */
+  /** The configuration, loaded as if missing variables were set. Undefined if it has other problems. */
   readonly loaded: LoadedConfig | undefined
   readonly problems: readonly ConfigProblem[]
   /** The configuration in `loaded` or, if that is undefined, one with only the valid servers. */

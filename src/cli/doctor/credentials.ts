@@ -45,7 +45,7 @@ async function keptFinding({ stores }: Config, short: (path: string) => string):
 /** How long before a key's expiry a warning is shown, so that there is time to replace the key. */
 const soonMs = 7 * 24 * 60 * 60 * 1000
 
-/** Checks that the API keys can be read, are not expired, and are for existing agents. */
+/** Checks that the API keys can be read, have not expired, and are for existing agents. */
 export const keyCheck = (config: Config, context: CheckContext): DoctorCheck => ({
   name: 'credentials.keys',
   async run() {

@@ -14,9 +14,9 @@ export const serverAliases: Readonly<Record<string, string>> = {
   includeTools: 'Alias of tools.include.',
   excludeTools: 'Alias of tools.exclude.',
   disabledTools: 'Alias of tools.exclude.',
-  alwaysAllow: 'Ignored: the client decides about approval.',
-  autoApprove: 'Ignored: the client decides about approval.',
-  trust: 'Ignored: the client decides about approval.',
+  alwaysAllow: 'Ignored: the client decides which calls need approval.',
+  autoApprove: 'Ignored: the client decides which calls need approval.',
+  trust: 'Ignored: the client decides which calls need approval.',
 }
 
 /** Keys that are processed before the server is validated. */
@@ -65,7 +65,7 @@ export function normaliseServer(server: BranchNode, name: string, report: Transl
   return branch(server.at, members)
 }
 
-/** All keys accepted in a server entry, including aliases. They are accepted in other dialects too. */
+/** All keys accepted in a server entry, including aliases. Other dialects accept all of these keys too. */
 export const serverKeys: readonly string[] = [
   ...knownKeysAt(configSchema, ['mcpServers', '*']),
   ...Object.keys({ ...serverAliases, ...serverExtras }),

@@ -51,7 +51,7 @@ export function clientServer(
   return inFolder(withSession(normal, name, report), manner.folder)
 }
 
-/** Sets `session: caller` for stateful servers, which expect one caller, because each client starts its own process. */
+/** Sets `session: caller` for stateful servers: clients start one process each, so the server expects one caller. */
 function withSession(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const command = server.members.get('command')
   if (!command || server.members.has('session')) return server
@@ -107,7 +107,7 @@ function oauthOf(part: ConfigTree, server: string, report: TranslationReport): B
   const clientId = first(part, ['clientId', 'client_id', 'CLIENT_ID'])
   const clientSecret = first(part, ['clientSecret', 'client_secret', 'CLIENT_SECRET'])
   if (clientSecret && !clientId) {
-    report.warnings.push(`${server}: the client secret is ignored: it needs a client id`)
+    report.warnings.push(`${server}: the client secret is ignored, because the client id is missing`)
   }
   return shape(part.at, {
     type: leaf(part.at, 'oauth'),

@@ -8,7 +8,7 @@ export const rulesName = '.mcp-gateway-rules.json'
 export const isRules = (tree: BranchNode): boolean =>
   basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined
 
-/** Converts a rules file, which rejects callers that do not name an agent unless `deny_on_missing_agent` is false. */
+/** Converts a rules file. Callers must name an agent, unless `deny_on_missing_agent` is false. */
 export function translateRules(tree: BranchNode, report: TranslationReport): BranchNode {
   const members = membersOf(tree, ['agents', 'defaults', '$schema'], report)
   const defaults = members.get('defaults')

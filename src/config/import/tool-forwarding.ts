@@ -24,7 +24,7 @@ const shownStrategies = ['server_prefix', 'flat', 'custom']
 const mapKeys = ['custom', 'custom_names', 'names', 'mappings', 'aliases']
 
 export interface Forwarding {
-  /** The sections naming, policy, limits and cache. */
+  /** The sections `naming`, `policy`, `limits` and `cache`. */
   readonly sections: Readonly<Record<string, BranchNode | undefined>>
   /** Whether results are cached; if so, servers need `trustAnnotations`. */
   readonly caches: boolean

@@ -44,8 +44,8 @@ const oauth = z.strictObject({
   issuer: address('https', 'http')
     .optional()
     .meta({ secret: 'publicAddress' })
-    .describe('The only accepted authorization server. Default: the one that the server names.'),
-  scopes: names('a scope').optional().describe('Scopes to request. Default: those that the server names.'),
+    .describe('The only accepted authorization server. Default: the one that the MCP server names.'),
+  scopes: names('a scope').optional().describe('Scopes to request. Default: those that the MCP server names.'),
   perPrincipal: flag()
     .prefault(false)
     .describe('Whether each principal signs in separately; otherwise all calls use one grant.'),
@@ -118,7 +118,7 @@ const fields = z.strictObject({
     .enum(['shared', 'caller', 'call'])
     .default('shared')
     .describe('shared: one connection for all; caller: one per calling session; call: a new one per call.'),
-  connect: z.enum(['lazy', 'eager']).default('lazy').describe('lazy: connect on first use; eager: at start.'),
+  connect: z.enum(['lazy', 'eager']).default('lazy').describe('lazy: connect on first use; eager: at startup.'),
   idle: duration()
     .prefault('10m')
     .describe(
@@ -134,7 +134,7 @@ const fields = z.strictObject({
   spares: numeric({ max: 64 })
     .prefault(1)
     .describe('Number of connections to start in advance, if session is caller or call.'),
-  refresh: duration().optional().describe('Interval for listing this server again. Default: discovery.refresh.'),
+  refresh: duration().optional().describe('Interval for refreshing the lists. Default: discovery.refresh.'),
   approve: names().default([]).describe("Tools that need a person's approval; denied if no person can be asked."),
   readOnly: flag().prefault(false).describe('Denies writes.'),
   readTools: names().default([]).describe('Tools that only read.'),

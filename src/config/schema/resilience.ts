@@ -3,7 +3,7 @@ import { duration, flag, limit, names, numeric, size } from './values.ts'
 
 const failures = numeric({ min: 1 }).describe('Number of consecutive failures that open the breaker.')
 const rate = numeric({ max: 1, whole: false }).describe('Share of failed calls in the window that opens the breaker.')
-const minimumCalls = numeric({ min: 1 }).describe('Minimum calls in the window before the share counts.')
+const minimumCalls = numeric({ min: 1 }).describe('Minimum number of calls in the window for rate to apply.')
 const window = limit().describe('Length of the window.')
 const openForText =
   'How long the breaker stays open before it allows a trial call. Doubled after each failed trial, up to 2 minutes (or openFor, if longer); reset by a success.'
@@ -13,7 +13,7 @@ const halfOpenCalls = numeric({ min: 1 }).describe('Number of trial calls while 
 export const breakerSection = z.strictObject({
   failures: failures.prefault(5).describe('Number of consecutive failures that open the breaker.'),
   rate: rate.prefault(0.5).describe('Share of failed calls in the window that opens the breaker.'),
-  minimumCalls: minimumCalls.prefault(20).describe('Minimum calls in the window before the share counts.'),
+  minimumCalls: minimumCalls.prefault(20).describe('Minimum number of calls in the window for rate to apply.'),
   window: window.prefault('30s').describe('Length of the window.'),
   openFor: openFor.prefault('15s').describe(openForText),
   halfOpenCalls: halfOpenCalls.prefault(1).describe('Number of trial calls while the breaker is half-open.'),

@@ -27,7 +27,7 @@ export const storesSection = z.strictObject({
       migrate: z
         .enum(['auto', 'manual'])
         .default('auto')
-        .describe('auto: create and change tables at start; manual: only with `toolway migrate`.'),
+        .describe('auto: create and change tables at startup; manual: only with `toolway migrate`.'),
       disabled,
     })
     .optional()

@@ -60,7 +60,7 @@ function draftsOf(named: unknown): readonly Draft[] {
 
 /** Compiles a check with one draft. Each schema has its own compiler, so that schemas cannot refer to one another. */
 function checkWith(Draft: Draft, schema: object, options: Options, steps: number, exact: boolean): SchemaCheck {
-  // Do not optimize: optimizing takes five times as long as it saves.
+  // Do not optimize: optimizing takes five times as much time as it saves.
   const code = { optimize: false, regExp: Object.assign(linearPatterns(), { code: 'linearPattern' }) }
   const compiler = new Draft({ ...common, ...options, code })
   compiler.removeKeyword('uniqueItems')
@@ -116,7 +116,7 @@ const uniqueItems: FuncKeywordDefinition = {
 /** Max characters in a string matched against a pattern. For longer strings, only the server checks the pattern. */
 const maxMatched = 64 * 1024
 
-/** Limits for patterns. Compiling them blocks the event loop: up to 0.1 ms per instruction, superlinear in length. */
+/** Limits for patterns. Compiling blocks the event loop, up to 0.1 ms per instruction, and takes superlinear time. */
 const maxPattern = 2048
 const maxInstructions = 4096
 

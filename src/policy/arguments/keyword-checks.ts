@@ -144,7 +144,7 @@ export class BudgetSpent extends Error {}
 
 /**
  * The work that a check may still do. Schemas come from servers and arguments from callers, and a schema can make a
- * validator repeat work exponentially often. The budget guarantees that every check ends.
+ * validator take exponential time. The budget guarantees that every check ends.
  */
 interface Budget {
   left: number

@@ -101,7 +101,7 @@ function holdsNumeral(value: unknown): boolean {
   return value instanceof Numeral || Object.values(value).some(holdsNumeral)
 }
 
-/** The cost of a keyword in budget steps. A failing alternative creates an error object; other members are cheap. */
+/** The cost of a keyword in budget steps. Alternatives cost more: one that fails creates an error object. */
 function costOf(keyword: string, value: unknown): number {
   const members = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
   if (keyword === 'anyOf' || keyword === 'oneOf') return 6 * members

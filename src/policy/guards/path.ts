@@ -196,7 +196,7 @@ function withoutTail(part: string): string {
   return part.slice(0, end)
 }
 
-/** Decodes one layer of percent encoding, including forms such as `%2e` and `%u002e`. */
+/** Decodes one layer of percent encoding, in forms such as `%2e` and `%u002e`. */
 function percentDecoded(text: string): string {
   if (!text.includes('%')) return text
   const wide = text.replace(/%u([0-9a-f]{4})/gi, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16)))

@@ -90,7 +90,7 @@ const plain = remembered((name) =>
 export const isSpelling = (name: string, member: string): boolean =>
   name === member || (plain(name) === plain(member) && plain(member) !== '')
 
-/** Words that suggest a value of this kind at the end of an argument name: `file`, `targetDir`, `log_file`. */
+/** Words that, at the end of an argument name, suggest a value of this kind: `file`, `targetDir`, `log_file`. */
 const nouns: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   path: setOf('path file filename filepath pathname dir directory dirname folder uri url'),
   sql: setOf('sql query statement stmt'),

@@ -89,7 +89,7 @@ const extension = names(`
 `)
 
 const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
-  // Allow none if the dialect is unknown: what is harmless in one database may do anything in another.
+  // Allow no others if the dialect is unknown: what is harmless in one database may do anything in another.
   any: names(''),
   postgres: names(''),
   mysql: names(`
@@ -123,7 +123,7 @@ export function isHarmless(name: readonly string[], dialect: Dialect): boolean {
 
 /**
  * The columns of functions that declare their own columns. For any other function in FROM, PostgreSQL may read `x.name`
- * as the call name(x), and likewise `(…).name` of any other value. Only these columns are known not to be calls.
+ * as the call name(x). The same applies to `(…).name` with any other value. Only these columns are certainly not calls.
  */
 const columns: Readonly<Record<string, readonly string[]>> = {
   json_array_elements: ['value'],

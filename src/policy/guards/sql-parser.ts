@@ -23,7 +23,7 @@ export async function parseSql(text: string): Promise<readonly Statement[]> {
   const current = loading
   try {
     const module = await current
-    // Another statement may have crashed the module while this one waited; if so, start again.
+    // Another statement may have crashed the module while this one waited; if so, use the new instance.
     return current === loading ? parse(module, text) : await parseSql(text)
   } catch (error) {
     if (error instanceof SyntaxProblem) throw error
@@ -95,7 +95,7 @@ const nameFields = new Set(['sval', 'aliasname', 'name', 'relname', 'schemaname'
 export function namesUsed(tree: Node): readonly string[] {
   const found: string[] = []
   walk(tree, (kind, value) => {
-    // Skip a literal: its text is in a field `sval` too, but inside a member of the same name.
+    // Skip literals. Like names, their text is in a field `sval`, but that is inside a member also named `sval`.
     if (Array.isArray(value) || kind === 'sval') return
     for (const [field, name] of Object.entries(value as Node)) {
       if (typeof name === 'string' && nameFields.has(field)) found.push(name)

@@ -53,7 +53,7 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
 }
 
 const declare =
-  'use plain single quotes, and no backslashes or nested or unusual comments, or ask the operator to set the dialect for this guard'
+  'use plain single quotes, avoid backslashes and nested or unusual comments, or ask the operator to set the dialect for this guard'
 
 /** Why databases may interpret the text differently. Used if the dialect is not known. */
 function ambiguous(text: string, readOnly: boolean): string | undefined {

@@ -16,7 +16,7 @@ const readRanges = () => ({
   /** The special-purpose ranges in the IANA registries. The narrowest matching range counts. */
   four: table(readIPv4, {
     private: '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16',
-    // Clouds issue credentials in 169.254.0.0/16; two clouds use addresses that look public or like carrier NAT.
+    // Clouds issue credentials in 169.254.0.0/16; two clouds use addresses that look like public or NAT ones.
     reserved: `0.0.0.0/8 168.63.129.16/32 100.100.100.200/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24
       192.88.99.0/24 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4`,
   }),

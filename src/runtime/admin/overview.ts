@@ -74,7 +74,7 @@ export function reloadView({ reload, current }: AdminContext, admin: boolean): R
 const tokenAccount = (caller: Caller, generation: Generation): TokenAccount =>
   caller.admin ? accountOfAll(generation, caller.agent) : accountOf(generation.catalog.view(caller))
 
-/** Token cost for a client that may use all tools and has this agent's exposure. */
+/** Token cost for a client that may use all tools and has this agent's exposure mode. */
 export const accountOfAll = ({ catalog, policy }: Generation, agent: string = defaultAgent): TokenAccount =>
   accountOf({ shown: (exposure = policy.exposureOf(agent)) => catalog.shown(exposure) })
 

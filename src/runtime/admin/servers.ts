@@ -52,7 +52,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       control.resume()
     },
     disable: ({ control }) => control.pause(),
-    // Refresh the list for each kind of client: the server may offer different lists to them.
+    // Refresh the list for each kind of client: the server may offer each kind a different list.
     refresh: (server) => Promise.all([server, ...server.kinds().values()].map((kind) => kind.refresh())),
   }
 

@@ -61,7 +61,7 @@ function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
   }
 }
 
-/** A tool is `read` only if the configuration or a trusted server says so, but `destructive` if any server does. */
+/** `read` if the configuration or a trusted server says so; `destructive` if any server, trusted or not, says so. */
 function accessOf({ traits, definition }: Entry): ToolView['access'] {
   if (traits.readOnly) return 'read'
   const { destructiveHint } = (definition.annotations ?? {}) as { destructiveHint?: unknown }

@@ -84,7 +84,7 @@ export interface RedisBucketsOptions {
   readonly redis: SharedRedis
   /** The buckets to use while Redis is down. Each replica then allows the whole limit. */
   readonly local: Buckets
-  /** `ours`: each call's `now` is already the shared time. */
+  /** `ours`: the `now` that each call passes is already the shared time. */
   readonly time?: 'shared' | 'ours'
   monotonic(): number
 }

@@ -7,7 +7,7 @@ import { createScript, type SharedRedis } from './connection.ts'
 const overhead = 256
 /** Tolerated clock difference between replicas. */
 const skewMs = 5_000
-/** How long Redis keeps results after they expire, so that only the reader's clock decides about expiry. */
+/** How long Redis keeps expired results, so that the reader's clock alone decides whether a result has expired. */
 const graceMs = 60_000
 /** The maximum number of results that one put evicts. If that is not enough, later puts evict more. */
 const maxEvicted = 64

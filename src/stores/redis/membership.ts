@@ -11,7 +11,7 @@ const goneMs = 4_000
 /** How long Redis keeps a session; longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 
-/** Stores a session; 0 if another live replica took it over. KEYS: session, prefix of replicas; ARGV: self, record. */
+/** Stores a session; returns 0 if another live replica holds it. KEYS: session, replica prefix; ARGV: self, record. */
 const keep = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
   if holder and holder ~= ARGV[1] and redis.call('EXISTS', KEYS[2] .. holder) == 1 then return 0 end
@@ -51,7 +51,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   let address: string | undefined
   let timer: Timer | undefined
   let ended = false
-  /** Since when Redis has responded without interruption. After an outage, heartbeats may just be late. */
+  /** The time since which Redis has responded without interruption. After an outage, heartbeats may just be late. */
   let steadySince: number | undefined
   let heldUp = false
   const listeners = new Set<() => void>()
@@ -100,7 +100,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     const sure = now - steadySince >= goneMs
     const found = new Map<string, string>()
     const missing: string[] = []
-    /** Names that this replica had before a restart; they have our address. */
+    /** Names that this replica had before a restart; they are registered with our address. */
     const former: string[] = []
     names.forEach((name, index) => {
       const place = addresses[index]

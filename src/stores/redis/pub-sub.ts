@@ -11,7 +11,7 @@ export interface RedisPubSubOptions {
   readonly log: Log
 }
 
-/** Broadcast through a Redis channel. Messages are sealed, so writing to it without the secret has no effect. */
+/** Broadcast through a Redis channel. Messages are sealed, so those written without the secret have no effect. */
 export function redisPubSub({ redis, self, secret, log }: RedisPubSubOptions): PubSub & AsyncDisposable {
   const channel = `${redis.prefix}bulletin`
   const seal = createSeal(secret)

@@ -47,7 +47,7 @@ export const agents = {
     ],
     model: ['Set `agent_id` to your agent, if you know it; otherwise tell the user.'],
     operator: [
-      `Let the client name its agent (${ways}), set \`defaults.agent\`, or give the credential exactly one agent.`,
+      `Have the client name its agent (${ways}), set \`defaults.agent\`, or give the credential exactly one agent.`,
     ],
     keys: ['defaults.agent', 'defaults.denyOnMissingAgent', 'agents', 'auth.keys'],
     commands: ['toolway keys create NAME --agent AGENT'],

@@ -119,7 +119,7 @@ export const running = {
       'Read the message: "nothing was sent" means that you may call again later; "this call HAS run" means that you must check before you repeat it.',
     ],
     operator: [
-      'Free disk space or fix the folder. Recording then resumes automatically, and the audit log states how many operations were not recorded.',
+      'Free up disk space, or fix the folder. Recording then resumes automatically, and the audit log states how many operations were not recorded.',
       '`toolway audit verify` checks that no other records are missing.',
     ],
     keys: ['audit.path', 'audit.sync', 'audit.unrecordedReads', 'audit.retain'],

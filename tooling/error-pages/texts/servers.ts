@@ -52,7 +52,7 @@ export const servers = {
     happened: 'The server failed too often; its circuit breaker is open',
     remedy: 'Wait `retryAfterMs`',
     causes: [
-      "Too many consecutive calls to this server failed (`breaker.failures`), or too large a share of them (`breaker.rate`). Only the server's own failures count, not refusals, cancellations or results with `isError`.",
+      "Too many consecutive calls to this server failed (`breaker.failures`), or too large a share of recent calls failed (`breaker.rate`). Only the server's own failures count, not refusals, cancellations or results with `isError`.",
       'The breaker is half-open, and another call is already testing whether the server works again.',
     ],
     model: ['Nothing was sent. Retry after `retryAfterMs`, or use another server.'],

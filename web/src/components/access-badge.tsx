@@ -6,7 +6,7 @@ const tones = { read: '', write: 'tone-warn', destructive: 'tone-bad' } as const
 const hints = {
   read: 'Only reads data.',
   write: 'May change data.',
-  destructive: 'May make irreversible changes: overwrite, delete, send.',
+  destructive: 'May make irreversible changes, such as overwriting, deleting or sending data.',
 } as const
 
 export function AccessBadge({ access }: { readonly access: ToolView['access'] }) {

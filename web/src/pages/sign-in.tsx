@@ -77,7 +77,7 @@ export function SignIn() {
             </p>
             <p>
               You can also use an API key: <code>toolway keys create NAME --admin</code>. Without admin rights, you see
-              only what the agent of the key may use, and you cannot change anything.
+              only what the key's agent may use, and you cannot change anything.
             </p>
           </div>
         </details>

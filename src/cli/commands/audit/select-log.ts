@@ -52,7 +52,7 @@ function moment(text: string, nowMs: number, option: string): number {
   if (!Number.isNaN(time)) return time
   throw new UsageError(
     `Invalid time "${text}" (${option}).`,
-    'Write it like 30m, 12h, 7d, 2026-03-01 or 2026-03-01T12:00:00Z.',
+    'Use a form such as 30m, 12h, 7d, 2026-03-01 or 2026-03-01T12:00:00Z.',
   )
 }
 

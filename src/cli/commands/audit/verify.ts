@@ -97,8 +97,8 @@ interface Keys {
 }
 
 /**
- * The given public key or else, without `--path`, our own secret key, which can check the most. If neither is returned,
- * the public key next to the log is used.
+ * The given public key or else, without `--path`, our own secret key, which allows the most checks. If neither is
+ * returned, the public key next to the log is used.
  */
 async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys> {
   const { publicKey: file } = options
@@ -138,7 +138,7 @@ const trust: Record<Report['trust'], string> = {
   secret: "checked with this gateway's secret",
   'public key': 'checked with the given public key',
   'key beside the log': 'checked with the key next to the log, which anyone who can rewrite the log can replace',
-  'keys in the database': 'checked with the keys in the database, which anyone who can rewrite it can replace',
+  'keys in the database': 'checked with the keys in the database, which anyone who can change the database can replace',
 }
 
 function printReport(report: Report, place: string, { print, paint }: Output): void {

@@ -21,7 +21,7 @@ export function ChatPage() {
   return (
     <Page
       title="Chat"
-      note="Ask something that needs tools. Calls are real: the rules of the agent apply, and the audit log records them."
+      note="Ask something that needs tools. Calls are real: the agent's rules apply, and the audit log records the calls."
       actions={turns.value.length > 0 && newChatButton}
     >
       <Loaded resource={chat} what="the models">

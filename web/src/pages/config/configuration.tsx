@@ -95,7 +95,7 @@ function NoFiles() {
     <div class="stack tight">
       <p>
         No configuration file found; the defaults apply. Searched: <code>--config</code>, <code>TOOLWAY_CONFIG</code>,{' '}
-        <code>./toolway.yaml</code>, <code>./.mcp.json</code>, and the configuration folder of the user.
+        <code>./toolway.yaml</code>, <code>./.mcp.json</code>, and the user's configuration folder.
       </p>
       <CodeBlock text="toolway init" label="Command to create a configuration" />
     </div>

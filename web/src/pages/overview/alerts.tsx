@@ -18,7 +18,7 @@ export function Alerts({ overview: { breakers, servers, reload } }: { readonly o
           ):{' '}
           {state === 'open'
             ? 'calls fail immediately until the next attempt.'
-            : 'a few calls test whether it works again.'}
+            : 'a few calls test whether the server works again.'}
         </p>
       ))}
       {unhealthy > 0 && (

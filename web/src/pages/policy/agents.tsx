@@ -91,7 +91,7 @@ function NoAgents() {
         agent is configured, everything that is not allowed is denied:
       </p>
       <CodeBlock text={example} label="Example: agents in toolway.yaml" />
-      <p>Then create a key for each agent and check what it may do:</p>
+      <p>Then create a key for each agent, and check what the agent may do:</p>
       <CodeBlock
         text={'toolway keys create ci --agent researcher\ntoolway why researcher filesystem.write_file'}
         label="Commands for keys and rules"

@@ -24,7 +24,7 @@ export function Tools() {
   useReloadOnToolChange(tools.first)
   const servers = useResource(queries.servers, 'servers')
   return (
-    <Page title="Tools" note="Tools as agents see them, with the tokens that each definition takes.">
+    <Page title="Tools" note="Tools as agents see them, with the number of tokens that each definition takes.">
       <div class="filters">
         <SearchField label="Search tools" />
         <SelectFilter label="Server" name="server" options={servers.data?.map(({ name }) => name) ?? []} all="all" />
@@ -61,7 +61,7 @@ function NoTools() {
   return (
     <EmptyState title="No tools">
       <p>
-        Either no server has connected yet, or your agent may not use any of their tools. Check the{' '}
+        Either no server is connected yet, or your agent may not use any tools. Check the{' '}
         <a href={pathTo('servers')}>servers</a> and the <a href={pathTo('policy')}>policy</a>.
       </p>
       <CodeBlock text="toolway tools list" label="Command to list the tools" />

@@ -102,7 +102,7 @@ export function TryIt({ tool, draft }: TryItProps) {
 
 const confirmDestructive = ({ name }: ToolDetail) => ({
   title: `Run ${name}?`,
-  text: 'This tool may make irreversible changes: overwrite, delete, send. Toolway cannot undo them.',
+  text: 'This tool may make changes that Toolway cannot undo, such as overwriting, deleting or sending data.',
 })
 
 interface AgentSelectProps {
