@@ -193,6 +193,7 @@ describe('unsupported fields', () => {
 
   test.each([
     ["'max_tokens' is too large: 100000. It must be at most 4096.", { maxTokens: 100_000 }],
+    ['max_tokens: at most 4096', { maxTokens: 100_000 }],
     ['temperature must be between 0 and 2', { temperature: 7 }],
   ])('S6: a value that is out of bounds costs neither the field nor the form: %s', async (message, wrong) => {
     const { server, model } = await serving([refuses(400, message), says('{"a": "x"}')])

@@ -162,7 +162,7 @@ const isAboutForm = /grammar|schema|response_format|jinja|tool|structured/i
 
 /** Matches complaints about an out-of-range number, which say nothing about support for the field. */
 const isOutOfBounds =
-  /too (?:large|big|high|small|low)|must be|should be|at (?:bytes|least)|(?:less|greater|larger) than|out of range|between/i
+  /too (?:large|big|high|small|low)|must be|should be|at (?:most|least)|(?:less|greater|larger) than|out of range|between/i
 const isUnsupported = /unsupported|not supported|does not support|not permitted|unknown|unrecognized|unexpected/i
 
 /** Whether the server complained about an optional field's value, not about the field itself. */
