@@ -40,7 +40,7 @@ function chainFindings(ends: readonly LaneEnd[], command: string) {
     return problems.length > 0 ? [warning(`in lane ${lane}: ${problems[0]?.message}`, remedy)] : []
   })
   const records = ends.reduce((sum, end) => sum + end.records, 0)
-  const intact = `the newest ${count(records, 'record')} in ${count(ends.length, 'lane')} are intact`
+  const intact = `the newest ${count(records, 'record')} in ${count(ends.length, 'lane')}: intact`
   return findingsOr(findings, ok(intact))
 }
 

@@ -9,7 +9,7 @@ export function fingerprint(definition: Readonly<Record<string, unknown>>): stri
   return canonical(Object.fromEntries(kept))
 }
 
-/** Whether a value counts as absent: an empty list, an empty section or the implied transport stdio. */
+/** Whether a value counts as absent: an empty list, an empty section or the implied `stdio` transport. */
 const isEmpty = (value: unknown): boolean =>
   value === 'stdio' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 

@@ -209,7 +209,7 @@ export async function openRpcConnection(
   function answered(id: Id | null, exchange: number | undefined): Pending | undefined {
     // A caller must never get another caller's result, even if the server mixes up its responses.
     if (exchange !== undefined && id !== exchange) {
-      settle(exchange)?.reject(garbled('response to another request'))
+      settle(exchange)?.reject(garbled('a response to another request'))
       return undefined
     }
     if (typeof id === 'number') cancelledCalls.delete(id)

@@ -83,7 +83,7 @@ function assessConnected({ pool, listing, degradation, starting }: ServerConditi
   if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
   // Ignore AUTH_REQUIRED here: one of several principals may lack a grant, which does not affect the others.
   if (failure && failure.code !== 'AUTH_REQUIRED')
-    return degraded(`No new connections: ${failure.message}${again(pauseMs)}`)
+    return degraded(`Cannot open new connections: ${failure.message}${again(pauseMs)}`)
   if (listFailure) return degraded(`Listing failed: ${listFailure.message}`)
   if (missing.length > 0) return degraded(`Could not fetch these lists: ${missing.join(', ')}.`)
   if (starting) return { health: 'starting', reason: 'connected; fetching its lists' }

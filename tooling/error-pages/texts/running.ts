@@ -11,7 +11,7 @@ export const running = {
       'One address sent more than `auth.maxFailures` wrong credentials, or the bodies of requests in flight exceed `server.maxInFlightPerCaller` or `server.maxInFlight`. The excess attempts or requests are refused with HTTP status 429.',
     ],
     model: [
-      'Wait for `retryAfterMs`, then call again. Refused calls do not count against the limit, but a call made sooner fails again.',
+      'Wait `retryAfterMs` milliseconds, then try again. Refused calls do not count against the limit, but a call made sooner fails again.',
       'Request more data per call instead of making more calls.',
     ],
     operator: [
@@ -35,7 +35,7 @@ export const running = {
       'Redis is not responding, and the server needs an OAuth token that is stored there.',
     ],
     model: [
-      'Nothing was sent. Wait for `retryAfterMs` (or one second, if the error does not contain it) and call again, making fewer calls at once.',
+      'Nothing was sent. Wait `retryAfterMs` milliseconds (or one second, if the error does not contain it) and try again, making fewer calls at once.',
     ],
     operator: ['The message says which limit was reached. Raise that limit, or find out why the calls take so long.'],
     keys: [

@@ -57,7 +57,7 @@ async function verifyPostgres(
   using progress = createProgress(shell)
   const onProgress = ({ chain, records }: { readonly chain: string; readonly records: number }) => {
     shell.interrupted.throwIfAborted()
-    progress.show(`Checking ${chain}: ${records} records …`)
+    progress.show(`Checking ${chain}: ${count(records, 'record')} …`)
   }
   const { where, ...report } = await askArchive(shell, options, async (archive, where) => ({
     where,
@@ -127,7 +127,7 @@ async function verifyFolder(folder: string, keys: Keys, shell: Shell): Promise<V
     ...keys,
     onProgress: ({ lane, file, records }) => {
       shell.interrupted.throwIfAborted()
-      progress.show(`Checking lane ${lane}, ${file}: ${records} records …`)
+      progress.show(`Checking lane ${lane}, ${file}: ${count(records, 'record')} …`)
     },
   })
 }
@@ -143,8 +143,8 @@ const trust: Record<Report['trust'], string> = {
 
 function printReport(report: Report, place: string, { print, paint }: Output): void {
   const { ok, records, problems, problemCount } = report
-  const extent = `${records} records in ${place}`
-  if (ok) print(`${paint('green', '✓')} ${extent} are intact.`)
+  const extent = `${count(records, 'record')} in ${place}`
+  if (ok) print(`${paint('green', '✓')} ${extent}: intact`)
   else print(`${paint('red', '✗')} ${count(problemCount, 'problem')} in ${extent}:`)
   for (const problem of problems) print(`  ${paint('red', placeOf(problem))} ${oneLine(problem.message)}`)
   if (problemCount > problems.length) print(`  … and ${problemCount - problems.length} more`)

@@ -110,7 +110,7 @@ export const wallAt = (instant: number, zone: Zone): Wall => wallInUtc(instant +
 
 /**
  * The instant at which a zone has a given local time. If clocks are set back and the time occurs twice, the result is
- * the first of the two; if clocks are set forward and the time is skipped, the result is after the gap.
+ * the first of the two; if clocks are set forward and the time is skipped, the result is later by the length of the gap.
  */
 export function instantOf(wall: Wall, zone: Zone): number {
   const day = 86_400_000
