@@ -156,7 +156,7 @@ function createFeed(clock: Clock, everyMs: number, maxAtOnce: number) {
       timer ??= clock.after(everyMs, notify)
     },
     subscribe(listener: (calls: readonly CallRecord[]) => void): Disposable {
-      // Wrap the listener, so that a function that subscribes twice counts as two listeners.
+      // Wrap the listener, so that a function that is subscribed twice counts as two listeners.
       const own = (calls: readonly CallRecord[]) => listener(calls)
       listeners.add(own)
       return {

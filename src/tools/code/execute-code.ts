@@ -48,7 +48,7 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
         .min(1)
         .max(100)
         .optional()
-        .describe('Any name: variables are kept for the next run with the same name.'),
+        .describe('A name of your choice. Variables are kept for later runs that use the same name.'),
       timeout_ms: z.int().min(1).max(config.timeout).default(config.timeout),
     }),
     // The program has its own deadline. This timeout also covers the wait before it starts and the work after it.
