@@ -12,6 +12,7 @@ import { residentBytesOf } from './measure/process.ts'
 import { everydayUse } from './soak/aims.ts'
 import { type Moment, readableSlopes, slopesOf } from './soak/slopes.ts'
 import { ask } from './targets/ask.ts'
+import { buildProgram } from './targets/build.ts'
 import { startChild } from './targets/child.ts'
 import { httpEcho, reads, stdioEcho, writeToolwayConfig } from './targets/toolway.ts'
 
@@ -45,7 +46,9 @@ const servers = {
   many: reads(stdioEcho(1000)),
 }
 const folder = await make('soak')
-const target = open.use(await startObserved({ folder, servers }))
+// The published program needs less memory than the sources.
+const program = await buildProgram(await make('build'))
+const target = open.use(await startObserved({ folder, servers }, program))
 const { origin } = new URL(target.url)
 
 /** Restarts all servers and reloads a configuration with a changed timeout. */

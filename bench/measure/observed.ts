@@ -20,9 +20,9 @@ export interface Observed extends Listening {
 }
 
 /** Starts Toolway so that it can be asked what it holds. */
-export async function startObserved(options: ToolwayOptions): Promise<Observed> {
+export async function startObserved(options: ToolwayOptions, program?: URL): Promise<Observed> {
   const nodeArgs = ['--import', new URL('./observer.ts', import.meta.url).href]
-  const target = await startToolway(options, { nodeArgs, ipc: true })
+  const target = await startToolway(options, { nodeArgs, ipc: true, program })
   return {
     ...target,
     async observe({ collect = false } = {}) {
