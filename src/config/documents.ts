@@ -3,7 +3,7 @@ import { type ConfigDialect, isForeign, type Translation, translate } from './im
 import { rulesName, withCallerSessions } from './import/gateway-rules.ts'
 import { withPlainNames } from './import/plain-names.ts'
 import type { EnvVars } from './interpolate.ts'
-import { isFile, readSource } from './locate.ts'
+import { isFile, ownershipProblems, readSource } from './locate.ts'
 import { parseDocument } from './parse/document.ts'
 import { ConfigError, type ConfigProblem, fileProblem } from './problems.ts'
 
@@ -85,7 +85,10 @@ async function findRules(documents: readonly ConfigDocument[], env: EnvVars, cwd
   if (env.GATEWAY_RULES) return resolve(cwd, env.GATEWAY_RULES)
   for (const { path } of servers.toReversed()) {
     const beside = join(dirname(path), rulesName)
-    if (await isFile(beside)) return beside
+    if (!(await isFile(beside))) continue
+    const problems = await ownershipProblems(beside, env)
+    if (problems.length > 0) throw new ConfigError(problems)
+    return beside
   }
   return undefined
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
+import { chmod, chown, lchown, rename, symlink } from 'node:fs/promises'
 import { delimiter } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { project } from './project.fixture.ts'
 
 const port = (number: number) => `server: { port: ${number} }`
@@ -51,6 +52,48 @@ test('a file that was named must exist', async () => {
   const { problems, at } = await project({ 'toolway.yaml': '' })
   expect(await problems({ env: { TOOLWAY_CONFIG: 'gone.yaml' } })).toMatchObject([{ file: at('gone.yaml') }])
 })
+
+describe.skipIf(process.platform === 'win32')(
+  'B6: a file that nobody named is not used if others could have made it',
+  () => {
+    const servers = '{"mcpServers": {"a": {"command": "x"}}}'
+    const nobody = 65_534
+
+    test.each(['toolway.yaml', '.mcp.json'])('%s that all users can write to', async (name) => {
+      const { problems, load, at } = await project({ [name]: servers })
+      await chmod(at(name), 0o666)
+      expect(await problems()).toMatchObject([{ file: at(name), message: expect.stringContaining('chmod o-w') }])
+      expect((await load({ paths: [name] })).files).toHaveLength(1)
+      await chmod(at(name), 0o664)
+      expect((await load()).files).toHaveLength(1)
+    })
+
+    test('rules beside the servers', async () => {
+      const { problems, load, at } = await project({
+        '.mcp.json': servers,
+        '.mcp-gateway-rules.json': '{"agents": {}}',
+      })
+      expect((await load()).files).toHaveLength(2)
+      await chmod(at('.mcp-gateway-rules.json'), 0o666)
+      expect(await problems()).toMatchObject([{ file: at('.mcp-gateway-rules.json') }])
+    })
+
+    test.skipIf(process.getuid?.() !== 0)('a file of another user, or a link of theirs to one of ours', async () => {
+      const { problems, load, at } = await project({ 'toolway.yaml': servers })
+      await chown(at('toolway.yaml'), nobody, nobody)
+      expect(await problems()).toMatchObject([
+        { file: at('toolway.yaml'), message: expect.stringContaining('--config') },
+      ])
+      expect((await load({ env: { SUDO_UID: String(nobody) } })).files).toHaveLength(1)
+      await chown(at('toolway.yaml'), 0, 0)
+      await rename(at('toolway.yaml'), at('ours.yaml'))
+      await symlink(at('ours.yaml'), at('toolway.yaml'))
+      expect((await load()).files).toHaveLength(1)
+      await lchown(at('toolway.yaml'), nobody, nobody)
+      expect(await problems()).toMatchObject([{ file: at('toolway.yaml') }])
+    })
+  },
+)
 
 test('state lies apart for each configuration, and where XDG_STATE_HOME says', async () => {
   const { load, at } = await project({ 'a.yaml': '', 'b.yaml': '' })

@@ -46,6 +46,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const { paths = [], env, cwd } = options
   const home = homeOf(env)
   const located = await locate(paths, env, cwd, home)
+  if (located.problems.length > 0) throw new ConfigError(located.problems)
   const read = await readDocuments(located.paths, { ...options, home })
   const { documents } = read
   const own = documents.reduce((base, { tree }) => merge(base, tree), nothing)

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { lstat, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { EnvVars } from './interpolate.ts'
@@ -11,6 +11,8 @@ interface LocatedConfig {
   /** All paths that were searched. A change to any of them may change the configuration. */
   readonly places: readonly string[]
   readonly warnings: readonly string[]
+  /** Why the file that was found must not be used; empty if it may be. */
+  readonly problems: readonly ConfigProblem[]
 }
 
 const ownNames = ['yaml', 'yml', 'json', 'jsonc', 'toml'].map((extension) => `toolway.${extension}`)
@@ -28,7 +30,7 @@ export async function locate(
 ): Promise<LocatedConfig> {
   const all = (names: readonly string[]): LocatedConfig => {
     const paths = names.map((path) => resolve(cwd, path))
-    return { paths, places: paths, warnings: [] }
+    return { paths, places: paths, warnings: [], problems: [] }
   }
   if (named.length > 0) return all(named)
   if (env.TOOLWAY_CONFIG) return all(env.TOOLWAY_CONFIG.split(delimiter).filter((path) => path !== ''))
@@ -44,17 +46,37 @@ export async function locate(
     const found = await existing(group)
     const [first, ...others] = found
     if (first === undefined) continue
+    const problems = await ownershipProblems(first, env)
+    if (problems.length > 0) return { paths: [], places, warnings: [], problems }
     const warnings = others.map(
       (path) => `${path} is not read because ${first} takes precedence; pass both with --config to merge them`,
     )
-    return { paths: [first], places, warnings }
+    return { paths: [first], places, warnings, problems: [] }
   }
-  return { paths: [], places, warnings: [] }
+  return { paths: [], places, warnings: [], problems: [] }
 }
 
 /** Returns `named` if it is an absolute path, and `otherwise` if not: XDG says to ignore relative paths. */
 export const folder = (named: string | undefined, otherwise: string): string =>
   named !== undefined && isAbsolute(named) ? named : otherwise
+
+/**
+ * Checks a file that nobody named, because its commands run as this user: in a folder such as /tmp, anyone can create
+ * one. Returns a problem if the file, or the link to it, belongs to another user, or if everyone can write to it.
+ */
+export async function ownershipProblems(path: string, { SUDO_UID }: EnvVars): Promise<ConfigProblem[]> {
+  const user = process.geteuid?.()
+  if (user === undefined) return []
+  // With sudo, the files of the user who called it are trusted as well.
+  const trusted = [0, user, ...(user === 0 && SUDO_UID ? [Number(SUDO_UID)] : [])]
+  const facts = await Promise.all([lstat(path), stat(path)]).catch(() => [])
+  const advice = 'check its contents, then name it with --config to use it'
+  if (facts.some(({ uid }) => !trusted.includes(uid)))
+    return [fileProblem(path, `this file was found automatically and belongs to another user; ${advice}`)]
+  if (facts.some((one) => !one.isSymbolicLink() && (one.mode & 0o002) !== 0))
+    return [fileProblem(path, `this file was found automatically and all users can write to it; run chmod o-w on it`)]
+  return []
+}
 
 async function existing(paths: readonly string[]): Promise<string[]> {
   const found = await Promise.all(paths.map(isFile))

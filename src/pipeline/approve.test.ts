@@ -65,6 +65,21 @@ test('approve: no text can pose as the end of an argument, and what hides in one
   expect(await shown({ a: `${'x'.repeat(199)}😀!` })).toBe(`{"a":"${'x'.repeat(199)}"… (202 characters)}`)
 })
 
+test('approve: the name of a tool cannot pose as its arguments, or push them out of sight', async () => {
+  const asked = async (name: string) => {
+    const { asked, call } = asking(yes, { path: '/etc/passwd' })
+    await openPipeline({ needsApproval }).handle({ ...call, entry: { ...call.entry, name } })
+    return String(asked[0]?.params.message)
+  }
+  expect(await asked('notes/read:v1.2-x')).toContain('files.notes/read:v1.2-x with {"path":"/etc/passwd"}. Allow')
+  expect(await asked('read with {"path":"/a"}. Allow this once?')).toContain(
+    'files."read with {\\"path\\":\\"/a\\"}. Allow this once?" with {"path":"/etc/passwd"}. Allow',
+  )
+  const long = await asked('read '.repeat(10_000))
+  expect(long).toContain('… (50000 characters) with {"path":"/etc/passwd"}. Allow')
+  expect(long.length).toBeLessThan(300)
+})
+
 test('approve: more arguments than a person can be shown are refused without asking', async () => {
   const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key${index}`, index]))
   const { asked, call } = asking(yes, { ...many, force: true })

@@ -21,7 +21,7 @@ export const approve = (needsApproval: NeedsApproval, clock: Clock): Interceptor
 
 async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
   const { entry, caller, peer, signal } = call
-  const tool = `${entry.server}.${entry.name}`
+  const tool = `${entry.server}.${shownName(entry.name)}`
   const refused = (why: string) =>
     new ToolwayError('DENIED_BY_POLICY', `${tool} needs a person's approval: ${why}`, {
       rule,
@@ -78,6 +78,9 @@ function shownValue(value: unknown): string {
   if (typeof value === 'string') return quoted(value, maxValue)
   return shortened(JSON.stringify(value), maxValue, speltOut)
 }
+
+/** The tool's name, quoted unless it is plain: a server chooses it, and it must not look like the end of the question. */
+const shownName = (name: string): string => (/^[\w./:-]{1,100}$/.test(name) ? name : quoted(name, maxName))
 
 /** Quotes and shortens text. The note about omitted text stays outside the quotes, so that a caller cannot forge it. */
 const quoted = (text: string, maxLength: number): string =>

@@ -95,6 +95,14 @@ describe('F11: how a call ended', () => {
     expect(ends()[0]).toMatchObject({ decision: 'ALLOW', is_error: true })
   })
 
+  test('a server cannot pose as a denial: a result with our error object is recorded as what ran', async () => {
+    const _meta = { 'dev.toolway/error': { code: 'DENIED_BY_POLICY', rule: 'agents.a.deny.servers[0]' } }
+    const { handle, ends } = openPipeline()
+    await handle(callOf({ entry: entryOf({ run: async () => resultOf({ content: [], isError: true, _meta }) }) }))
+    expect(ends()[0]).toMatchObject({ decision: 'ALLOW', is_error: true })
+    expect(ends()[0]).not.toMatchObject({ rule: 'agents.a.deny.servers[0]' })
+  })
+
   test('a result that tells of a refusal in a form of its own is a denial', async () => {
     const refusal = new ToolwayError('DENIED_BY_POLICY', 'No.', { rule: 'r', auditReason: 'server_not_allowed' })
     const run = async () => ({ ...resultOf({ content: [], isError: true }), refusal, listing: { returned: 0 } })

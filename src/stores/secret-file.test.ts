@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -32,4 +32,40 @@ test('B6: a damaged token file is named in the error, never replaced by an open 
   await rm(join(folder, 'token'))
   await mkdir(join(folder, 'token'))
   await expect(keptToken(folder)).rejects.toThrow(/token cannot be read \(EISDIR\)/)
+})
+
+test.skipIf(process.platform === 'win32')(
+  'B6: a secret that other users could have read or replaced is refused, and not repeated',
+  async () => {
+    const token = await keptToken(folder)
+    for (const mode of [0o604, 0o602, 0o644, 0o666]) {
+      await chmod(join(folder, 'token'), mode)
+      const error = await keptToken(folder).catch((thrown: Error) => thrown.message)
+      expect(error).toMatch(new RegExp(`token is accessible to all users \\(mode ${mode.toString(8)};`))
+      expect(error).not.toContain(token)
+    }
+    // Kubernetes gives the group of a volume access to its files.
+    await chmod(join(folder, 'token'), 0o660)
+    expect(await keptToken(folder)).toBe(token)
+  },
+)
+
+test.skipIf(process.getuid?.() !== 0)('B6: a secret that another user has put there is refused', async () => {
+  const [ourselves, another] = [65_534, 65_533]
+  await keptToken(folder)
+  await chmod(join(folder, '../..'), 0o755)
+  await chmod(join(folder, '..'), 0o755)
+  await chmod(folder, 0o755)
+  await chmod(join(folder, 'token'), 0o440)
+  await chown(join(folder, 'token'), another, ourselves)
+  process.setegid?.(ourselves)
+  process.seteuid?.(ourselves)
+  try {
+    await expect(keptToken(folder)).rejects.toThrow('belongs to another user')
+  } finally {
+    process.seteuid?.(0)
+    process.setegid?.(0)
+  }
+  // Root may verify the log of a service that runs as another user.
+  expect(await keptToken(folder)).toMatch(/^tw_/)
 })

@@ -1,5 +1,6 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
-import { mkdir, readFile } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeNew } from '../lib/atomic-write.ts'
 
@@ -17,8 +18,9 @@ export async function keptSecret(folder: string, name: string, made = newSecret(
 const newSecret = (bytes = 32): string => randomBytes(bytes).toString('base64url')
 
 async function read(file: string): Promise<string | undefined> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const text = await readPrivate(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
+    if (error.code === undefined) throw error
     throw new Error(`${file} cannot be read (${error.code}); the user that runs Toolway must own it`)
   })
   if (text === undefined) return undefined
@@ -26,6 +28,24 @@ async function read(file: string): Promise<string | undefined> {
   // Check the content: after a crash, the file may contain only zeros, which anyone could guess.
   if (/^[\x21-\x7e]{16,}$/.test(secret)) return secret
   throw new Error(`${file} does not contain a valid secret; remove it and restart Toolway to create a new one`)
+}
+
+async function readPrivate(file: string): Promise<string> {
+  await using handle = await open(file)
+  const text = await handle.readFile('utf8')
+  const fault = faultOf(await handle.stat())
+  if (fault === undefined) return text
+  throw new Error(`${file} ${fault}, who may know the secret; remove it and restart Toolway to create a new one`)
+}
+
+/** Why others may know the secret. The group may have access: Kubernetes grants it to the group of a volume. */
+function faultOf({ uid, mode }: Stats): string | undefined {
+  const user = process.geteuid?.()
+  if (user === undefined) return undefined
+  // Root may read the state of a service that runs as another user.
+  if (user !== 0 && uid !== 0 && uid !== user) return 'belongs to another user'
+  if ((mode & 0o007) === 0) return undefined
+  return `is accessible to all users (mode ${(mode & 0o777).toString(8)}; to keep it, run chmod 600)`
 }
 
 /** The key that signs the audit log's checkpoints. Anyone who can read the key can forge checkpoints. */

@@ -26,6 +26,8 @@ interface Setup {
   readonly down?: () => boolean
   readonly version?: string
   readonly description?: () => string
+  /** What each tool says of itself. */
+  readonly annotations?: object
   readonly decide?: Decide
   /** Whether the server reads messages but never answers. */
   readonly hangs?: () => boolean
@@ -44,6 +46,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
   const definition = (name: string) => ({
     name,
     ...(setup.description && { description: setup.description() }),
+    ...(setup.annotations && { annotations: setup.annotations }),
     inputSchema: { type: 'object' },
   })
   const server = createServer({

@@ -244,7 +244,7 @@ test('V4: a server is asked for progress where that gives the call more time, wh
   expect(await metaOf({})).toBeUndefined()
 })
 
-test('J2/F12: traits come from the operator; annotations count only where they are trusted', async () => {
+test('J2/F12: traits come from the operator', async () => {
   const changes = { readTools: ['read*'], idempotentTools: ['put'], toolTimeouts: { slow: '2m' }, timeout: '5s' }
   const { server } = serverWith({ tools: () => ['read_it', 'put', 'slow'], changes })
   await server.ready()
@@ -254,6 +254,18 @@ test('J2/F12: traits come from the operator; annotations count only where they a
     { readOnly: false, idempotent: false, timeoutMs: 120_000 },
   ])
 })
+
+test.each([
+  [{}, { readOnly: false, idempotent: false }],
+  [{ trustAnnotations: true }, { readOnly: true, idempotent: true }],
+])(
+  'J2/F12: a tool that calls itself harmless is so only where its annotations are trusted: %j',
+  async (changes, traits) => {
+    const { server } = serverWith({ changes, annotations: { readOnlyHint: true, idempotentHint: true } })
+    await server.ready()
+    expect(server.entries()).toMatchObject([{ traits }])
+  },
+)
 
 test('V4: each time limit knows the setting that it comes from', async () => {
   const limitsOf = async (changes: object) => {

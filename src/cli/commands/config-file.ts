@@ -35,7 +35,9 @@ export interface ConfigFile {
 /** Opens the file to edit: the one that the user named, the one that would be loaded, or a new one in this folder. */
 export async function openConfig(shell: Shell, { config = [] }: CommonOptions): Promise<ConfigFile> {
   const { env, cwd } = shell
-  const [found, ...others] = (await locate(config, env, cwd, homeOf(env))).paths
+  const { paths: located, problems } = await locate(config, env, cwd, homeOf(env))
+  if (problems.length > 0) throw new ConfigError(problems)
+  const [found, ...others] = located
   if (others.length > 0) {
     throw new UsageError('The configuration is in several files.', 'Specify the file to edit with a single --config.')
   }

@@ -191,6 +191,7 @@ describe('B11: obstacles are errors, and nothing is lost', () => {
   test('a folder that cannot be written to', async () => {
     const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor })
     execFileSync('chmod', ['-R', 'a+rwX', at('.')])
+    await chmod(at('shop', 'toolway.yaml'), 0o644)
     await chmod(at('home', '.cursor'), 0o555)
     // Root may write anywhere, so it is somebody else for a moment.
     const isRoot = process.getuid?.() === 0

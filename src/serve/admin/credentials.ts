@@ -63,6 +63,7 @@ export function createCredentials(options: {
     /** Rejects with a 401 if the credential is missing or invalid. */
     async admit(request: IncomingMessage): Promise<AdminUser> {
       const { authorization } = request.headers
+      if (authorization === undefined) checkSite(request)
       const login = authorization === undefined ? loginOf(request) : undefined
       if (login) {
         checkOurPage(request)
@@ -116,14 +117,21 @@ function setCookie(request: IncomingMessage, port: number, login?: Login): strin
 }
 
 /**
- * CSRF protection. Only the dashboard's own page can set a custom header, and a Sec-Fetch-Site header must name the
- * same origin. SameSite alone is not sufficient, because it treats all of localhost as one site.
+ * Rejects requests that a browser sends for a page of another origin, even if no credential is required: such a page
+ * cannot read the response, but could open streams. SameSite cookies are not sufficient, because they treat all of
+ * localhost as one site.
  */
-function checkOurPage({ method, headers }: IncomingMessage): void {
+function checkSite({ headers }: IncomingMessage): void {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') {
-    throw refused('The request came from another site: only the dashboard may use its cookie.')
+    throw refused('The request came from another site: only the dashboard may use the admin API without a credential.')
   }
+}
+
+/** CSRF protection for requests with a cookie. Only the dashboard's own page can set a custom header. */
+function checkOurPage(request: IncomingMessage): void {
+  checkSite(request)
+  const { method, headers } = request
   if (method !== 'GET' && method !== 'HEAD' && headers['toolway-admin'] !== '1') {
     throw refused('With a cookie, requests other than GET need the header "Toolway-Admin: 1".')
   }

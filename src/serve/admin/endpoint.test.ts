@@ -188,6 +188,20 @@ describe('B6: who may come in', () => {
     expect(asked).toEqual([])
   })
 
+  test('CSRF: without auth.token a page of another origin cannot even read, or hold streams open', async () => {
+    const anonymous = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' } as const
+    const { raw } = await open({ authenticate: () => anonymous })
+    const from = async (site: string, path: string) =>
+      (await raw(`/admin/api/${path}`, { headers: { 'sec-fetch-site': site } })).status
+    for (const path of ['servers', 'events']) {
+      expect(await from('cross-site', path)).toBe(403)
+      // A page at another port of this machine.
+      expect(await from('same-site', path)).toBe(403)
+    }
+    expect(await from('same-origin', 'servers')).toBe(200)
+    expect(await from('none', 'servers')).toBe(200)
+  })
+
   test('trying a tool is a call of the credential that asks for it', async () => {
     const { api, asked } = await open()
     await api('tools/files__read/call', { token: 'dev', body: { arguments: { path: 'x' }, agent: 'dev' } })

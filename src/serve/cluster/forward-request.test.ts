@@ -5,7 +5,9 @@ import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
-import { forwardToAdminWorker } from './forward-request.ts'
+import { createSeal } from '../../lib/seal.ts'
+import type { ReceivedRequest } from '../http/request.ts'
+import { clientAddress, forwardToAdminWorker } from './forward-request.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -88,5 +90,33 @@ describe('B10: what is for people is led to one worker', () => {
         }
       }
     }
+  })
+})
+
+describe('B6: the address of a client', () => {
+  const sealedBy = (secret: string) => {
+    const seal = createSeal(secret)
+    return {
+      sign: (text: string) => seal.close(text, 'fleet'),
+      verify: (text: string) => seal.open(text, 'fleet'),
+    } as unknown as Membership
+  }
+  const ours = sealedBy('a secret of all replicas')
+  const seen = (note: string, membership: Membership | undefined = ours) => {
+    const request = { headers: { 'toolway-client': note }, socket: { remoteAddress: '192.0.2.9' } }
+    return clientAddress(request as unknown as ReceivedRequest, membership)
+  }
+
+  test('is what another replica says of it', () => {
+    expect(seen(ours.sign(`${Date.now()} 203.0.113.7 1`))).toBe('203.0.113.7')
+  })
+
+  test('is its own where it says itself that it came from elsewhere, without the secret or with an old note', () => {
+    const note = `${Date.now()} 203.0.113.7 1`
+    const forged = [note, sealedBy('a guess').sign(note), `${ours.sign(note)}x`, '', 'constructor']
+    for (const one of [...forged, ours.sign(`${Date.now() - 120_000} 203.0.113.7 1`)]) {
+      expect([one, seen(one)]).toEqual([one, '192.0.2.9'])
+    }
+    expect(seen(note, undefined)).toBe('192.0.2.9')
   })
 })

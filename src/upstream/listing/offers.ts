@@ -30,7 +30,10 @@ const runTasks = ({ capabilities }: ServerOffers): boolean =>
 function joined(servers: readonly ServerOffers[]): string {
   const parts = servers.filter(({ instructions }) => instructions !== '')
   return parts
-    .map(({ name, instructions }) => `## ${name}\n${instructions.slice(0, maxAdvice)}`)
+    .map(({ name, instructions }) => `## ${name}\n${belowOurs(instructions.slice(0, maxAdvice))}`)
     .join('\n\n')
     .slice(0, maxAdviceOfAll)
 }
+
+/** Lowers the headings in a server's instructions, so that a server cannot begin the section of another one. */
+const belowOurs = (instructions: string): string => instructions.replaceAll(/^([^\S\n]*)(#{1,2})(?!#)/gm, '$1##$2')
