@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { lstat, stat } from 'node:fs/promises'
-import { delimiter, isAbsolute, join, resolve } from 'node:path'
+import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { EnvVars } from './interpolate.ts'
 import { type ConfigProblem, fileProblem } from './problems.ts'
@@ -61,21 +61,21 @@ export const folder = (named: string | undefined, otherwise: string): string =>
   named !== undefined && isAbsolute(named) ? named : otherwise
 
 /**
- * Checks a file that nobody named, because its commands run as this user: in a folder such as /tmp, anyone can create
- * one. Returns a problem if the file, or the link to it, belongs to another user, or if everyone can write to it.
+ * Checks a file that was not named, because its commands run as this user. Returns a problem if another user put the
+ * file, or a link to it, into a folder such as /tmp, where everyone can create files.
  */
 export async function ownershipProblems(path: string, { SUDO_UID }: EnvVars): Promise<ConfigProblem[]> {
   const user = process.geteuid?.()
   if (user === undefined) return []
   // With sudo, the files of the user who called it are trusted as well.
   const trusted = [0, user, ...(user === 0 && SUDO_UID ? [Number(SUDO_UID)] : [])]
-  const facts = await Promise.all([lstat(path), stat(path)]).catch(() => [])
-  const advice = 'check its contents, then name it with --config to use it'
-  if (facts.some(({ uid }) => !trusted.includes(uid)))
-    return [fileProblem(path, `this file was found automatically and belongs to another user; ${advice}`)]
-  if (facts.some((one) => !one.isSymbolicLink() && (one.mode & 0o002) !== 0))
-    return [fileProblem(path, `this file was found automatically and all users can write to it; run chmod o-w on it`)]
-  return []
+  const [folder, ...files] = await Promise.all([stat(dirname(path)), lstat(path), stat(path)]).catch(() => [])
+  if (folder === undefined || (folder.mode & 0o002) === 0) return []
+  if (files.every(({ uid }) => trusted.includes(uid))) return []
+  const message =
+    'this file was found automatically in a folder that all users can write to, and it belongs to another user; ' +
+    'check its contents, then name it with --config to use it'
+  return [fileProblem(path, message)]
 }
 
 async function existing(paths: readonly string[]): Promise<string[]> {

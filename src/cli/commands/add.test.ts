@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chmod, readFile, stat } from 'node:fs/promises'
+import { chmod, chown, readFile, stat } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { user } from './clients.fixture.ts'
@@ -121,19 +121,20 @@ describe('B11: add puts a server into the configuration', () => {
     expect(existsSync(at('home', '.config'))).toBe(false)
   })
 
-  test.skipIf(process.platform === 'win32')(
+  test.skipIf(process.getuid?.() !== 0)(
     'B6: a file that others could have made is neither changed nor run',
     async () => {
       const secret = `${mine}models: { m: { baseUrl: http://localhost, apiKey: '\${exec:touch ran}' } }\n`
       const { run, text, at } = await withFile('toolway.yaml', secret, { PATH: process.env.PATH ?? '' })
-      await chmod(at('shop', 'toolway.yaml'), 0o666)
+      await chmod(at('shop'), 0o1777)
+      await chown(at('shop', 'toolway.yaml'), 65_534, 65_534)
       for (const words of [['add', 'b', '--', 'y'], ['validate'], ['doctor']]) {
         const { stdout, stderr } = await run(...words)
         expect(stdout + stderr, words[0]).toContain('found automatically')
       }
       expect(await text()).toBe(secret)
       expect(existsSync(at('shop', 'ran'))).toBe(false)
-      await chmod(at('shop', 'toolway.yaml'), 0o644)
+      await chown(at('shop', 'toolway.yaml'), 0, 0)
       await run('validate')
       expect(existsSync(at('shop', 'ran'))).toBe(true)
     },
