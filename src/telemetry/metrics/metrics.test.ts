@@ -202,6 +202,7 @@ test('B6, F15: names are redacted and escaped, and two that look the same afterw
             breaker: 'open',
             connections: end === 'x' ? 1 : 2,
             restarts: 0,
+            findings: 0,
           },
         })),
     },

@@ -50,16 +50,21 @@ export function createServerFindings(server: string, log: Log) {
     ): readonly ServerFinding[] {
       const found = [...ofListing(listing), ...[...exceededLimits.values()].map(resultFinding)]
       // A message that closed the connection is reported only here if it did not answer a call.
-      const isKnown = (limit: LimitExceeded) => found.some(({ kind }) => kind === limit.kind)
-      const limit = LimitExceeded.in(failure) ?? LimitExceeded.in(lost)
-      return limit && !isKnown(limit) ? [...found, messageFinding(limit)] : found
+      const limit = exceededFinding(failure) ?? exceededFinding(lost)
+      return limit && !found.some(({ kind }) => kind === limit.kind) ? [...found, limit] : found
     },
   }
 }
 
 function ofListing({ descriptors, failure }: Pick<ServerListing, 'descriptors' | 'failure'>): readonly ServerFinding[] {
-  const limit = LimitExceeded.in(failure)
-  return [...(descriptors?.findings ?? []), ...(limit ? [messageFinding(limit)] : [])]
+  const limit = exceededFinding(failure)
+  return [...(descriptors?.findings ?? []), ...(limit ? [limit] : [])]
+}
+
+/** The finding for an error about a message that exceeds a limit; undefined for other errors. */
+export function exceededFinding(thrown: unknown): ServerFinding | undefined {
+  const limit = LimitExceeded.in(thrown)
+  return limit && messageFinding(limit)
 }
 
 const limitTexts: Readonly<Record<LimitExceeded['kind'], (limit: number) => string>> = {
