@@ -119,11 +119,7 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
           missing,
           findings: [...findings, ...lists.findings],
         }
-        for (const { name: tool, inputSchema = {} } of tools) {
-          const reason = await schemaProblem(inputSchema)
-          if (reason !== undefined)
-            unusable.push(redact(`its tool ${visible(String(tool))} cannot be used: ${reason} (input schema)`))
-        }
+        for (const problem of await schemaProblems(tools)) unusable.push(redact(problem))
       } catch (thrown) {
         signal.throwIfAborted()
         const exceeded = exceededFinding(thrown)
@@ -144,6 +140,26 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** How many different schemas are compiled, which takes a few milliseconds each and delays the other checks. */
+const maxSchemas = 2_000
+
+/** The tools whose input schema cannot be used, each with the reason. */
+async function schemaProblems(tools: readonly Definition[]): Promise<readonly string[]> {
+  const problems: string[] = []
+  const compiled = new Map<string, string | undefined>()
+  let unchecked = 0
+  for (const { name, inputSchema = {} } of tools) {
+    const text = JSON.stringify(inputSchema)
+    const isNew = !compiled.has(text)
+    if (isNew && compiled.size >= maxSchemas) unchecked++
+    else if (isNew) compiled.set(text, await schemaProblem(inputSchema))
+    const reason = compiled.get(text)
+    if (reason !== undefined && problems.length < maxLines)
+      problems.push(`its tool ${visible(String(name))} cannot be used: ${reason} (input schema)`)
+  }
+  return unchecked === 0 ? problems : [...problems, `the input schemas of ${unchecked} tools were not checked`]
 }
 
 /** Loads plugins as a gateway does and returns the problems. */

@@ -18,7 +18,7 @@ export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
       include_metadata: z
         .boolean()
         .default(false)
-        .describe('Also return transport, era, since, last_error and findings.'),
+        .describe('Also return transport, era, since, last_error and, if any, findings.'),
     }),
     readOnly: true,
     async run({ agent_id, include_metadata }, { call }) {
@@ -41,8 +41,11 @@ const withMetadata = (server: ServerSummary) => ({
   era: server.status.era ?? null,
   since: new Date(server.status.since).toISOString(),
   last_error: server.status.lastError ?? null,
-  findings: server.status.findings ?? [],
+  ...findingsOf(server),
 })
+
+/** The findings, if there are any: most servers have none, and every field uses the model's context. */
+const findingsOf = ({ status: { findings } }: Pick<ServerSummary, 'status'>) => (findings ? { findings } : {})
 
 export const serverHealth = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
@@ -72,7 +75,7 @@ const healthOf = ({ name, status, tools }: ServerSummary) => ({
   breaker: status.breaker,
   tools,
   latencyMs: status.latencyMs ?? null,
-  findings: status.findings ?? [],
+  ...findingsOf({ status }),
 })
 
 export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>

@@ -86,7 +86,7 @@ test('S1, V6: the admin API reports what was cut of every list, with limit and s
 })
 
 test('S1, B11: so do `toolway servers --json` and `toolway doctor --json`', async () => {
-  const [shown, { checks }] = await Promise.all([serversCommand(), runDoctor({ cwd: folder.path })])
+  const [shown, { checks }] = await Promise.all([serversCommand(), runDoctor({ cwd: folder.path }, '--timeout', '90s')])
   expect(kindsOf(shown)).toEqual(expected)
   const probed = checks.map((check) => ({ ...check, name: check.name.replace('server.', '') }))
   expect(kindsOf(probed)).toEqual(expected)
