@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { serverFindingKinds } from '../src/core/source-status.ts'
 
 /** Paragraphs, each on one line. */
 async function paragraphsOf(path: string): Promise<string[]> {
@@ -22,3 +23,11 @@ test.each([
 ])('J3: %s says that an open breaker stays open longer each time', async (path, facts) => {
   expect((await paragraphsOf(path)).filter((text) => facts.every((fact) => fact.test(text)))).not.toEqual([])
 })
+
+test.each(serverFindingKinds)(
+  'V6: docs/operations.md says what a server may send before it gets the finding %s',
+  async (kind) => {
+    const rows = (await paragraphsOf('docs/operations.md')).filter((text) => text.startsWith('| '))
+    expect(rows.filter((row) => row.includes(`\`${kind}\``))).not.toEqual([])
+  },
+)

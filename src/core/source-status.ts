@@ -1,6 +1,39 @@
 /** `needs-auth`: a user must sign in. `starting`: the first connection or listing in this run is in progress. */
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 
+/** What a server sent beyond a limit or in an invalid form. docs/operations.md ("What a server may send") lists them. */
+export const serverFindingKinds = [
+  'too-many-entries',
+  'too-many-pages',
+  'large-list',
+  'large-definition',
+  'long-text',
+  'malformed-definition',
+  'repeated-cursor',
+  'long-cursor',
+  'large-handshake',
+  'large-message',
+  'deep-nesting',
+  'too-many-blocks',
+  'too-many-values',
+] as const
+
+export type ServerFindingKind = (typeof serverFindingKinds)[number]
+
+/** Something that a server sent and that Toolway shortened, left out or refused. */
+export interface ServerFinding {
+  readonly kind: ServerFindingKind
+  /** The MCP method whose result it is about, such as `tools/list`, if known. */
+  readonly method?: string
+  /** A sentence with the numbers and names. */
+  readonly message: string
+  /** How many entries, texts or results were shortened, left out or refused, if known. */
+  readonly count?: number
+  /** The limit that was exceeded, and the setting that changes it; a limit without a setting is fixed. */
+  readonly limit?: number
+  readonly setting?: string
+}
+
 export interface SourceStatus {
   readonly health: Health
   /** The reason for this health as a sentence; may be empty. */
@@ -16,6 +49,8 @@ export interface SourceStatus {
   readonly breaker: 'closed' | 'open' | 'half-open'
   /** Set if only the circuit breaker blocks calls: the server is reachable and its listing is current. */
   readonly heldBack?: true
+  /** What Toolway shortened, left out or refused; absent if nothing. */
+  readonly findings?: readonly ServerFinding[]
 }
 
 export interface ServerSummary {

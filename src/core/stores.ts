@@ -1,4 +1,5 @@
 import type { Definition, Entry } from './entry.ts'
+import type { ServerFinding } from './source-status.ts'
 
 /** Stores call results (F13). Never throws or rejects. `now` is `clock.monotonic()`. */
 export interface CacheStore {
@@ -109,6 +110,8 @@ export interface Descriptors {
   readonly prompts: readonly Definition[]
   /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
   readonly exactSchemas?: Readonly<Record<string, string>> | undefined
+  /** What was shortened or left out of the description and the lists. */
+  readonly findings?: readonly ServerFinding[] | undefined
 }
 
 export interface DescriptorStore {

@@ -3,11 +3,11 @@ export const maxDepth = 256
 
 const QUOTE = 0x22
 const COLON = 0x3a
-const COMMA = 0x2c
+export const COMMA = 0x2c
 export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
+export const OPEN_ARRAY = 0x5b
+export const CLOSE_ARRAY = 0x5d
 const BACKSLASH = 0x5c
 const ZERO = 0x30
 const NINE = 0x39
@@ -27,11 +27,13 @@ const noWords = new Int32Array(0)
 /**
  * Finds the top-level members of one JSON object: keys are decoded, values are slices of the text. Undefined for
  * anything that `JSON.parse` would refuse, that is not an object, that nests deeper than `maxDepth`, or that repeats a
- * top-level key: attackers could bypass checks if two parsers disagree on which of the values counts.
+ * top-level key: attackers could bypass checks if two parsers disagree on which of the values counts. With `only`,
+ * ignores all other keys, because an object may have millions of them.
  */
-export function members(bytes: Buffer): ReadonlyMap<string, Buffer> | undefined {
+export function members(bytes: Buffer, only?: readonly string[]): ReadonlyMap<string, Buffer> | undefined {
   const found = new Map<string, Buffer>()
   const whole = walk(bytes, (key, start, end) => {
+    if (only && !only.includes(key)) return true
     if (found.has(key)) return false
     found.set(key, bytes.subarray(start, end))
     return true
@@ -44,19 +46,28 @@ export function members(bytes: Buffer): ReadonlyMap<string, Buffer> | undefined 
  * undefined for more than `max` elements, because a slice takes a hundred times the memory of a one-digit element.
  */
 export function elements(bytes: Buffer, max = Number.POSITIVE_INFINITY): Buffer[] | undefined {
-  const words = wordsOf(bytes)
   const found: Buffer[] = []
+  const whole = eachElement(bytes, (start, end) => {
+    if (found.length === max) return false
+    found.push(bytes.subarray(start, end))
+    return true
+  })
+  return whole ? found : undefined
+}
+
+/** Visits each element until `visit` returns false. Returns whether all elements of one JSON array were visited. */
+export function eachElement(bytes: Buffer, visit: (start: number, end: number) => boolean): boolean {
+  const words = wordsOf(bytes)
   let at = skipSpace(bytes, 0)
-  if (bytes[at] !== OPEN_ARRAY) return undefined
+  if (bytes[at] !== OPEN_ARRAY) return false
   at = skipSpace(bytes, at + 1)
-  if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
+  if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length
   for (;;) {
     const end = skipValue(bytes, words, at, 1)
-    if (end === none || found.length === max) return undefined
-    found.push(bytes.subarray(at, end))
+    if (end === none || !visit(at, end)) return false
     at = skipSpace(bytes, end)
-    if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
-    if (bytes[at] !== COMMA) return undefined
+    if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length
+    if (bytes[at] !== COMMA) return false
     at = skipSpace(bytes, at + 1)
   }
 }
@@ -82,6 +93,27 @@ export function depthExceeds(bytes: Buffer, limit: number): boolean {
     } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--
   }
   return false
+}
+
+/** A top-level member that is a number of a few digits, in JSON of any depth; undefined if there is none. */
+export function integerMember(bytes: Buffer, name: string): number | undefined {
+  const words = wordsOf(bytes)
+  let depth = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) {
+      const after = skipString(bytes, words, at + 1)
+      if (after === none) return undefined
+      const colon = depth === 1 && spells(bytes, at, after, name) ? skipSpace(bytes, after) : none
+      if (colon !== none && bytes[colon] === COLON) {
+        const digits = /^\s*(\d{1,15})\s*[,}]/.exec(bytes.toString('latin1', colon + 1, colon + 40))
+        return digits ? Number(digits[1]) : undefined
+      }
+      at = after - 1
+    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth++
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--
+  }
+  return undefined
 }
 
 /** Visits each member until `visit` returns false. Returns whether all members of one JSON object were visited. */
@@ -135,20 +167,23 @@ function keyText(bytes: Buffer, from: number, to: number): string {
  * text, so that expensive input is detected before it is parsed. In invalid JSON, counts only up to where a parser
  * would stop. An empty container counts as two values.
  */
-export function hasMoreValues(bytes: Buffer, max: number): boolean {
+export const hasMoreValues = (bytes: Buffer, max: number): boolean =>
   // Every value takes at least one byte, so text of at most `max` bytes cannot have more values.
-  if (bytes.length <= max) return false
+  bytes.length > max && countValues(bytes, max) > max
+
+/** Counts the values in JSON text as `hasMoreValues` does; stops counting above `max`. */
+export function countValues(bytes: Buffer, max = Number.POSITIVE_INFINITY): number {
   const words = wordsOf(bytes)
   let values = 1
-  for (let at = 0; at < bytes.length; at++) {
+  for (let at = 0; at < bytes.length && values <= max; at++) {
     const byte = bytes[at] as number
     if (byte === QUOTE) {
       const after = skipString(bytes, words, at + 1)
-      if (after === none) return false
+      if (after === none) break
       at = after - 1
-    } else if ((byte === COMMA || byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++values > max) return true
+    } else if (byte === COMMA || byte === OPEN_ARRAY || byte === OPEN_OBJECT) values++
   }
-  return false
+  return values
 }
 
 interface Extent {

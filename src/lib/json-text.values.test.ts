@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hasMoreValues } from './json-text.ts'
+import { hasMoreValues, integerMember, maxDepth } from './json-text.ts'
 
 const more = (text: string, max: number) => hasMoreValues(Buffer.from(text), max)
 
@@ -33,4 +33,14 @@ test('V6: values are counted as the parser would find them, whatever the strings
 test('V6: text that is not JSON is counted up to its flaw', () => {
   expect(more(`[${'1,'.repeat(100)}`, 50)).toBe(true)
   expect(more(`["\n${'1,'.repeat(100)}`, 50)).toBe(false)
+})
+
+test('V6: the id of a message is found however deep the message nests', () => {
+  const deep = '['.repeat(maxDepth + 10)
+  const id = (text: string) => integerMember(Buffer.from(text), 'id')
+  expect(id(`{"jsonrpc":"2.0","result":{"id":3,"a":${deep}${']'.repeat(maxDepth + 10)}}, "id" : 7 }`)).toBe(7)
+  expect(id(`{"id":12,"result":${deep}`)).toBe(12)
+  expect(id('{"a":"id","b":{"id":1}}')).toBeUndefined()
+  expect(id('{"id":"12"}')).toBeUndefined()
+  expect(id('{"id":1.5}')).toBeUndefined()
 })

@@ -10,11 +10,14 @@ import type { Definition } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Isolation } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
+import type { ServerFinding } from '../core/source-status.ts'
 import { schemaProblem } from '../policy/arguments/validate.ts'
 import { PluginsRefused } from '../tools/plugins/index.ts'
 import { type Connector, createConnector } from '../upstream/connection/connect.ts'
 import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/orphan-reaper.ts'
+import { exceededFinding } from '../upstream/health/findings.ts'
 import { fetchLists } from '../upstream/listing/fetch-lists.ts'
+import type { ListLimits } from '../upstream/listing/list-reader.ts'
 import { statusOf } from '../upstream/transports/transport-errors.ts'
 import { openExecutor } from './engines.ts'
 import { openPlugins } from './local-sources.ts'
@@ -40,6 +43,8 @@ export interface ProbeResult {
   readonly others?: number
   /** Lists that the server declares but fails to return. */
   readonly missing?: readonly string[]
+  /** What the gateway would shorten, leave out or refuse. */
+  readonly findings?: readonly ServerFinding[]
   /** Warnings that the gateway would log. */
   readonly remarks: readonly string[]
   /** The last lines of output that are not protocol messages, from stderr and stdout. */
@@ -68,6 +73,7 @@ export interface ServerProberOptions {
   /** Removes secrets from servers' output. */
   redact(text: string): string
   readonly oauth?: OAuth | undefined
+  readonly limits?: ListLimits | undefined
   readonly clock: Clock
   readonly log: Log
 }
@@ -79,7 +85,7 @@ const identity = { name: 'toolway', version }
 const maxLines = 50
 
 /** Connects to servers for `toolway doctor`. Leaves no process or file behind. */
-export function createServerProber({ redact, oauth, clock, log }: ServerProberOptions): ServerProber {
+export function createServerProber({ redact, oauth, limits, clock, log }: ServerProberOptions): ServerProber {
   // Do not use the state folder, which may be what is broken.
   const folder = join(tmpdir(), `toolway-probe-${randomUUID()}`)
   const orphanReaper = createOrphanReaper(folder, log, clock)
@@ -96,13 +102,14 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
       try {
         const open = await connect({ capabilities: {}, owned: true }, limit.signal)
         await using connection = open.connection
-        const { era, protocolVersion, serverInfo } = open.handshake
+        const { era, protocolVersion, serverInfo, findings = [] } = open.handshake
         const initializedAt = performance.now()
         const calls = redact([serverInfo.name, serverInfo.version].filter((part) => typeof part === 'string').join(' '))
         const handshakeMs = initializedAt - (start.startedAt() ?? startedAt)
-        found = { handshakeMs, era, protocolVersion, calls, transport: connection.transport.kind }
-        const request = { server: name, capabilities: {}, log: recorder.log, signal: limit.signal }
-        const { tools, resources, templates, prompts, failed: missing } = await fetchLists(open, request)
+        found = { handshakeMs, era, protocolVersion, calls, transport: connection.transport.kind, findings }
+        const request = { server: name, capabilities: {}, limits, log: recorder.log, signal: limit.signal }
+        const lists = await fetchLists(open, request)
+        const { tools, resources, templates, prompts, failed: missing } = lists
         found = {
           ...found,
           listMs: performance.now() - initializedAt,
@@ -110,15 +117,14 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
           hintedReads: tools.filter(hasReadOnlyHint).map((tool) => String(tool.name)),
           others: resources.length + templates.length + prompts.length,
           missing,
+          findings: [...findings, ...lists.findings],
         }
-        for (const { name: tool, inputSchema = {} } of tools) {
-          const reason = await schemaProblem(inputSchema)
-          if (reason !== undefined)
-            unusable.push(redact(`its tool ${visible(String(tool))} cannot be used: ${reason} (input schema)`))
-        }
+        for (const problem of await schemaProblems(tools)) unusable.push(redact(problem))
       } catch (thrown) {
         signal.throwIfAborted()
-        found = { ...found, failure: failureOf(thrown, limit.signal.aborted, redact) }
+        const exceeded = exceededFinding(thrown)
+        const findings = [...(found.findings ?? []), ...(exceeded ? [exceeded] : [])]
+        found = { ...found, findings, failure: failureOf(thrown, limit.signal.aborted, redact) }
       }
       return {
         transport: config.transport,
@@ -134,6 +140,26 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** How many different schemas are compiled, which takes a few milliseconds each and delays the other checks. */
+const maxSchemas = 2_000
+
+/** The tools whose input schema cannot be used, each with the reason. */
+async function schemaProblems(tools: readonly Definition[]): Promise<readonly string[]> {
+  const problems: string[] = []
+  const compiled = new Map<string, string | undefined>()
+  let unchecked = 0
+  for (const { name, inputSchema = {} } of tools) {
+    const text = JSON.stringify(inputSchema)
+    const isNew = !compiled.has(text)
+    if (isNew && compiled.size >= maxSchemas) unchecked++
+    else if (isNew) compiled.set(text, await schemaProblem(inputSchema))
+    const reason = compiled.get(text)
+    if (reason !== undefined && problems.length < maxLines)
+      problems.push(`its tool ${visible(String(name))} cannot be used: ${reason} (input schema)`)
+  }
+  return unchecked === 0 ? problems : [...problems, `the input schemas of ${unchecked} tools were not checked`]
 }
 
 /** Loads plugins as a gateway does and returns the problems. */

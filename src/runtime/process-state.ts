@@ -202,9 +202,9 @@ function archiveReading(archive: PostgresAudit) {
 }
 
 function readingOf(server: UpstreamServer): ServerReading {
-  const { health, breaker } = server.status()
+  const { health, breaker, findings = [] } = server.status()
   const { connections, restarts } = server.control
-  return { name: server.name, health, breaker, connections, restarts }
+  return { name: server.name, health, breaker, connections, restarts, findings: findings.length }
 }
 
 const cacheLimits = (current: () => CurrentSettings) => ({

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config, HttpConfig, ServerConfig } from '../config/schema.ts'
 import type { Entry } from '../core/entry.ts'
 import { createConnector } from '../upstream/connection/connect.ts'
+import type { ListLimits } from '../upstream/listing/list-reader.ts'
 import { createServer, type UpstreamServer } from '../upstream/server.ts'
 import type { GenerationContext } from './context.ts'
 import { version } from './package-paths.ts'
@@ -15,6 +16,7 @@ export interface ConfiguredServer {
     readonly maxTimeoutMs: number
     readonly refreshMs: number
     readonly mode: string
+    readonly listLimits: ListLimits
     readonly health: Config['health']
   }
 }
@@ -50,7 +52,9 @@ function buildServer(
   const config = mcpServers[name] as ServerConfig
   const { timeout: timeoutMs, maxTimeout: maxTimeoutMs } = defaults
   const refreshMs = config.refresh ?? discovery.refresh
-  const builtFrom = { config, timeoutMs, maxTimeoutMs, refreshMs, mode: discovery.mode, health }
+  const { maxEntries, maxListSize } = discovery
+  const listLimits = { maxEntries, maxListSize }
+  const builtFrom = { config, timeoutMs, maxTimeoutMs, refreshMs, mode: discovery.mode, listLimits, health }
   if (known && isDeepStrictEqual(known.builtFrom, builtFrom)) return known
   const { store, seal, orphanReaper, oauth, redact, clock, log } = context
   const identity = { name: 'toolway', version }
@@ -63,6 +67,7 @@ function buildServer(
       maxTimeoutMs,
       refreshMs,
       discovery: discovery.mode,
+      listLimits,
       health,
       decide: (caller, entry) => context.policy().decide(caller, entry),
       judgesDefinitions: () => context.policy().judgesDefinitions,

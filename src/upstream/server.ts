@@ -15,13 +15,16 @@ import { createConnectionPool } from './connection/connection-pool.ts'
 import type { InitializedConnection } from './connection/handshake.ts'
 import type { ManagedConnection } from './connection/managed-connection.ts'
 import { createReconnector } from './connection/reconnect.ts'
+import { createServerFindings } from './health/findings.ts'
 import { type BreakerCondition, serverStatus } from './health/health.ts'
 import { createHealthCheck } from './health/health-check.ts'
+import type { ListLimits } from './listing/list-reader.ts'
 import type { ServerOffers } from './listing/offers.ts'
 import { createServerListing, type ServerListing } from './listing/server-listing.ts'
 import { forwardedEntries } from './requests/forwarded-entries.ts'
 import { type ChangeStream, createChangeStream, createUpstreamSubscriptions } from './requests/subscriptions.ts'
 import { createServerControl, type ServerControl } from './server-control.ts'
+import type { LimitExceeded } from './transports/transport-errors.ts'
 
 export interface UpstreamServerOptions {
   readonly name: string
@@ -31,6 +34,7 @@ export interface UpstreamServerOptions {
   readonly maxTimeoutMs?: number
   readonly refreshMs: number
   readonly discovery: 'startup' | 'runtime' | 'hybrid'
+  readonly listLimits?: ListLimits
   readonly store: DescriptorStore
   readonly connect: Connector
   /** Whether the policy allows an entry; called again if a new connection lists a different definition of it. */
@@ -62,8 +66,9 @@ export interface UpstreamServer extends Source, ServerOffers {
   readonly control: ServerControl
 }
 
-/** The maximum number of client profiles that have their own listing. */
+/** The maximum number of client profiles that have their own listing, and of bytes in the listings of them all. */
 const maxListings = 32
+const maxListedBytes = 64 * 1024 * 1024
 
 export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const { name, config, clock, log } = options
@@ -80,6 +85,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   let latencyMs: number | undefined
   let wantedAt = 0
   let fetched = false
+  const findings = createServerFindings(name, log)
 
   const control = createServerControl({
     server: name,
@@ -173,15 +179,16 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const known = listings.get(profile)
     if (known) return known
     // Beyond the limit, new client profiles get the plain profile's listing.
-    if (listings.size >= maxListings) return plain
+    if (listings.size >= maxListings || listedBytes() > maxListedBytes) return plain
     const { timeoutMs, maxTimeoutMs = 600_000, servedUri, seal } = options
-    const forwarding = { use, subscriptions, servedUri, seal, clock }
+    const forwarding = { use, subscriptions, servedUri, seal, exceeded, clock }
     const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, maxTimeoutMs, ...forwarding }
     const listing: ServerListing = createServerListing({
       server: name,
       capabilities,
       fingerprint,
       refreshMs: options.refreshMs,
+      limits: options.listLimits,
       store: options.store,
       connection: () => pool.forListing(capabilities),
       current: () => pool.current(capabilities),
@@ -189,6 +196,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       entriesOf: (descriptors) => forwardedEntries(descriptors, entry),
       news() {
         fetched ||= listing.fetched
+        findings.listed(listing)
         changed()
       },
       clock,
@@ -196,6 +204,15 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     })
     listings.set(profile, listing)
     return listing
+  }
+
+  function listedBytes(): number {
+    return [...listings.values()].reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  function exceeded(limit: LimitExceeded, method: string, entry: string): void {
+    // Notify listeners of the first one only: a server may exceed a limit with every call.
+    if (findings.exceeded(limit, method, entry) === 1) changed()
   }
 
   function sourceOf(listing: ServerListing): Source {
@@ -361,7 +378,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const starting = !fetched && (pool.connected || pool.opening)
     const { degradation } = healthCheck
     const known = { config, pool, listing, handshake: handshake(), starting, degradation, breaker }
-    return serverStatus({ ...known, paused: control.paused, since, latencyMs })
+    const found = findings.of(listing, pool)
+    return serverStatus({ ...known, paused: control.paused, since, latencyMs, findings: found })
   }
 }
 

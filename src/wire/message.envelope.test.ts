@@ -43,11 +43,19 @@ describe('readEnvelope', () => {
 
   test('B2: notes members by which eras differ, however they are spelt, and no text that mentions them', () => {
     for (const name of ['resultType', 'ttlMs', 'cacheScope', 'task', 'requestState', 'inputRequests', 'r\\u0065st']) {
-      expect(notesOf(`{"content":[],"${name}":1}`)).toEqual({ isError: false, special: true })
+      expect(notesOf(`{"content":[],"${name}":1}`)).toEqual({ isError: false, special: true, blocks: 0 })
     }
     const mentions =
       '{"content":[{"resultType":"\\"ttlMs\\":1"}],"structuredContent":{"task":{"isError":true}},"_meta":{}}'
-    expect(notesOf(mentions)).toEqual({ isError: false, special: false })
-    expect(notesOf('{}')).toEqual({ isError: false, special: false })
+    expect(notesOf(mentions)).toEqual({ isError: false, special: false, blocks: 1 })
+    expect(notesOf('{}')).toEqual({ isError: false, special: false, blocks: 0 })
+  })
+
+  test('V6: counts the content blocks, contents and messages of a result, and nothing inside them', () => {
+    for (const name of ['content', 'contents', 'messages']) {
+      expect(notesOf(`{"${name}": [ 1 , [2,3], {"content":[4,5]} ] }`)?.blocks).toBe(3)
+      expect(notesOf(`{"${name}":{"a":[1,2]},"other":[1,2]}`)?.blocks).toBe(0)
+      for (const broken of ['[1,]', '[1 2]', '[,1]', '[1']) expect(notesOf(`{"${name}":${broken}}`)).toBeUndefined()
+    }
   })
 })

@@ -25,7 +25,7 @@ describe('readMessage', () => {
       kind: 'response',
       id: '1',
       result: Buffer.from('{}'),
-      notes: { isError: false, special: false },
+      notes: { isError: false, special: false, blocks: 0 },
     })
     expect(read('{"jsonrpc":"2.0","id":null,"error":{"code":1}}')).toEqual({
       kind: 'error',

@@ -1,10 +1,13 @@
 import { Json } from '../core/json.ts'
 import {
+  CLOSE_ARRAY,
+  COMMA,
   depthExceeds,
   eachMember,
   isJson,
   maxDepth,
   none,
+  OPEN_ARRAY,
   OPEN_OBJECT,
   skipSpace,
   skipValue,
@@ -17,6 +20,10 @@ import { envelopeMembers } from './defined-members.ts'
 
 /** The longest line, event or body accepted from a server: a large base64 image fits, runaway output does not. */
 export const maxMessage = 16 * 1024 * 1024
+
+/** Limits for a server's result: its content blocks, and all values in it. Millions of them would exhaust a client. */
+export const maxBlocks = 20_000
+export const maxResultValues = 1_000_000
 
 export const methodNotFound = -32601
 
@@ -43,6 +50,7 @@ export interface MalformedMessage {
   readonly reason: string
   readonly id: Id | null
   readonly parse: boolean
+  readonly tooDeep?: true
 }
 
 /**
@@ -92,7 +100,8 @@ export function readMessage(received: Buffer): Message {
 
 function unreadable(bytes: Buffer): MalformedMessage {
   const invalid = (reason: string, parse: boolean): MalformedMessage => ({ kind: 'invalid', reason, id: null, parse })
-  if (depthExceeds(bytes, maxDepth)) return invalid(`the message is nested deeper than ${maxDepth} levels`, false)
+  if (depthExceeds(bytes, maxDepth))
+    return { ...invalid(`the message is nested deeper than ${maxDepth} levels`, false), tooDeep: true }
   if (!isJson(bytes)) return invalid('the message is not JSON', true)
   const first = bytes.toString('latin1').trimStart()[0]
   if (first === '[') return invalid('batches are not supported: send one message at a time', false)
@@ -150,6 +159,8 @@ interface ResultNotes {
   isError: boolean
   /** Whether the result has one of the `special` members, or a member name with escapes. */
   special: boolean
+  /** The number of content blocks, or of resource contents or prompt messages. */
+  blocks: number
 }
 
 type Name = Exclude<keyof Envelope, 'notes' | 'misspelt'>
@@ -172,7 +183,7 @@ const TRUE = 0x74
  */
 export function readEnvelope(bytes: Buffer): Envelope | undefined {
   const words = wordsOf(bytes)
-  const found: Envelope = { notes: { isError: false, special: false } }
+  const found: Envelope = { notes: { isError: false, special: false, blocks: 0 } }
   let others: Set<string> | undefined
   const end = eachMember(bytes, words, skipSpace(bytes, 0), (from, to, start) => {
     const key = names.find((name) => spells(bytes, from, to, name)) ?? decoded(bytes, from, to)
@@ -196,8 +207,26 @@ function skipResult(bytes: Buffer, words: Int32Array, from: number, notes: Resul
     const isError = odd ? decoded(bytes, keyStart, keyEnd) === 'isError' : spells(bytes, keyStart, keyEnd, 'isError')
     if (isError) notes.isError = bytes[start] === TRUE
     if (odd || special.some((name) => spells(bytes, keyStart, keyEnd, name))) notes.special = true
-    return skipValue(bytes, words, start, 2)
+    const isList = bytes[start] === OPEN_ARRAY && blockLists.some((name) => spells(bytes, keyStart, keyEnd, name))
+    return isList ? skipBlocks(bytes, words, start, notes) : skipValue(bytes, words, start, 2)
   })
+}
+
+const blockLists: readonly string[] = ['content', 'contents', 'messages']
+
+/** Skips an array and counts its elements. */
+function skipBlocks(bytes: Buffer, words: Int32Array, from: number, notes: ResultNotes): number {
+  let at = skipSpace(bytes, from + 1)
+  if (bytes[at] === CLOSE_ARRAY) return at + 1
+  for (;;) {
+    const end = skipValue(bytes, words, at, 3)
+    if (end === none) return none
+    notes.blocks++
+    at = skipSpace(bytes, end)
+    if (bytes[at] === CLOSE_ARRAY) return at + 1
+    if (bytes[at] !== COMMA) return none
+    at = skipSpace(bytes, at + 1)
+  }
 }
 
 function hasEscape(bytes: Buffer, from: number, to: number): boolean {

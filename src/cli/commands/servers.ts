@@ -45,12 +45,13 @@ const waiting = (gateway: Gateway) =>
 /** Whether the server has not responded yet. */
 const isSilent = ({ health }: Pick<SourceStatus, 'health'>) => health === 'stale' || health === 'starting'
 
-const asJson = ({ name, tools, status: { health, since, ...status } }: ServerSummary) => ({
+const asJson = ({ name, tools, status: { health, since, findings = [], ...status } }: ServerSummary) => ({
   name,
   status: health,
   tools,
   since: new Date(since).toISOString(),
   ...status,
+  findings,
 })
 
 const colours: Record<Health, 'green' | 'yellow' | 'red' | 'dim'> = {
@@ -85,5 +86,6 @@ function print(summaries: readonly ServerSummary[], output: Output, silence: str
   for (const { name, status } of summaries) {
     const text = problem(status)
     if (text !== '') print(`\n${paint(colours[status.health], name)}: ${text}`)
+    for (const { kind, message } of status.findings ?? []) print(`\n${paint('yellow', name)}: ${message} [${kind}]`)
   }
 }

@@ -147,12 +147,13 @@ export async function redactorFor({ understood: config, secrets }: DoctorContext
  */
 export const concealer =
   ({ known }: Redactor) =>
-  ({ message, remedy, details, ...rest }: CheckResult): CheckResult => {
+  ({ message, remedy, details, findings, ...rest }: CheckResult): CheckResult => {
     const clean = (text: string) => String(known(text) ?? '')
     return {
       ...rest,
       message: oneLine(clean(message)),
       remedy: remedy === undefined ? undefined : printable(clean(remedy)),
       details: details?.map((line) => oneLine(clean(line))),
+      findings: findings?.map((finding) => ({ ...finding, message: oneLine(clean(finding.message)) })),
     }
   }

@@ -42,7 +42,13 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Exit
   const log = openLog(shell, options.log ?? 'silent')
   const { understood } = context
   await using oauth = understood && (await openOAuth(understood, { clock: systemClock, log }))
-  await using prober = createServerProber({ redact: redactor.text, oauth, clock: systemClock, log })
+  await using prober = createServerProber({
+    redact: redactor.text,
+    oauth,
+    limits: understood?.discovery,
+    clock: systemClock,
+    log,
+  })
   const found = await runWithProgress(checksFor(context, prober, log, shell, options), shell)
   const checks = found.map(concealer(redactor))
   const isFine = !checks.some(({ status }) => status === 'problem' || (options.strict && status === 'warning'))

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
+import type { ServerFinding } from '../../core/source-status.ts'
 
 export type CheckStatus = 'ok' | 'warning' | 'problem'
 
@@ -10,6 +11,8 @@ export interface CheckFinding {
   readonly remedy?: string | undefined
   /** Further lines, such as stderr. */
   readonly details?: readonly string[] | undefined
+  /** What a server sent and a gateway would shorten, leave out or refuse. */
+  readonly findings?: readonly ServerFinding[] | undefined
 }
 
 export interface CheckContext {

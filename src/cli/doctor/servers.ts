@@ -66,17 +66,18 @@ const maxDetails = 8
 /** Describes the result of probing a server in one sentence, with the likely cause of a failure. */
 export function serverFinding(server: ProbedServer): CheckFinding {
   const { config, result } = server
-  const { failure, stderr } = result
+  const { failure, stderr, findings = [] } = result
+  const found = findings.length > 0 ? { findings } : {}
   if (failure) {
     const { message, remedy } =
       config.transport === 'stdio'
         ? diagnose(stdioCauses, { ...server, config, failure })
         : diagnose(httpCauses, { ...server, config, failure })
     const details = stderr.filter((line) => !isStackLine.test(line)).slice(-maxDetails)
-    return problem(message, remedy, details.length > 0 ? details : undefined)
+    return { ...problem(message, remedy, details.length > 0 ? details : undefined), ...found }
   }
   const summary = summaryOf(result)
-  return oddity(server, summary) ?? ok(summary)
+  return { ...(oddity(server, summary) ?? ok(summary)), ...found }
 }
 
 const isStackLine = /^at .*[:)]\d*/
@@ -94,7 +95,8 @@ function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: Pr
 
 /** A warning about a server that works but has something unusual; undefined if there is nothing unusual. */
 function oddity({ name, config, result }: ProbedServer, summary: string): CheckFinding | undefined {
-  const { missing = [], tools = [], hintedReads = [], others = 0, transport, stdout, remarks } = result
+  const { missing = [], tools = [], hintedReads = [], others: rest = 0, transport, stdout, remarks } = result
+  const { findings = [] } = result
   const setting = `mcpServers.${name}`
   const isRead = (tool: string) =>
     config.readTools.some((pattern) => matches(pattern, tool)) ||
@@ -113,16 +115,23 @@ function oddity({ name, config, result }: ProbedServer, summary: string): CheckF
       'make it log to stderr; some clients disconnect a server that writes anything else to stdout',
     )
   }
-  if (remarks.length > 0) return warning(`${summary}; ${remarks[0]}`, 'report this to its author', remarks.slice(1))
+  const [first, ...others] = findings
+  if (first) {
+    const remedy = first.setting === undefined ? author : `raise ${first.setting} if you trust the server, or ${author}`
+    return warning(`${summary}; ${first.message}`, remedy, [...others.map(({ message }) => message), ...remarks])
+  }
+  if (remarks.length > 0) return warning(`${summary}; ${remarks[0]}`, author, remarks.slice(1))
   if (config.readOnly && tools.length > 0 && !tools.some(isRead)) {
     const remedy = hintedReads.length > 0 ? `${setting}.trustAnnotations: true` : `${setting}.readTools: [${tools[0]}]`
     const reason = 'readOnly is set, but none of its tools is known to be read-only (readTools, trustAnnotations)'
     return warning(`${summary}; ${reason}, so none can be used`, remedy)
   }
-  if (tools.length + others === 0)
+  if (tools.length + rest === 0)
     return warning(`${summary}; it offers no tools, resources or prompts`, `${setting}.disabled: true`)
   return undefined
 }
+
+const author = 'report this to its author'
 
 /** Checks that every agent may use at least one available tool. */
 export const agentCheck = (

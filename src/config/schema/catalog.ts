@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { duration, numeric, textLike } from './values.ts'
+import { duration, numeric, size, textLike } from './values.ts'
 
 export const namingSection = z.strictObject({
   strategy: z
@@ -34,6 +34,10 @@ export const discoverySection = z.strictObject({
     .describe(
       'How long a list request waits for servers that are starting. Default: 15 s for a server without a cached list, 2 s for others. Calls wait up to their own timeout.',
     ),
+  maxEntries: numeric({ min: 1 })
+    .prefault(10_000)
+    .describe('Maximum number of entries in one list of a server (tools, resources, templates or prompts).'),
+  maxListSize: size().prefault('16MiB').describe('Maximum size of one list of a server.'),
 })
 
 /** Settings for scanning results. Tool definitions are always scanned. */

@@ -23,12 +23,13 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
   const viewOf = (caller: Caller, { name, status, tools }: ServerSummary): ServerView => {
     const control = serverOf(name)?.control
     const { era = null, protocolVersion = null, latencyMs = null, lastError = null } = status
-    const { health, reason, since, description, transport, breaker } = status
+    const { health, reason, since, description, transport, breaker, findings = [] } = status
     return {
       ...{ name, description, health, reason, since, transport, era, protocolVersion },
       ...{ breaker, tools, latencyMs, lastError },
       process: (caller.admin && control?.process) || null,
       calls: figures.of(caller, 'server', name),
+      findings: [...findings],
       paused: control?.paused ?? false,
     }
   }

@@ -38,6 +38,7 @@ export const server: ServerView = {
   ...{ era: 'legacy', protocolVersion: '2025-11-25', breaker: 'closed', tools: 4, latencyMs: null, lastError: null },
   process: { pid: 12, startedAt: 1, restarts: 0 },
   calls: figures,
+  findings: [],
   paused: false,
 }
 

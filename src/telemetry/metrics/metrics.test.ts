@@ -152,6 +152,7 @@ test('F15: what others know is read when the page is asked for', () => {
   expect(of('server_healthy', { server: 'search' })).toBe(1)
   expect(of('server_healthy', { server: 'retired' })).toBeUndefined()
   expect(of('server_restarts_total', { server: 'memory' })).toBe(4)
+  expect(of('server_findings', { server: 'memory' })).toBe(2)
   expect(of('tool_active_connections', { server: 'search' })).toBe(2)
   expect(of('in_flight')).toBe(3)
   expect(of('queue_depth')).toBe(2)
@@ -202,6 +203,7 @@ test('B6, F15: names are redacted and escaped, and two that look the same afterw
             breaker: 'open',
             connections: end === 'x' ? 1 : 2,
             restarts: 0,
+            findings: 0,
           },
         })),
     },

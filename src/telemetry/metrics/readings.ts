@@ -37,6 +37,7 @@ export interface ServerReading {
   readonly breaker: 'closed' | 'half-open' | 'open'
   readonly connections: number
   readonly restarts: number
+  readonly findings: number
 }
 
 export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyOptions[] => [
@@ -133,6 +134,13 @@ function serverFamilies(servers: Read<'servers'>, labels: Labels): ReadFamilyOpt
       help: "Restarts of a server's process.",
       type: 'counter',
       ...byServer(({ restarts }) => restarts),
+    },
+    {
+      name: 'toolway_server_findings',
+      help: 'Kinds of data from a server that are shortened, left out or refused.',
+      type: 'gauge',
+      merge: Math.max,
+      ...byServer(({ findings }) => findings),
     },
   ]
 }

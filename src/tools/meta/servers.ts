@@ -15,7 +15,10 @@ export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
       `find_tool is quicker.${serversSentence(servers)}`,
     input: z.object({
       agent_id: agentId,
-      include_metadata: z.boolean().default(false).describe('Also return transport, era, since and last_error.'),
+      include_metadata: z
+        .boolean()
+        .default(false)
+        .describe('Also return transport, era, since, last_error and, if any, findings.'),
     }),
     readOnly: true,
     async run({ agent_id, include_metadata }, { call }) {
@@ -38,7 +41,11 @@ const withMetadata = (server: ServerSummary) => ({
   era: server.status.era ?? null,
   since: new Date(server.status.since).toISOString(),
   last_error: server.status.lastError ?? null,
+  ...findingsOf(server),
 })
+
+/** The findings, if there are any: most servers have none, and every field uses the model's context. */
+const findingsOf = ({ status: { findings } }: Pick<ServerSummary, 'status'>) => (findings ? { findings } : {})
 
 export const serverHealth = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
@@ -46,7 +53,8 @@ export const serverHealth = ({ access, asAgent }: MetaToolsOptions): Tool =>
     title: 'Server health',
     description:
       'Returns the health of a server (healthy, degraded, unhealthy, needs-auth, starting, stale, disabled), since when and ' +
-      'why. Use it after a failed call. Without "server", returns all servers: {servers: [...]}.',
+      'why; findings say which of its tools or results were left out. Use it after a failed call or if a tool is ' +
+      'missing. Without "server", returns all servers: {servers: [...]}.',
     input: z.object({
       agent_id: agentId,
       server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
@@ -67,6 +75,7 @@ const healthOf = ({ name, status, tools }: ServerSummary) => ({
   breaker: status.breaker,
   tools,
   latencyMs: status.latencyMs ?? null,
+  ...findingsOf({ status }),
 })
 
 export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>

@@ -15,6 +15,7 @@ import {
   modernRevision,
 } from '../../wire/revisions.ts'
 import { statusOf } from '../transports/transport-errors.ts'
+import { readHandshakeResult, type ServerDescription } from './handshake-result.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /** How long to wait for a response to `server/discover` before trying `initialize`. */
@@ -77,24 +78,13 @@ async function discoverServer(connection: RpcConnection, options: HandshakeOptio
   const headers = { [headerNames.version]: modernRevision, ...standardHeaders('server/discover') }
   const ask = () => connection.request({ method: 'server/discover', params: () => params, headers, signal })
   const { result } = await ask().catch((error) => again(error, ask))
-  const body = Json.raw<Record<string, unknown>>(result).value
-  const { supportedVersions, _meta } = body
+  const { body, described } = readHandshakeResult('server/discover', result)
+  const { supportedVersions } = body
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(modernRevision)) throw new NotModern()
   connection.transport.established(modernRevision, 'modern')
   connection.cancelsByMessage = connection.transport.kind === 'stdio'
   connection.logsByRequest = true
-  return resultOf('modern', modernRevision, body, asRecord(_meta)[metaKeys.serverInfo] ?? body.serverInfo)
-}
-
-function resultOf(
-  era: HandshakeResult['era'],
-  protocolVersion: string,
-  { capabilities, instructions }: Readonly<Record<string, unknown>>,
-  serverInfo: unknown,
-): HandshakeResult {
-  const text = typeof instructions === 'string' ? instructions : undefined
-  const described = { serverInfo: asRecord(serverInfo), capabilities: asRecord(capabilities), instructions: text }
-  return { era, protocolVersion, ...described }
+  return { era: 'modern', protocolVersion: modernRevision, ...described }
 }
 
 /** Asks once more if the server rejected our version although it lists that version as supported. */
@@ -120,27 +110,25 @@ export async function initialize(connection: RpcConnection, options: HandshakeOp
   const { server, identity, capabilities, log, signal } = options
   const hello = { protocolVersion: latestLegacy, capabilities, clientInfo: identity }
   const { result } = await connection.request({ method: 'initialize', params: () => Json.of(hello).bytes, signal })
-  const body = Json.raw<Record<string, unknown>>(result).value
+  const { body, described } = readHandshakeResult('initialize', result)
   const { protocolVersion } = body
   if (typeof protocolVersion !== 'string') {
     const sentence = `${server} sent no protocol version in its response to initialize.`
     throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
   if (!isKnownRevision(protocolVersion, 'legacy')) {
-    const message = `unknown protocol version ${protocolVersion}; Toolway requested ${latestLegacy}`
-    log.warn({ server, asked: latestLegacy, answered: protocolVersion }, message)
+    const answered = protocolVersion.slice(0, 100)
+    const message = `unknown protocol version ${answered}; Toolway requested ${latestLegacy}`
+    log.warn({ server, asked: latestLegacy, answered }, message)
   }
   connection.transport.established(protocolVersion)
   await connection.notify('notifications/initialized')
-  return resultOf('legacy', protocolVersion, body, body.serverInfo)
+  return { era: 'legacy', protocolVersion, ...described }
 }
 
-export interface HandshakeResult {
+export interface HandshakeResult extends ServerDescription {
   readonly era: 'legacy' | 'modern'
   readonly protocolVersion: string
-  readonly serverInfo: Readonly<Record<string, unknown>>
-  readonly capabilities: Capabilities
-  readonly instructions?: string
 }
 
 export interface ClientIdentity {

@@ -2,6 +2,7 @@ import type { Peer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { integerMember, maxDepth } from '../../lib/json-text.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { toldByServers } from '../../wire/defined-members.ts'
 import { type Id, notificationBytes, type ResultMessage, readMessage, requestBytes } from '../../wire/message.ts'
@@ -10,7 +11,7 @@ import type { CallTurns } from '../requests/call-turns.ts'
 import { createServerRequests, type ServerRequest } from '../requests/server-requests.ts'
 import { createTaskUpdates, type TaskUpdates } from '../requests/tasks.ts'
 import type { Transport, TransportReceiver } from '../transports/transport.ts'
-import { mayHaveRun, unsentError } from '../transports/transport-errors.ts'
+import { LimitExceeded, mayHaveRun, unsentError } from '../transports/transport-errors.ts'
 
 /** JSON-RPC over one transport: matches responses to requests, and routes other messages to the right request. */
 export interface RpcConnection extends AsyncDisposable {
@@ -201,8 +202,11 @@ export async function openRpcConnection(
       case 'invalid':
         log.debug({ server, reason: message.reason }, 'ignored an invalid JSON-RPC message')
         // If the request has its own stream, its response can still follow a malformed message.
-        if (exchange === undefined || !body.includes('"method"'))
-          settle(exchange ?? Number(message.id ?? 0))?.reject(garbled(message.reason))
+        if (exchange === undefined || !body.includes('"method"')) {
+          const cause = message.tooDeep && new LimitExceeded('deep-nesting', maxDepth)
+          const id = exchange ?? message.id ?? (cause && integerMember(body, 'id')) ?? 0
+          settle(Number(id))?.reject(garbled(message.reason, cause))
+        }
     }
   }
 
@@ -305,9 +309,9 @@ export async function openRpcConnection(
     return new ToolwayError('OUTCOME_UNKNOWN', `${why} ${mayHaveRun}`, { server, cause: error })
   }
 
-  function garbled(reason: string): ToolwayError {
+  function garbled(reason: string, cause?: LimitExceeded): ToolwayError {
     const sentence = `${server} sent an invalid JSON-RPC message: ${reason}. The call may have run.`
-    return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server })
+    return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server, cause })
   }
 }
 

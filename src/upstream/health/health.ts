@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import type { Health, SourceStatus } from '../../core/source-status.ts'
+import type { Health, ServerFinding, SourceStatus } from '../../core/source-status.ts'
 import { isKnownRevision, latestLegacy } from '../../wire/revisions.ts'
 import type { ConnectionPool } from '../connection/connection-pool.ts'
 import type { HandshakeResult } from '../connection/handshake.ts'
@@ -93,9 +93,13 @@ function assessConnected({ pool, listing, degradation, starting }: ServerConditi
 const again = (pauseMs: number): string => (pauseMs > 0 ? ` Next attempt in ${Math.ceil(pauseMs / 1000)} s.` : '')
 
 export function serverStatus(
-  server: ServerCondition & { readonly since: number; readonly latencyMs: number | undefined },
+  server: ServerCondition & {
+    readonly since: number
+    readonly latencyMs: number | undefined
+    readonly findings: readonly ServerFinding[]
+  },
 ): SourceStatus {
-  const { config, pool, listing, handshake: known, since, latencyMs, breaker } = server
+  const { config, pool, listing, handshake: known, since, latencyMs, breaker, findings } = server
   const assessment = assessHealth(server)
   const hidden = assessment.reason === '' && hidesEveryTool(config, listing.descriptors?.tools ?? [])
   return {
@@ -109,6 +113,7 @@ export function serverStatus(
     lastError: (pool.failure ?? pool.lost)?.message,
     latencyMs: latencyMs === undefined ? undefined : Math.round(latencyMs * 100) / 100,
     breaker: breaker.state,
+    ...(findings.length > 0 && { findings }),
   }
 }
 

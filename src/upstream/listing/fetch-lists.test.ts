@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
+import type { ServerFinding } from '../../core/source-status.ts'
 import type { HandshakeResult } from '../connection/handshake.ts'
 import { openRpcConnection } from '../connection/rpc-connection.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
@@ -10,18 +11,18 @@ const everything = { tools: {}, resources: {}, prompts: {} }
 const tool = (name: string) => ({ name, inputSchema: { type: 'object' } })
 const empty = { 'resources/list': () => ({}), 'resources/templates/list': () => ({}), 'prompts/list': () => ({}) }
 
+const numbered = (count: number) => (page: number) =>
+  Array.from({ length: count }, (_, index) => tool(`t${page}_${index}`))
+
 async function offer(answers: Parameters<typeof scriptedPeer>[0], capabilities: object = everything) {
   const warnings: object[] = []
   const log = { ...silentLog, warn: (facts: object) => warnings.push(facts) }
-  const connection = await openRpcConnection(
-    scriptedPeer(answers).transport,
-    { server: 's', owned: false, log: silentLog },
-    signal,
-  )
+  const { transport, heard } = scriptedPeer(answers)
+  const connection = await openRpcConnection(transport, { server: 's', owned: false, log: silentLog }, signal)
   const handshake = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities } as HandshakeResult
   const open = { connection, handshake, identity: { name: 'toolway', version: '1' } }
   const found = await fetchLists(open, { server: 's', capabilities: {}, log, signal })
-  return { ...found, warnings }
+  return { ...found, heard, warnings }
 }
 
 test('B2: every page of a list is read', async () => {
@@ -34,35 +35,84 @@ test('B2: every page of a list is read', async () => {
   expect(tools.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
 })
 
-test('a server that repeats a cursor does not hold us for ever', async () => {
-  const { tools } = await offer({ ...empty, 'tools/list': () => ({ tools: [tool('a')], nextCursor: 'again' }) })
+const kinds = (findings: readonly ServerFinding[]) => findings.map(({ kind }) => kind)
+const listed = (...tools: unknown[]) => offer({ 'tools/list': () => ({ tools }) }, { tools: {} })
+
+test('S1: a server that repeats a cursor is read once, and a finding says that entries may be missing', async () => {
+  const { tools, findings } = await offer({
+    ...empty,
+    'tools/list': () => ({ tools: [tool('a')], nextCursor: 'again' }),
+  })
   expect(tools.map(({ name }) => name)).toEqual(['a'])
+  expect(findings).toMatchObject([{ kind: 'repeated-cursor', method: 'tools/list' }, { kind: 'malformed-definition' }])
+})
+
+test('V6: a cursor of more than 16 KiB is not sent back', async () => {
+  const { heard, tools, findings } = await offer(
+    { 'tools/list': () => ({ tools: [tool('a')], nextCursor: 'x'.repeat(20_000) }) },
+    { tools: {} },
+  )
+  expect(tools).toHaveLength(1)
+  expect(heard.filter(({ method }) => method === 'tools/list')).toHaveLength(1)
+  expect(findings).toMatchObject([{ kind: 'long-cursor', limit: 16_384 }])
 })
 
 test.each([
-  ['pages', 1_000, () => [tool('a')]],
-  ['entries', 13, () => Array.from({ length: 4_000 }, (_, index) => tool(`t${index}`))],
-])('security: a list without end is cut after so many %s, and the log says so', async (_what, most, tools) => {
-  let pages = 0
-  const { warnings } = await offer(
-    { 'tools/list': () => ({ tools: tools(), nextCursor: String(++pages) }) },
-    { tools: {} },
-  )
-  expect(pages).toBe(most)
-  expect(warnings[0]).toMatchObject({ method: 'tools/list', kept: expect.any(Number) })
+  ['pages', 1_000, 'too-many-pages', undefined, () => [tool('a')]],
+  ['entries', 3, 'too-many-entries', 'discovery.maxEntries', numbered(4_000)],
+  ['bytes', 5, 'large-list', 'discovery.maxListSize', () => [{ ...tool('a'), own: 'x'.repeat(4_000_000) }]],
+  ['values', 26, 'large-list', 'discovery.maxEntries', () => [{ ...tool('a'), own: Array(19_900).fill(1) }]],
+])(
+  'V6: a list without end is cut after so many %s, and a finding says so',
+  async (_what, most, kind, setting, tools) => {
+    let pages = 0
+    const { findings } = await offer(
+      { 'tools/list': () => ({ tools: tools(pages), nextCursor: String(++pages) }) },
+      { tools: {} },
+    )
+    expect(pages).toBe(most)
+    expect(findings[0]).toMatchObject({ kind, method: 'tools/list', limit: expect.any(Number) })
+    expect(findings[0]?.setting).toBe(setting)
+  },
+)
+
+test('V6: of 60,000 tools in one page, 10,000 are kept, and the others are counted', async () => {
+  const { tools, findings } = await listed(...numbered(60_000)(0))
+  expect(tools).toHaveLength(10_000)
+  expect(findings).toMatchObject([{ kind: 'too-many-entries', count: 50_000, limit: 10_000 }])
 })
 
-test('security: a list full of wrong definitions does not fill the log', async () => {
-  const { tools, warnings } = await offer(
-    { 'tools/list': () => ({ tools: [...Array(10_000).keys(), tool('good')] }) },
-    { tools: {} },
-  )
-  expect(tools.map(({ name }) => name)).toEqual(['good'])
-  expect(warnings).toHaveLength(21)
-  expect(warnings.at(-1)).toMatchObject({ dropped: 10_000 })
+test('S1: a list at the limit is complete', async () => {
+  const { tools, findings } = await listed(...numbered(10_000)(0))
+  expect(tools).toHaveLength(10_000)
+  expect(findings).toEqual([])
 })
 
-test('S1: a malformed tool is dropped and logged, its siblings stay', async () => {
+test('V6: a description of 5 MiB is shortened, and a definition that is too large is left out', async () => {
+  const long = { ...tool('long'), description: 'x'.repeat(5 * 1024 * 1024) }
+  const titled = { ...tool('titled'), title: 'x'.repeat(5_000) }
+  const large = { ...tool('large'), inputSchema: { type: 'object', description: 'x'.repeat(300_000) } }
+  const crowded = { ...tool('crowded'), own: Array(30_000).fill(0) }
+  const painted = { ...tool('painted'), icons: [{ src: `data:,${'x'.repeat(300_000)}` }] }
+  const { tools, findings } = await listed(long, titled, large, crowded, painted, tool('good'))
+  expect(tools.map(({ name }) => name)).toEqual(['long', 'titled', 'painted', 'good'])
+  expect(tools[0]?.description).toHaveLength(64 * 1024)
+  expect(tools[1]?.title).toHaveLength(1_024)
+  expect(tools[2]).toEqual(tool('painted'))
+  expect(findings).toMatchObject([
+    { kind: 'long-text', count: 3, limit: 65_536 },
+    { kind: 'large-definition', count: 2, limit: 262_144 },
+  ])
+  expect(JSON.stringify(findings).length).toBeLessThan(1_000)
+})
+
+test('V6: names in findings are short and without hidden characters', async () => {
+  const { findings } = await listed(tool('\u001b[31m\u202eevil'), tool('y'.repeat(2_000)))
+  expect(kinds(findings)).toEqual(['malformed-definition'])
+  expect(findings[0]?.message).not.toMatch(/[\u001b\u202e]|y{200}/)
+})
+
+test('S1: a malformed tool is left out and reported, its siblings stay', async () => {
   const odd = [
     tool('good'),
     { name: 5 },
@@ -72,9 +122,27 @@ test('S1: a malformed tool is dropped and logged, its siblings stay', async () =
     { name: 'list', inputSchema: [] },
     tool('good'),
   ]
-  const { tools, warnings } = await offer({ ...empty, 'tools/list': () => ({ tools: [...odd, tool('other')] }) })
+  const { tools, findings } = await offer({ ...empty, 'tools/list': () => ({ tools: [...odd, tool('other')] }) })
   expect(tools.map(({ name }) => name)).toEqual(['good', 'other'])
-  expect(warnings).toHaveLength(6)
+  expect(findings).toMatchObject([{ kind: 'malformed-definition', method: 'tools/list', count: 6 }])
+})
+
+test('V6: every list has its own limits', async () => {
+  const resources = Array.from({ length: 10_001 }, (_, at) => ({ uri: `a:${at}`, name: 'r' }))
+  const prompts = [{ name: 'p', description: 'x'.repeat(70_000) }]
+  const { tools, findings } = await offer({
+    ...empty,
+    'tools/list': () => ({ tools: [tool('a')] }),
+    'resources/list': () => ({ resources }),
+    'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: `a:${'x'.repeat(9_000)}`, name: 't' }] }),
+    'prompts/list': () => ({ prompts }),
+  })
+  expect(tools).toHaveLength(1)
+  expect(findings.map(({ kind, method }) => [kind, method])).toEqual([
+    ['too-many-entries', 'resources/list'],
+    ['malformed-definition', 'resources/templates/list'],
+    ['long-text', 'prompts/list'],
+  ])
 })
 
 test('B2: unknown fields of a definition are kept', async () => {

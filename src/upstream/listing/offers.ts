@@ -9,7 +9,7 @@ export interface ServerOffers {
 }
 
 /** Maximum length of instructions, for one server and for all together, because they use the model's context. */
-const maxAdvice = 2_000
+export const maxAdvice = 2_000
 const maxAdviceOfAll = 8_000
 
 export function joinOffers(servers: readonly ServerOffers[]): Offers {

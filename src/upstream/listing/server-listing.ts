@@ -7,9 +7,10 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { DescriptorStore, Descriptors } from '../../core/stores.ts'
 import { backoffMs } from '../../lib/backoff.ts'
-import type { InitializedConnection } from '../connection/handshake.ts'
+import type { HandshakeResult, InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { fetchLists, type ServerLists } from './fetch-lists.ts'
+import type { ListLimits } from './list-reader.ts'
 
 /** What a server lists for clients with one set of capabilities; it may list more for clients that support more. */
 export interface ServerListing extends AsyncDisposable {
@@ -20,6 +21,8 @@ export interface ServerListing extends AsyncDisposable {
   /** `failure` says why the listing could not be fetched; `missing` says which lists failed. */
   readonly failure: ToolwayError | undefined
   readonly missing: readonly string[]
+  /** The size of the lists that were fetched last. */
+  readonly bytes: number
   /** Loads the cached listing from an earlier run. */
   recall(): Promise<void>
   /** Whether a listing is known. If it is old, it is refreshed in the background, once per run. */
@@ -36,6 +39,7 @@ export interface ServerListingOptions {
   readonly capabilities: Capabilities
   readonly fingerprint: string
   readonly refreshMs: number
+  readonly limits?: ListLimits | undefined
   readonly store: DescriptorStore
   connection(): ManagedConnection
   /** An open connection for fetching the lists, if there is one. Does not open a connection. */
@@ -73,6 +77,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     fetched: false,
     failure: undefined,
     missing: [],
+    bytes: 0,
     async recall() {
       const remembered = await store.load(record, fingerprint)
       if (remembered && !listing.descriptors) learn(remembered)
@@ -150,12 +155,15 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     using limit = deadline(clock, listWithinMs, tooSlow)
     isBehind = false
     try {
-      const offer = await fetchLists(open, { server, capabilities, log, signal: limit.signal })
+      const { limits } = options
+      const offer = await fetchLists(open, { server, capabilities, limits, log, signal: limit.signal })
       const { failure, missing, fetched, descriptors } = listing
       const recovered = failure !== undefined || missing.join() !== offer.failed.join()
       listing.missing = offer.failed
       listing.failure = undefined
-      const fresh = { ...open.handshake, ...kept(offer), fetchedAt: clock.now() }
+      listing.bytes = offer.bytes
+      const found = findingsOf(open.handshake, offer)
+      const fresh = { ...open.handshake, ...kept(offer), findings: found, fetchedAt: clock.now() }
       const news = !fetched || recovered || differs(fresh, descriptors)
       listing.fetched = true
       listedAt = clock.monotonic()
@@ -183,7 +191,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   }
 
   /** The fetched lists, with the previous content in place of each list that failed. */
-  function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed'> {
+  function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes'> {
     const { descriptors } = listing
     const or = (method: string, key: 'tools' | 'resources' | 'templates' | 'prompts') =>
       failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key]
@@ -194,6 +202,14 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       prompts: or('prompts/list', 'prompts'),
       exactSchemas: failed.includes('tools/list') ? descriptors?.exactSchemas : offer.exactSchemas,
     }
+  }
+
+  /** The findings about the handshake and the lists, with the previous ones of each list that failed. */
+  function findingsOf(handshake: HandshakeResult, { failed, findings }: ServerLists): Descriptors['findings'] {
+    const before = listing.descriptors?.findings ?? []
+    const kept = before.filter(({ method = '' }) => failed.includes(method))
+    const all = [...(handshake.findings ?? []), ...findings, ...kept]
+    return all.length > 0 ? all : undefined
   }
 
   function learn(fresh: Descriptors): void {

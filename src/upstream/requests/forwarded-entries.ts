@@ -8,14 +8,16 @@ import type { Result, ResultBody } from '../../core/result.ts'
 import type { Descriptors } from '../../core/stores.ts'
 import { everySecond, tellWaiting } from '../../core/waiting.ts'
 import { parseExactly } from '../../lib/exact-number.ts'
-import { elements, members } from '../../lib/json-text.ts'
+import { elements, hasMoreValues, members } from '../../lib/json-text.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
-import type { ResultMessage } from '../../wire/message.ts'
+import { maxBlocks, maxResultValues, type ResultMessage } from '../../wire/message.ts'
 import { paramHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
 import { repairedDefinition, traitsOf, visibleDefinition } from '../listing/definitions.ts'
+import { written } from '../listing/list-reader.ts'
+import { LimitExceeded, mayHaveRun } from '../transports/transport-errors.ts'
 import { encodeRequest, type RequestSpec } from './encode-request.ts'
 import { askCaller, checkedInputRequests, isInputRequired, sealedResult, unsealedRest } from './input-required.ts'
 import type { UpstreamSubscriptions } from './subscriptions.ts'
@@ -30,6 +32,8 @@ export interface ForwardedEntryOptions {
   readonly subscriptions: UpstreamSubscriptions
   servedUri(uri: string): string
   readonly seal: Seal
+  /** Called if a call failed because the server's message exceeds a limit. */
+  exceeded?(limit: LimitExceeded, method: string, name: string): void
   readonly clock: Clock
 }
 
@@ -115,11 +119,44 @@ const forward = (about: About, options: ForwardedEntryOptions): Handler => {
   return async (call) => {
     const rest = call.input.rest && unsealedRest(call.input.rest, options.seal, bindingOf(call))
     const used: UsedConnection = {}
-    const answer = await send({ ...about(call), rest }, call, options, used)
-    if (!answer.notes.special && rest === undefined) return resultFrom(answer, options)
-    return untilComplete(answer, rest, about, call, options, used)
+    const request = about(call)
+    try {
+      const answer = await send({ ...request, rest }, call, options, used)
+      if (!answer.notes.special && rest === undefined) return resultFrom(answer, options)
+      return await untilComplete(answer, rest, about, call, options, used)
+    } catch (thrown) {
+      throw noted(thrown, request.method, call, options)
+    }
   }
 }
+
+/** Reports an error about a message that exceeds a limit; returns the error. */
+function noted(thrown: unknown, method: string, { entry }: Call, options: ForwardedEntryOptions): unknown {
+  const limit = LimitExceeded.in(thrown)
+  if (limit) options.exceeded?.(limit, method, entry.name)
+  return thrown
+}
+
+/** Throws if a result has more content blocks or values than a client can be expected to process. */
+function withinLimits(message: ResultMessage, server: string): ResultMessage {
+  const { result, notes } = message
+  if (notes.blocks > maxBlocks) throw tooManyBlocks(server, notes.blocks)
+  if (hasMoreValues(result, maxResultValues)) {
+    const values = `more than ${written(maxResultValues)} values`
+    throw oversized(server, values, new LimitExceeded('too-many-values', maxResultValues))
+  }
+  return message
+}
+
+const tooManyBlocks = (server: string, blocks: number) => {
+  const many = `${written(blocks)} content blocks; at most ${written(maxBlocks)} are accepted`
+  return oversized(server, many, new LimitExceeded('too-many-blocks', maxBlocks))
+}
+
+const oversized = (server: string, what: string, cause: LimitExceeded) =>
+  new ToolwayError('OUTCOME_UNKNOWN', `${server} returned a result with ${what} (a fixed limit). ${mayHaveRun}`, {
+    ...{ server, cause },
+  })
 
 /** Completes a result that needs input: asks the caller round by round, unless the caller sends follow-ups itself. */
 async function untilComplete(
@@ -170,7 +207,7 @@ function send(
   return useWithProgress(call, options, (open) => {
     used.connection = open
     const spec = { ...what, meta, trace, capabilities, signal, repeatable, peer, progressed }
-    return open.connection.request(encodeRequest(open, spec))
+    return open.connection.request(encodeRequest(open, spec)).then((answer) => withinLimits(answer, options.server))
   })
 }
 
@@ -192,7 +229,7 @@ async function useWithProgress(
 
 /** Whether a result starts a task: the caller asked for a task, or the server marks the result as a task. */
 const startsTask = (result: Buffer, { input }: Call): boolean =>
-  input.rest?.task !== undefined || members(result)?.get('resultType')?.toString() === '"task"'
+  input.rest?.task !== undefined || members(result, ['resultType'])?.get('resultType')?.toString() === '"task"'
 
 const relay = async (method: string, call: Call, options: ForwardedEntryOptions): Promise<Result> => {
   const { body, isError } = await relayTask(method, call, options.seal, (taskId, asked) => {
@@ -201,18 +238,25 @@ const relay = async (method: string, call: Call, options: ForwardedEntryOptions)
     return send({ method, name: taskId, members, rest }, asked, options).then(({ result }) =>
       result.includes('"inputRequests"') ? checkedInputRequests(result, call) : result,
     )
+  }).catch((thrown) => {
+    throw noted(thrown, method, call, options)
   })
   return { body: servedTaskResult(body, options.servedUri), isError }
 }
 
-const completion = (ref: object, { use }: ForwardedEntryOptions): Handler => {
+const completion = (ref: object, options: ForwardedEntryOptions): Handler => {
+  const method = 'completion/complete'
   return async (call) => {
     const members = [Buffer.from(`"ref":${JSON.stringify(ref)},`), call.input.arguments.bytes.subarray(1, -1)]
     const { trace, signal } = call
     const { capabilities } = call.caller
-    const spec = { method: 'completion/complete', members, trace, capabilities, signal, repeatable: true }
-    const { result } = await use(call, (open) => open.connection.request(encodeRequest(open, spec)))
-    return { body: Json.raw(result), isError: false }
+    const spec = { method, members, trace, capabilities, signal, repeatable: true }
+    try {
+      const answer = await options.use(call, (open) => open.connection.request(encodeRequest(open, spec)))
+      return { body: Json.raw(withinLimits(answer, options.server).result), isError: false }
+    } catch (thrown) {
+      throw noted(thrown, method, call, options)
+    }
   }
 }
 
@@ -240,7 +284,7 @@ export const servedResult = (body: Json<ResultBody>, served: (uri: string) => st
 /** Rewrites the URIs in a task, which may contain the result of the call that started it. */
 export const servedTaskResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
   withServedUris(body, served, (bytes) => {
-    const result = members(bytes)?.get('result')
+    const result = members(bytes, ['result'])?.get('result')
     const uris = [...urisOfResult(bytes), ...(result ? urisOfResult(result) : [])]
     return uris.sort((a, b) => a.byteOffset - b.byteOffset)
   })
@@ -259,13 +303,10 @@ function withServedUris(body: Json<ResultBody>, served: (uri: string) => string,
   return replacements.length === 0 ? body : Json.raw<ResultBody>(splice(bytes, replacements))
 }
 
-/** Maximum number of content blocks that are scanned: millions of them would block the event loop. */
-const maxBlocks = 20_000
-
-const blocksOf = (list: Buffer): readonly Buffer[] => elements(list, maxBlocks) ?? []
+const blocksOf = (list: Buffer): readonly Buffer[] => elements(list) ?? []
 
 function* urisOfResult(bytes: Buffer): Generator<Buffer> {
-  for (const [key, value] of members(bytes) ?? []) {
+  for (const [key, value] of members(bytes, ['content', 'contents', 'messages']) ?? []) {
     if (key === 'content') for (const block of blocksOf(value)) yield* urisOfBlock(block)
     if (key === 'contents') for (const content of blocksOf(value)) yield* urisOfResource(content)
     if (key === 'messages') for (const message of blocksOf(value)) yield* urisOfMessage(message)
@@ -273,12 +314,12 @@ function* urisOfResult(bytes: Buffer): Generator<Buffer> {
 }
 
 function* urisOfMessage(message: Buffer): Generator<Buffer> {
-  const content = members(message)?.get('content')
-  if (content) for (const block of elements(content, maxBlocks) ?? [content]) yield* urisOfBlock(block)
+  const content = members(message, ['content'])?.get('content')
+  if (content) for (const block of elements(content) ?? [content]) yield* urisOfBlock(block)
 }
 
 function* urisOfBlock(block: Buffer): Generator<Buffer> {
-  const fields = members(block)
+  const fields = members(block, ['type', 'uri', 'resource'])
   const type = fields?.get('type')?.toString('latin1')
   const uri = fields?.get('uri')
   const resource = fields?.get('resource')
@@ -287,6 +328,6 @@ function* urisOfBlock(block: Buffer): Generator<Buffer> {
 }
 
 function* urisOfResource(resource: Buffer): Generator<Buffer> {
-  const uri = members(resource)?.get('uri')
+  const uri = members(resource, ['uri'])?.get('uri')
   if (uri) yield uri
 }

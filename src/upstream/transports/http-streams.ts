@@ -5,6 +5,7 @@ import { backoffMs } from '../../lib/backoff.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { discardBody, type ReceiveBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
+import { LimitExceeded } from './transport-errors.ts'
 
 export interface ResponseStreamOptions {
   readonly clock: Clock
@@ -13,7 +14,7 @@ export interface ResponseStreamOptions {
   deliver(data: Buffer): void
   reopen(lastEventId: string, receive: ReceiveBody): Promise<ResponseHead>
   /** Called once: without an argument when the response has arrived, or with the reason why it will not arrive. */
-  done(failure?: string): void
+  done(failure?: string, cause?: unknown): void
 }
 
 /** The maximum number of consecutive resume attempts without a new event. */
@@ -53,7 +54,8 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
         pauseMs = ms
       },
       tooLong() {
-        finish(`sent an event longer than ${maxMessage / 1024 / 1024} MiB`)
+        const cause = new LimitExceeded('large-message', maxMessage)
+        finish(`sent an event longer than ${maxMessage / 1024 / 1024} MiB`, cause)
         head.abort()
       },
     })
@@ -82,10 +84,10 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
     return resume()
   }
 
-  function finish(failure?: string): void {
+  function finish(failure?: string, cause?: unknown): void {
     if (over) return
     over = true
-    exchange.done(failure)
+    exchange.done(failure, cause)
   }
 }
 

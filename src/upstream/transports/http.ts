@@ -21,6 +21,7 @@ import type { OutgoingMessage, Transport, TransportReceiver } from './transport.
 import {
   closedByUs,
   connectionLost,
+  LimitExceeded,
   noResponse,
   rejectedRequest,
   rejectedSession,
@@ -216,7 +217,11 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         done()
       },
       lost: (error) => done('closed the connection in the middle of its response', error),
-      tooLong: () => done(`responded with more than ${maxMessage / 1024 / 1024} MiB`),
+      tooLong: () =>
+        done(
+          `responded with more than ${maxMessage / 1024 / 1024} MiB`,
+          new LimitExceeded('large-message', maxMessage),
+        ),
     })
   }
 

@@ -8,7 +8,14 @@ import { configuredHeaders, discardBody, type ResponseBodyReader, type ResponseH
 import { isStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
-import { closedByUs, connectionLost, noResponse, rejectedRequest, unsentError } from './transport-errors.ts'
+import {
+  closedByUs,
+  connectionLost,
+  LimitExceeded,
+  noResponse,
+  rejectedRequest,
+  unsentError,
+} from './transport-errors.ts'
 
 /** How long a POST may take. POSTs return quickly, because the actual response arrives on the stream. */
 const promptlyMs = 10_000
@@ -86,7 +93,8 @@ export function sseTransport(options: HttpTransportOptions): Transport {
       },
       tooLong() {
         // Close the connection, because we cannot know which request this event was the response to.
-        down(`sent an event longer than ${maxMessage / 1024 / 1024} MiB`)
+        const cause = new LimitExceeded('large-message', maxMessage)
+        down(`sent an event longer than ${maxMessage / 1024 / 1024} MiB`, cause)
         head.abort()
       },
     })

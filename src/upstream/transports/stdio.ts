@@ -7,7 +7,7 @@ import { maxMessage } from '../../wire/message.ts'
 import { type ServerProcessHandle, type ServerProcessOptions, startServerProcess } from './child-process.ts'
 import { createByteTail, createProcessOutput, maxStderr, type RedactLine } from './stderr.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
-import { brokenConnectionCode, closedByUs, mayHaveRun, unsentError } from './transport-errors.ts'
+import { brokenConnectionCode, closedByUs, LimitExceeded, mayHaveRun, unsentError } from './transport-errors.ts'
 
 export interface StdioTransportOptions extends ServerProcessOptions {
   readonly log: Log
@@ -82,7 +82,11 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
         else output.line('stdout', bytes)
       },
       // Stop the server, because we cannot know which request this line was the response to.
-      tooLong: () => giveUp(`sent a line longer than ${maxMessage / 1024 / 1024} MiB and was stopped`),
+      tooLong: () =>
+        giveUp(
+          `sent a line longer than ${maxMessage / 1024 / 1024} MiB and was stopped`,
+          new LimitExceeded('large-message', maxMessage),
+        ),
     })
     const written = createLineReader({
       maxLength: maxStderr,
@@ -138,22 +142,22 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     outbox?.close()
   }
 
-  function giveUp(what: string): void {
+  function giveUp(what: string, cause?: LimitExceeded): void {
     stop(what)
     child?.kill()
     child?.streams.stdin.destroy()
-    report(what)
+    report(what, cause)
   }
 
   /** Notifies the receiver once that the process has ended, after the unwritten messages have been rejected. */
-  function report(what: string): void {
+  function report(what: string, cause?: LimitExceeded): void {
     const notified = receiver
     receiver = undefined
     if (!notified || disposing) return
     const lastLine = output.last === '' ? '' : ` It last wrote: "${output.last}".`
     const advice = established ? mayHaveRun : 'Run its command manually to see the cause.'
     const sentence = `${name} ${what}.${lastLine} ${advice}`
-    const error = new ToolwayError(brokenConnectionCode(established), sentence, { server: name })
+    const error = new ToolwayError(brokenConnectionCode(established), sentence, { server: name, cause })
     setImmediate(() => {
       if (!disposing) notified.closed(error)
     })

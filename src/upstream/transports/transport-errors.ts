@@ -19,6 +19,30 @@ class HttpStatus extends Error {
   }
 }
 
+type ExceededKind = 'large-message' | 'deep-nesting' | 'too-many-blocks' | 'too-many-values'
+
+/** The cause of an error about a message that exceeds a limit. */
+export class LimitExceeded extends Error {
+  override readonly name = 'LimitExceeded'
+  readonly kind: ExceededKind
+  readonly limit: number
+
+  constructor(kind: ExceededKind, limit: number) {
+    super(`${kind}: the limit is ${limit}`)
+    this.kind = kind
+    this.limit = limit
+  }
+
+  /** Finds it among an error's causes. */
+  static in(thrown: unknown): LimitExceeded | undefined {
+    for (let error = thrown, depth = 0; error instanceof Error && depth < 8; depth++) {
+      if (error instanceof LimitExceeded) return error
+      error = error.cause
+    }
+    return undefined
+  }
+}
+
 /** The error code for requests that were pending when a connection broke: after the handshake, they may have run. */
 export const brokenConnectionCode = (established: boolean): ErrorCode =>
   established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE'

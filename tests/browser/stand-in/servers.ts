@@ -22,6 +22,7 @@ const healthy = (now: number) => ({
   protocolVersion: '2025-11-25',
   breaker: 'closed' as const,
   lastError: null,
+  findings: [] as ServerDetail['findings'],
   paused: false,
   stderr: [] as readonly string[],
 })
@@ -51,6 +52,15 @@ export const usualServers = (now: number): readonly ServerDetail[] => [
     ...{ name: 'browser', description: 'A browser with one tab for each caller', transport: 'stdio', tools: 21 },
     ...{ health: 'degraded', reason: 'slow: its last ping took 2.4 s', since: now - 4 * minute, latencyMs: 2400 },
     process: { pid: 48377, startedAt: now - 11 * minute, restarts: 2 },
+    findings: [
+      {
+        ...{ kind: 'too-many-entries', method: 'tools/list', count: 50_000, limit: 10_000 },
+        setting: 'discovery.maxEntries',
+        message:
+          'tools/list has more than 10,000 entries (discovery.maxEntries); the rest is left out. At least 50,000 are left out.',
+      },
+      { kind: 'repeated-cursor', message: 'prompts/list returned the same cursor twice; entries may be missing.' },
+    ],
     calls: figuresOf(22, 1450, 2, 0),
     stderr: [
       '[playwright] launching chromium',

@@ -85,7 +85,9 @@ describe('a rogue server over stdio', () => {
     expect(own.filter((name) => /schema|7/.test(name))).toEqual([])
     await echo('odd')
     const dropped = toolway.log.lines.filter(({ level, facts }) => level === 'warn' && facts.server === 'odd')
-    expect(dropped.length).toBeGreaterThanOrEqual(6)
+    expect(dropped).toHaveLength(1)
+    expect(dropped[0]?.facts).toMatchObject({ kind: 'malformed-definition', method: 'tools/list' })
+    expect(dropped[0]?.facts.count).toBeGreaterThanOrEqual(6)
   })
 
   test('F5: a protocol version that nobody knows is a warning with both versions, not a failure', async () => {

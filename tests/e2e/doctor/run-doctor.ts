@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
+import type { ServerFinding } from '../../../src/core/source-status.ts'
 import { toolwayMain } from '../../fixtures/command.ts'
 import { compiled } from '../../fixtures/compiled.ts'
 
@@ -10,6 +11,7 @@ interface Line {
   readonly message: string
   readonly remedy?: string
   readonly details?: readonly string[]
+  readonly findings?: readonly ServerFinding[]
   readonly ms: number
 }
 

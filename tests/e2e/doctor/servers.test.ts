@@ -84,7 +84,7 @@ test('B11: broken programs are told apart, each with what to do', async () => {
   expect(said('chatty')).toMatch(/^problem\nit writes .*standard output .*Server listening/)
   expect(said('mute')).toMatch(/^problem\nit started.* within 4 s/)
   expect(said('noisy')).toMatch(/^warning\n\d+ tools.*not messages \("hello"\)/)
-  expect(said('sloppy')).toMatch(/^warning\n\d+ tools.*dropped a malformed definition/)
+  expect(said('sloppy')).toMatch(/^warning\n\d+ tools.*malformed definitions are left out/)
   expect(said('ahead')).toMatch(/^warning\n\d+ tools; 2031-01-01.*unknown protocol version/)
   expect(at.left()).toEqual([])
 })

@@ -12,6 +12,9 @@ export const healthStatuses: Readonly<Record<ServerHealth, Status>> = {
   disabled: { tone: 'quiet', shape: 'dash', label: 'disabled' },
 }
 
+/** Something that a server sent and that was shortened, left out or refused. */
+export const findingStatus: Status = { tone: 'warn', shape: 'triangle', label: 'finding' }
+
 export const outcomeStatuses: Readonly<Record<CallView['outcome'], Status>> = {
   running: { tone: 'info', shape: 'half', label: 'running' },
   answered: { tone: 'ok', shape: 'dot', label: 'answered' },

@@ -1,5 +1,19 @@
 import * as z from 'zod'
+import { serverFindingKinds } from '../../../core/source-status.ts'
 import { breakerState, figures, health, named, tokenAccount, type ViewOf } from './figures.ts'
+
+const serverFinding = named(
+  'ServerFinding',
+  'Something that a server sent and that was shortened, left out or refused.',
+  {
+    kind: z.enum(serverFindingKinds),
+    method: z.string().optional().describe('The MCP method whose result it is about, if known.'),
+    message: z.string(),
+    count: z.int().min(0).optional().describe('How many entries, texts or results, if known.'),
+    limit: z.number().optional(),
+    setting: z.string().optional().describe('The setting that changes the limit; a limit without one is fixed.'),
+  },
+)
 
 const serverFields = {
   name: z.string(),
@@ -19,6 +33,7 @@ const serverFields = {
     .nullable()
     .describe('The server process; admins only.'),
   calls: figures,
+  findings: z.array(serverFinding).describe('What was shortened, left out or refused of what the server sent.'),
   paused: z.boolean().describe('Disabled with POST servers/NAME/disable until the next start.'),
 }
 

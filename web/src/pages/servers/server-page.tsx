@@ -1,3 +1,4 @@
+import { Fragment } from 'preact'
 import type { ServerDetail } from '../../../../src/serve/admin/contract.ts'
 import { actions, queries, type ServerAction } from '../../api/endpoints.ts'
 import { liveServers, updateLiveServer } from '../../api/live.ts'
@@ -9,7 +10,7 @@ import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
 import { Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
-import { breakerStatuses, healthStatuses } from '../../components/statuses.ts'
+import { breakerStatuses, findingStatus, healthStatuses } from '../../components/statuses.ts'
 import { ElapsedTime, RelativeTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, pluralize } from '../../format/number.ts'
@@ -51,6 +52,7 @@ export function ServerPage({ name }: { readonly name: string }) {
                 </a>
               )}
             </div>
+            <Findings findings={data.findings} />
             <div class="grid-2">
               <ServerFacts server={data} />
               <Stderr lines={data.stderr} transport={data.transport} />
@@ -59,6 +61,28 @@ export function ServerPage({ name }: { readonly name: string }) {
         )}
       </Loaded>
     </Page>
+  )
+}
+
+/** What was shortened, left out or refused; nothing if there are no findings. */
+function Findings({ findings }: Pick<ServerDetail, 'findings'>) {
+  if (findings.length === 0) return null
+  return (
+    <Card title="Findings">
+      <p class="quiet">Toolway shortened, left out or refused something that this server sent.</p>
+      <dl class="facts">
+        {findings.map(({ kind, message, setting }) => (
+          <Fragment key={`${kind} ${message}`}>
+            <dt>
+              <StatusBadge status={findingStatus}>{kind}</StatusBadge>
+            </dt>
+            <dd>
+              {message} {setting !== undefined && <span class="quiet">Setting: {setting}</span>}
+            </dd>
+          </Fragment>
+        ))}
+      </dl>
+    </Card>
   )
 }
 

@@ -8,7 +8,7 @@ import { SearchField, SelectFilter } from '../../components/filters.tsx'
 import { Page, RefreshButton } from '../../components/page.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
-import { breakerStatuses, healthStatuses } from '../../components/statuses.ts'
+import { breakerStatuses, findingStatus, healthStatuses } from '../../components/statuses.ts'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { ElapsedTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
@@ -123,7 +123,7 @@ const serverColumns: readonly Column<ServerView>[] = [
   },
   {
     title: 'Health',
-    cell: ({ health, reason, since, paused }) => (
+    cell: ({ health, reason, since, paused, findings }) => (
       <>
         <StatusBadge status={healthStatuses[health]} title={reason}>
           {paused ? 'turned off' : health}
@@ -131,6 +131,13 @@ const serverColumns: readonly Column<ServerView>[] = [
         <span class="sub">
           <ElapsedTime since={since} />
         </span>
+        {findings.length > 0 && (
+          <span class="sub">
+            <StatusBadge status={findingStatus} title={findings.map(({ message }) => message).join('\n')}>
+              {pluralize(findings.length, 'finding')}
+            </StatusBadge>
+          </span>
+        )}
       </>
     ),
   },

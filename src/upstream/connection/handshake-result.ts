@@ -1,0 +1,99 @@
+import type { Capabilities } from '../../core/call.ts'
+import { Json } from '../../core/json.ts'
+import type { ServerFinding } from '../../core/source-status.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { walk } from '../../lib/json-text.ts'
+import { metaKeys } from '../../wire/revisions.ts'
+import { quoted, shortened, written } from '../listing/list-reader.ts'
+import { maxAdvice } from '../listing/offers.ts'
+
+/** What a server says about itself in the handshake. */
+export interface ServerDescription {
+  readonly serverInfo: Readonly<Record<string, unknown>>
+  readonly capabilities: Capabilities
+  readonly instructions?: string | undefined
+  /** What was shortened or left out. */
+  readonly findings?: readonly ServerFinding[] | undefined
+}
+
+/** Above this size, only members of at most `maxMember` bytes are parsed. */
+const maxHandshake = 64 * 1024
+const maxMember = 4 * 1024
+const maxInstructions = 64 * 1024
+/** The maximum length of the server's name, title and version. */
+const maxInfoText = 1_024
+/** How many members a finding names. */
+const maxNamed = 10
+
+/** Reads the result of `initialize` or `server/discover`. Shortens long texts, and leaves out members that are large. */
+export function readHandshakeResult(method: string, result: Buffer) {
+  const leftOut: string[] = []
+  const isSmall = result.length <= maxHandshake
+  const body = isSmall ? Json.raw<Record<string, unknown>>(result).value : smallBody(result, leftOut)
+  const capabilities = asRecord(body.capabilities)
+  const serverInfo = withShortTexts(asRecord(body._meta)[metaKeys.serverInfo] ?? body.serverInfo, leftOut)
+  const advice = typeof body.instructions === 'string' ? body.instructions : undefined
+  const instructions = advice && advice.length > maxInstructions ? shortened(advice, maxInstructions) : advice
+  const findings = [...adviceFindings(method, advice), ...memberFindings(method, leftOut)]
+  const described: ServerDescription = {
+    ...{ serverInfo, capabilities, instructions },
+    ...(findings.length > 0 && { findings }),
+  }
+  return { body, described }
+}
+
+/** The body of a large result, without unknown members, and without large members of its members. */
+function smallBody(result: Buffer, leftOut: string[]): Readonly<Record<string, unknown>> {
+  const small = new Map<string, unknown>()
+  walk(result, (name, start, end) => {
+    if (!bodyMembers.has(name)) return true
+    const value = result.subarray(start, end)
+    const fits = value.length <= maxMember || name === 'instructions'
+    small.set(name, fits ? Json.raw(value).value : smallMembers(name, value, leftOut))
+    return true
+  })
+  return Object.fromEntries(small)
+}
+
+const bodyMembers: ReadonlySet<string> = new Set([
+  ...['protocolVersion', 'supportedVersions', 'capabilities', 'serverInfo', 'instructions', '_meta'],
+])
+
+function smallMembers(outer: string, text: Buffer, leftOut: string[]): Readonly<Record<string, unknown>> {
+  const small = new Map<string, unknown>()
+  let room = maxHandshake
+  walk(text, (name, start, end) => {
+    const fits = end - start <= maxMember
+    room -= name.length + Math.min(maxMember, end - start)
+    if (room > 0 && fits) small.set(name, Json.raw(text.subarray(start, end)).value)
+    // A capability whose details are left out is still offered.
+    else if (room > 0 && outer === 'capabilities') small.set(name, {})
+    if (room <= 0 || !fits) leftOut.push(quoted(`${outer}.${name}`))
+    return room > 0
+  })
+  return Object.fromEntries(small)
+}
+
+function withShortTexts(serverInfo: unknown, leftOut: string[]): Readonly<Record<string, unknown>> {
+  if (!isRecord(serverInfo)) return {}
+  const isLong = ([, value]: [string, unknown]) => typeof value === 'string' && value.length > maxInfoText
+  const long = Object.entries(serverInfo).filter(isLong)
+  if (long.length === 0) return serverInfo
+  leftOut.push(...long.map(([name]) => quoted(`serverInfo.${name}`)))
+  const short = long.map(([name, value]) => [name, shortened(value as string, maxInfoText)])
+  return { ...serverInfo, ...Object.fromEntries(short) }
+}
+
+function adviceFindings(method: string, advice = ''): ServerFinding[] {
+  if (advice.length <= maxAdvice) return []
+  const size = `${written(advice.length)} characters`
+  const message = `${method}: the instructions have ${size}; clients get the first ${written(maxAdvice)} (a fixed limit).`
+  return [{ kind: 'long-text', method, message, count: 1, limit: maxAdvice }]
+}
+
+function memberFindings(method: string, leftOut: readonly string[]): ServerFinding[] {
+  if (leftOut.length === 0) return []
+  const names = leftOut.slice(0, maxNamed).join(', ') + (leftOut.length > maxNamed ? ', …' : '')
+  const message = `${method}: members that are too large are shortened or left out: ${names}.`
+  return [{ kind: 'large-handshake', method, message, count: leftOut.length, limit: maxMember }]
+}

@@ -1,0 +1,238 @@
+import type { Definition } from '../../core/entry.ts'
+import { Json } from '../../core/json.ts'
+import type { ServerFinding, ServerFindingKind } from '../../core/source-status.ts'
+import { withoutHidden } from '../../lib/hidden-characters.ts'
+import { countValues, eachElement, members, walk } from '../../lib/json-text.ts'
+import { type ListedKind, repairedDefinition, visibleDefinition } from './definitions.ts'
+
+/** The limits for one list of a server, from the section `discovery` of the configuration. */
+export interface ListLimits {
+  readonly maxEntries: number
+  readonly maxListSize: number
+}
+
+export const defaultListLimits: ListLimits = { maxEntries: 10_000, maxListSize: 16 * 1024 * 1024 }
+
+const maxPages = 1_000
+const maxCursor = 16 * 1024
+/** A larger definition would use more of a model's context than any model has, and more than is scanned (B5). */
+const maxDefinition = 256 * 1024
+const maxDefinitionValues = 20_000
+/** Values in a whole list, as a multiple of `maxEntries`: a parsed value takes 20 times the memory of its text. */
+const valuesPerEntry = 50
+const maxTexts = { description: 64 * 1024, title: 1_024 } as const
+const maxIdentities: Readonly<Record<string, number>> = { name: 1_024, uri: 8_192, uriTemplate: 8_192 }
+/** How many entries a finding names. */
+const maxNamed = 10
+
+export interface ListSpec {
+  readonly method: string
+  readonly kind: ListedKind
+  /** The member of the result that contains the entries, and the member that identifies an entry. */
+  readonly field: string
+  readonly key: string
+  /** Why a definition cannot be used, if so. */
+  malformed?(definition: Definition): string | undefined
+}
+
+export type ListReader = ReturnType<typeof createListReader>
+
+/**
+ * Reads the pages of one list. Every limit is checked on the text of an entry before the entry is parsed, so a server
+ * cannot make Toolway use much more memory than the limits allow.
+ */
+export function createListReader({ method, kind, field, key, malformed }: ListSpec, limits: ListLimits) {
+  const { maxEntries, maxListSize } = limits
+  const maxValues = valuesPerEntry * maxEntries
+  const kept = new Map<string, Definition>()
+  const exactSchemas = new Map<string, string>()
+  const cursors = new Set<string>()
+  const counted = new Map<ServerFindingKind, { count: number; readonly named: string[] }>()
+  let cut: ServerFinding | undefined
+  let entries = 0
+  let bytes = 0
+  let values = 0
+  let leftOut = 0
+
+  return {
+    /** Reads a page. Returns the cursor of the next page; undefined if this was the last one that is read. */
+    page(result: Buffer): string | undefined {
+      const found = pageMembers(result)
+      const list = found.get(field)
+      bytes += result.length - (list?.length ?? 0)
+      if (list) eachElement(list, (start, end) => entry(list.subarray(start, end)))
+      return cut ? undefined : nextCursor(found.get('nextCursor'))
+    },
+    /** The number of bytes read. */
+    get bytes() {
+      return bytes
+    },
+    definitions: () => [...kept.values()],
+    /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
+    exactSchemas: exactSchemas as ReadonlyMap<string, string>,
+    findings: (): ServerFinding[] => [
+      ...(cut ? [leftOut > 0 ? { ...cut, count: leftOut, message: `${cut.message} ${restOf(leftOut)}` } : cut] : []),
+      ...[...counted].map(([found, { count, named }]) => countedFinding(found, count, named)),
+    ],
+  }
+
+  /** The last member of each name that matters, as a parser would return it. */
+  function pageMembers(result: Buffer): ReadonlyMap<string, Buffer> {
+    const found = new Map<string, Buffer>()
+    walk(result, (name, start, end) => {
+      if (name === field || name === 'nextCursor') found.set(name, result.subarray(start, end))
+      return true
+    })
+    return found
+  }
+
+  /** Reads one entry; always returns true, because the entries that are left out are counted. */
+  function entry(text: Buffer): true {
+    entries++
+    bytes += text.length
+    if (cut) leftOut++
+    else if (entries > maxEntries) stop('too-many-entries', maxEntries, 'discovery.maxEntries', 'entries')
+    else if (bytes > maxListSize) stop('large-list', maxListSize, 'discovery.maxListSize', 'bytes')
+    else read(text)
+    return true
+  }
+
+  function stop(found: ServerFindingKind, limit: number, setting: string | undefined, what: string): void {
+    leftOut = setting === undefined ? 0 : 1
+    const name = setting ?? 'a fixed limit'
+    const message = `${method} has more than ${written(limit)} ${what} (${name}); the rest is left out.`
+    cut = { kind: found, method, message, limit, ...(setting !== undefined && { setting }) }
+  }
+
+  function read(text: Buffer): void {
+    const room = maxValues - values
+    const own = countValues(text, Math.min(room, maxDefinitionValues))
+    values += own
+    const small = text.length <= maxDefinition || own > maxDefinitionValues ? text : withinLimit(text)
+    if (own > room) stop('large-list', maxValues, 'discovery.maxEntries', 'values')
+    else if (own > maxDefinitionValues || !small) note('large-definition', nameIn(text))
+    else keep(Json.raw<Definition>(small))
+  }
+
+  function keep(json: Json<Definition>): void {
+    const definition = json.value
+    const reason = problemOf(definition)
+    if (reason === undefined) {
+      const name = definition[key] as string
+      if (json.exact !== definition) noteExactSchema(name, json)
+      kept.set(name, withShortTexts(repairedDefinition(kind, definition), name))
+    } else note('malformed-definition', `${labelOf(definition)} (${reason})`)
+  }
+
+  /** A definition that fits once its description is shortened and, if necessary, its icons are left out. */
+  function withinLimit(text: Buffer): Buffer | undefined {
+    const found = members(text)
+    if (!found) return undefined
+    const long = (found.get('description')?.length ?? 0) - maxTexts.description
+    const size = text.length - Math.max(0, long)
+    if (size <= maxDefinition) return text
+    if (size - (found.get('icons')?.length ?? 0) > maxDefinition) return undefined
+    note('long-text', `${nameIn(text)} (icons)`)
+    const others = [...found].filter(([name]) => name !== 'icons')
+    return Buffer.from(`{${others.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join()}}`)
+  }
+
+  function problemOf(definition: Definition): string | undefined {
+    if (typeof definition !== 'object' || definition === null) return 'not an object'
+    const name = definition[key]
+    if (typeof name !== 'string' || name === '') return `${key} is missing or empty`
+    const limit = maxIdentities[key] as number
+    if (name.length > limit) return `${key} is longer than ${written(limit)} characters`
+    return (
+      malformed?.(definition) ??
+      visibleDefinition(kind, definition).problem ??
+      (kept.has(name) ? 'duplicate name' : undefined)
+    )
+  }
+
+  function noteExactSchema(name: string, { value, exact }: Json<Definition>): void {
+    const digits = JSON.stringify(exact.inputSchema)
+    if (digits !== JSON.stringify(value.inputSchema)) exactSchemas.set(name, digits)
+  }
+
+  function withShortTexts(definition: Definition, name: string): Definition {
+    const long = Object.entries(maxTexts).filter(([member, limit]) => lengthOf(definition[member]) > limit)
+    if (long.length === 0) return definition
+    note('long-text', `${quoted(name)} (${long.map(([member]) => member).join(', ')})`)
+    const short = long.map(([member, limit]) => [member, shortened(definition[member] as string, limit)])
+    return { ...definition, ...Object.fromEntries(short) }
+  }
+
+  function nextCursor(text: Buffer | undefined): string | undefined {
+    if (text === undefined || text[0] !== QUOTE) return undefined
+    if (text.length > maxCursor) {
+      cut = { kind: 'long-cursor', method, limit: maxCursor, message: longCursor(method) }
+      return undefined
+    }
+    const cursor: string = JSON.parse(text.toString('utf8'))
+    if (cursor === '') return undefined
+    if (cursors.has(cursor)) cut = { kind: 'repeated-cursor', method, message: repeated(method) }
+    else if (cursors.add(cursor).size >= maxPages) stop('too-many-pages', maxPages, undefined, 'pages')
+    return cut ? undefined : cursor
+  }
+
+  function note(found: ServerFindingKind, name: string): void {
+    const so = counted.get(found) ?? { count: 0, named: [] }
+    if (++so.count <= maxNamed) so.named.push(name)
+    counted.set(found, so)
+  }
+
+  function countedFinding(found: ServerFindingKind, count: number, named: readonly string[]): ServerFinding {
+    const [what, limit] = explanations[found] as readonly [string, number?]
+    const more = count > named.length ? ` and ${written(count - named.length)} more` : ''
+    const message = `${method}: ${what}: ${named.join(', ')}${more}.`
+    return { kind: found, method, message, count, ...(limit !== undefined && { limit }) }
+  }
+}
+
+const QUOTE = 0x22
+
+const explanations: Partial<Record<ServerFindingKind, readonly [what: string, limit?: number]>> = {
+  'malformed-definition': ['malformed definitions are left out'],
+  'large-definition': [
+    `definitions of more than ${maxDefinition / 1024} KiB or ${written(maxDefinitionValues)} values are left out`,
+    maxDefinition,
+  ],
+  'long-text': [
+    'descriptions of more than 64 KiB are shortened, and icons that do not fit are left out',
+    maxTexts.description,
+  ],
+}
+
+const repeated = (method: string) => `${method} returned the same cursor twice; entries may be missing.`
+const longCursor = (method: string) =>
+  `${method} returned a cursor of more than ${maxCursor / 1024} KiB (a fixed limit); the rest is left out.`
+const restOf = (leftOut: number) => `At least ${written(leftOut)} ${leftOut === 1 ? 'is' : 'are'} left out.`
+
+export function written(count: number): string {
+  return count.toLocaleString('en')
+}
+
+const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
+
+export const shortened = (text: string, limit: number): string => `${text.slice(0, limit - 1).toWellFormed()}…`
+
+/** A name from a server for a message: short, on one line, without hidden characters. */
+export const quoted = (name: string): string =>
+  JSON.stringify(withoutHidden(name.slice(0, 100)).toWellFormed().replace(/\s+/g, ' '))
+
+const labelOf = (item: unknown): string =>
+  typeof (item as Definition | null)?.name === 'string'
+    ? quoted((item as { name: string }).name)
+    : quoted(JSON.stringify(item)?.slice(0, 100) ?? 'undefined')
+
+/** The name in a definition that is too large to be parsed. */
+function nameIn(text: Buffer): string {
+  let name = '(no name)'
+  walk(text, (key, start, end) => {
+    const isName = key === 'name' || key === 'uri' || key === 'uriTemplate'
+    if (isName) name = text.toString('utf8', start + 1, Math.min(end - 1, start + 100))
+    return !isName
+  })
+  return quoted(name)
+}
