@@ -15,7 +15,7 @@ withPart('redis-server', 'B7, B10, F11, F12, G8: faults at random', () => {
   const run = async (seed: number, lengthMs: number) => {
     const report = await runChaos({ seed, lengthMs, parts })
     console.info(describeRun(report))
-    expect(report.problems, describeRun(report)).toEqual([])
+    expect(report.problems).toEqual([])
     expect(report.answered).toBeGreaterThan(20)
   }
 

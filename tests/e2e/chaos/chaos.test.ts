@@ -10,7 +10,7 @@ withPart('redis-server', 'B7, B10, F11, F12, G8: faults at random', () => {
     const parts = await openChaosParts(open)
     const report = await runChaos({ seed: chosenSeed(), lengthMs: chosenLength(15_000), parts })
     console.info(describeRun(report))
-    expect(report.problems, describeRun(report)).toEqual([])
+    expect(report.problems).toEqual([])
     expect(report.answered).toBeGreaterThan(50)
     // Elsewhere a disk may not be mounted; where everything is tested, it must be.
     if (process.env.CI) expect(report.noDisk).toBeUndefined()
