@@ -115,6 +115,7 @@ describe('the house', () => {
       'upstream/listing/server-listing.ts',
       'runtime/admin/figures.ts',
       'telemetry/traces/call-spans.ts',
+      'stores/postgres/shipper.ts',
       'cli/doctor/credentials.ts',
       'cli/doctor/port.ts',
     ]

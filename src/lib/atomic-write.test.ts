@@ -2,7 +2,8 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { writeAtomic } from './atomic-write.ts'
+import { mountSmallDisk } from '../../tests/fixtures/small-disk.ts'
+import { writeAtomic, writeNew } from './atomic-write.ts'
 
 let folder: string
 beforeEach(() => {
@@ -34,4 +35,18 @@ test('where it cannot be replaced the error is thrown and nothing is left beside
   writeFileSync(join(folder, 'b', 'inside'), '')
   await expect(writeAtomic(join(folder, 'b'), 'x')).rejects.toThrow()
   expect(readdirSync(folder)).toEqual(['b'])
+})
+
+test('on a full disk neither a new nor a replaced file leaves anything beside it', async ({ skip }) => {
+  const mounted = await mountSmallDisk('64k')
+  if (typeof mounted === 'string') return skip(mounted)
+  await using disk = mounted
+  const path = join(disk.path, 'a')
+  disk.fill()
+  await expect(writeNew(path, 'x'.repeat(5_000))).rejects.toMatchObject({ code: 'ENOSPC' })
+  await expect(writeAtomic(path, 'x'.repeat(5_000))).rejects.toMatchObject({ code: 'ENOSPC' })
+  disk.free()
+  expect(readdirSync(disk.path)).toEqual([])
+  expect(await writeNew(path, 'x')).toBe(true)
+  expect(readdirSync(disk.path)).toEqual(['a'])
 })

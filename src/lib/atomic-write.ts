@@ -31,14 +31,15 @@ export async function writeAtomic(
 /** Creates a file that readers never see incomplete. Returns false if the file already exists. */
 export async function writeNew(path: string, content: string): Promise<boolean> {
   const temporary = `${path}.${randomUUID()}`
-  await writeFile(temporary, content, { flag: 'wx', mode: 0o600 })
   try {
+    await writeFile(temporary, content, { flag: 'wx', mode: 0o600 })
     await link(temporary, path)
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   } finally {
+    // Also if the disk is full, which leaves an empty file.
     await rm(temporary, { force: true })
   }
 }

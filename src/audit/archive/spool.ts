@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type ArchivedRecord,
@@ -89,14 +89,14 @@ function replicaOf(folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const path = replicaFile(folder)
   const temporary = `${path}.${process.pid}`
-  writeFileSync(temporary, `${randomUUID()}\n`, { mode: 0o600 })
   try {
+    writeFileSync(temporary, `${randomUUID()}\n`, { mode: 0o600 })
     // A link is created atomically and never replaces an existing file.
     linkSync(temporary, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
-    unlinkSync(temporary)
+    rmSync(temporary, { force: true })
   }
   return readReplica(folder) as string
 }

@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -159,6 +160,7 @@ function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): 
   worker.on('exit', (code, signal) => ended.resolve({ code, signal }))
   // Ignore errors from a broken channel, because `exit` follows.
   worker.on('error', () => {})
+  worker.on('exit', trackConnections(worker.process))
   const kill = () => void worker.process.kill('SIGKILL')
   const port: RpcPort = {
     send: (message) => worker.isConnected() && worker.send(message as object),
@@ -181,5 +183,39 @@ function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): 
       void ended.promise.then(() => timer[Symbol.dispose]())
     },
     kill,
+  }
+}
+
+/** A connection that Node's cluster module hands to a worker, and closes here once the worker has accepted it. */
+interface ConnectionHandle {
+  close(...done: unknown[]): void
+}
+
+/** The worker to which a connection was handed last: one that stops may refuse a connection. */
+const handedTo = new WeakMap<ConnectionHandle, ChildProcess>()
+
+/**
+ * Returns a function that closes the connections that a worker was handed and has not accepted. Node forgets them when
+ * the worker dies, and their clients would wait forever. They cannot be handed to another worker, because the dead one
+ * may have read the request.
+ */
+function trackConnections(worker: ChildProcess): () => void {
+  const unaccepted = new Set<ConnectionHandle>()
+  const send = worker.send.bind(worker) as (...sent: unknown[]) => boolean
+  worker.send = (...sent: unknown[]) => {
+    const handle = sent[1] as ConnectionHandle | undefined
+    if (typeof handle?.close === 'function') {
+      const close = handle.close.bind(handle)
+      handle.close = (...done) => {
+        unaccepted.delete(handle)
+        close(...done)
+      }
+      unaccepted.add(handle)
+      handedTo.set(handle, worker)
+    }
+    return send(...sent)
+  }
+  return () => {
+    for (const handle of unaccepted) if (handedTo.get(handle) === worker) handle.close()
   }
 }

@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { createSeal } from '../../lib/seal.ts'
 import type { ReceivedRequest } from '../http/request.ts'
-import { clientAddress, forwardToAdminWorker } from './forward-request.ts'
+import { clientAddress, forwardedFrom, forwardToAdminWorker } from './forward-request.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -119,4 +119,34 @@ describe('B6: the address of a client', () => {
     }
     expect(seen(note, undefined)).toBe('192.0.2.9')
   })
+})
+
+test('B10: a forwarded request is recognized although the wall clock was set meanwhile, and not a minute later', async () => {
+  const notes: string[] = []
+  const lead = await serve((request, response) => {
+    notes.push(String(request.headers['toolway-client']))
+    response.end('led')
+  })
+  const port = await serve((request, response) => {
+    const workers = { membership, lead: () => `http://127.0.0.1:${lead}` }
+    void forwardToAdminWorker(request, response, { membership, workers, clock: systemClock })
+  })
+  await fetch(`http://127.0.0.1:${port}/admin/api/stats`)
+  const read = () => forwardedFrom({ headers: { 'toolway-client': notes[0] } }, membership)
+  const [wall, tick] = [Date.now(), systemClock.monotonic()]
+  const setClocks = (wallMs: number, monotonicMs: number) => {
+    vi.spyOn(Date, 'now').mockReturnValue(wall + wallMs)
+    vi.spyOn(systemClock, 'monotonic').mockReturnValue(tick + monotonicMs)
+  }
+  try {
+    expect(read()).toMatchObject({ hops: 1 })
+    setClocks(86_400_000, 5)
+    expect(read()).toMatchObject({ hops: 1 })
+    setClocks(-86_400_000, 5)
+    expect(read()).toMatchObject({ hops: 1 })
+    setClocks(61_000, 61_000)
+    expect(read()).toBeUndefined()
+  } finally {
+    vi.restoreAllMocks()
+  }
 })

@@ -1,5 +1,6 @@
 import { request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { Clock } from '../../core/clock.ts'
+import { hostname } from 'node:os'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { errorBody } from '../admin/responses.ts'
 import { HttpError, sendHttpError } from '../errors.ts'
@@ -7,6 +8,8 @@ import type { ReceivedRequest } from '../http/request.ts'
 
 /** The header that tells the other replica the client's address. It is signed, because anyone can send a header. */
 const clientHeader = 'toolway-client'
+
+const machine = hostname()
 
 /** Timeout for connecting. It is needed because a machine that is down does not refuse connections. */
 const connectMs = 1_000
@@ -42,7 +45,7 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
   const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
   if (!handed.sameHost) delete headers.host
   const { client = '', hops } = forwardedFrom(request, membership) ?? { client: request.socket.remoteAddress, hops: 0 }
-  headers[clientHeader] = membership.sign(`${Date.now()} ${client} ${hops + 1}`)
+  headers[clientHeader] = membership.sign([Date.now(), client, hops + 1, systemClock.monotonic(), machine].join(' '))
   if (handed.unread === undefined) headers['content-length'] = String(body?.length ?? 0)
   // Set this header explicitly: node:http frames a body automatically only for methods that usually have one.
   else if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked'
@@ -99,8 +102,12 @@ export function forwardedFrom(
   membership: Membership | undefined,
 ): Forwarded | undefined {
   const note = membership && headers[clientHeader]
-  const [at, address, hops = 1] = typeof note === 'string' ? (membership?.verify(note)?.split(' ') ?? []) : []
-  if (at === undefined || Math.abs(Date.now() - Number(at)) > freshMs) return undefined
+  const text = typeof note === 'string' ? membership?.verify(note) : undefined
+  if (text === undefined) return undefined
+  const [at, address, hops = 1, tick, sender] = text.split(' ')
+  const fresh = (then: string | undefined, now: number) => Math.abs(now - Number(then)) <= freshMs
+  // On one machine, the monotonic clock decides if the wall clock was set since then.
+  if (!fresh(at, Date.now()) && !(sender === machine && fresh(tick, systemClock.monotonic()))) return undefined
   return { client: address === '' ? undefined : address, hops: Number(hops) }
 }
 

@@ -56,7 +56,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     postgres,
     spool,
     lane: options.lane,
-    now: () => clock.now(),
+    clock,
     diverged: (facts) => log.error({ ...where, ...facts }, diverged),
     unpartitioned: (facts) =>
       log.warn({ ...where, ...facts }, 'could not create a monthly table; its records are stored in records_other'),

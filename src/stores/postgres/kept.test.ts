@@ -151,6 +151,23 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     expect(oldest.getTime()).toBeGreaterThanOrEqual(border)
   })
 
+  test('F11: after the clock was set back, the records from before are kept until those after them are old', async () => {
+    const url = await server.database()
+    await using at = await temporaryFolder()
+    const clock = createManualClock(Date.parse('2026-01-10T00:00:00Z'))
+    await using replica = await openReplica({ url, folder: at.path, audit: { clock } })
+    replica.call('before')
+    await replica.audit.flushed()
+    clock.setWall(Date.parse('2026-01-09T00:00:00Z'))
+    replica.call('after')
+    await replica.shipped()
+    await using postgres = await connectPostgres(url)
+    const day = 86_400_000
+    expect(await removeExpired(postgres, clock.now(), 90 * day)).toEqual({ partitions: [], records: 0 })
+    const { records } = await removeExpired(postgres, clock.now() + 92 * day, 90 * day)
+    expect(records).toBeGreaterThanOrEqual(4)
+  })
+
   test('V4: a search that takes too long is told so: PostgreSQL is there, and the question too wide', async () => {
     const url = await filled()
     await using postgres = await connectPostgres(url)

@@ -10,8 +10,8 @@ const patienceMs = 10 * 60_000
 /**
  * Removes old records: drops the tables of months that have expired completely, and deletes other old records
  * individually. A chain is only shortened from its beginning, whatever the times of its records, because a hole would
- * look like tampering. Records dated in the future come from a wrong clock and are removed together with their
- * neighbours.
+ * look like tampering. Records dated in the future come from a wrong clock, or from before it was set back; they are
+ * removed together with the records after them.
  */
 export function removeExpired(postgres: Postgres, nowMs: number, retainMs: number): Promise<Removed> {
   const beforeMs = nowMs - retainMs
@@ -26,11 +26,13 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
     await client.query(
       `CREATE TEMP TABLE kept ON COMMIT DROP AS
        SELECT c.id AS chain, coalesce(
-         (SELECT min(r.seq) FROM toolway.records r
-          WHERE r.chain = c.id AND r.time BETWEEN $1::timestamptz AND $2::timestamptz),
-         (SELECT max(r.seq) + 1 FROM toolway.records r WHERE r.chain = c.id AND r.time < $1::timestamptz),
+         (SELECT max(r.seq) + 1 FROM toolway.records r
+          WHERE r.chain = c.id AND r.time < $1::timestamptz AND (fresh.seq IS NULL OR r.seq < fresh.seq)),
          c.removed_to + 1
-       ) AS seq FROM toolway.chains c`,
+       ) AS seq FROM toolway.chains c CROSS JOIN LATERAL (
+         SELECT min(r.seq) AS seq FROM toolway.records r
+         WHERE r.chain = c.id AND r.time BETWEEN $1::timestamptz AND $2::timestamptz
+       ) AS fresh`,
       [beforeMs, nowMs].map((time) => new Date(time).toISOString()),
       patienceMs,
     )

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { ask, type PostgresServer, postgresProgram, startPostgres } from '../../../tests/fixtures/postgres.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { openSpool } from '../../audit/archive/spool.ts'
 import { endOf, openLog } from '../../audit/audit.fixture.ts'
+import type { AuditLog } from '../../audit/write/audit-log.ts'
+import type { Spool } from '../../core/audit-archive.ts'
 import { connectPostgres } from './connection.ts'
 import { migrate } from './migrations.ts'
 import { createShipper, type ShipperOptions } from './shipper.ts'
@@ -30,17 +33,61 @@ withPart(postgresProgram(), 'B10: copying', () => {
     }
     await using postgres = await connectPostgres(url)
     await migrate(postgres)
-    let now = 1_800_000_000_000
-    const options: ShipperOptions = { postgres, spool: openSpool(at.path), now: () => now, ...quiet }
+    const clock = createManualClock()
+    const options: ShipperOptions = { postgres, spool: openSpool(at.path), clock, ...quiet }
     const shipper = createShipper({ ...options, lane: () => '1' })
     await shipper.ship()
     expect((await ends(url)).map(({ lane }) => lane)).toEqual(['1'])
     expect([shipper.waiting(), shipper.shipped('1'), shipper.shipped('2')]).toEqual([0, 4, undefined])
-    now += 5_000
+    // Setting the wall clock does not make the other process late.
+    clock.setWall(clock.now() + 86_400_000)
+    await shipper.ship()
+    expect((await ends(url)).map(({ lane }) => lane)).toEqual(['1'])
+    clock.setWall(clock.now() - 2 * 86_400_000)
+    clock.advance(5_000)
     await shipper.ship()
     expect(await ends(url)).toMatchObject([
       { lane: '1', seq: '4' },
       { lane: '2', seq: '4' },
+    ])
+  })
+
+  test('F11: a lane that two processes copy at the same time stays one chain', async () => {
+    const url = await server.database()
+    await using at = await temporaryFolder()
+    await using one = await openLog(at.path)
+    await using two = await openLog(at.path)
+    const record = async (log: AuditLog) => log.end(endOf({ write: true }))
+    await Promise.all([record(one), record(two)])
+    await using postgres = await connectPostgres(url)
+    await migrate(postgres)
+    const diverged: unknown[] = []
+    const [spool, clock] = [openSpool(at.path), createManualClock()]
+    const common = { postgres, clock, ...quiet, diverged: (facts: object) => diverged.push(facts) }
+    const other = createShipper({ ...common, spool: openSpool(at.path) })
+    // As at the end of both: each copies all lanes. While this one reads its first lane, the other one copies both.
+    let busy = false
+    const slow: Spool = {
+      ...spool,
+      replica: spool.replica,
+      async read(...what) {
+        const records = await spool.read(...what)
+        if (busy) return records
+        busy = true
+        await Promise.all([record(one), record(two)])
+        await other.ship()
+        return records
+      },
+    }
+    await createShipper({ ...common, spool: slow }).ship()
+    expect(diverged).toEqual([])
+    const chains = await ask<{ lane: string; epoch: number }>(
+      url,
+      'SELECT lane, epoch FROM toolway.chains ORDER BY lane',
+    )
+    expect(chains).toEqual([
+      { lane: '1', epoch: 1 },
+      { lane: '2', epoch: 1 },
     ])
   })
 
@@ -62,7 +109,7 @@ withPart(postgresProgram(), 'B10: copying', () => {
     await using postgres = await connectPostgres(as.href)
     const told: unknown[] = []
     const shipper = createShipper({
-      ...{ postgres, spool: openSpool(at.path), now: () => 1_800_000_000_000, ...quiet },
+      ...{ postgres, spool: openSpool(at.path), clock: createManualClock(), ...quiet },
       unpartitioned: (facts) => told.push(facts),
     })
     await shipper.ship()

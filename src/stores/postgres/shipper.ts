@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import type { ArchiveRecord, ChainEnd, Spool } from '../../core/audit-archive.ts'
+import type { Clock } from '../../core/clock.ts'
 import { append } from './append.ts'
 import type { Postgres } from './connection.ts'
 import { makePartition, monthOf } from './retention.ts'
@@ -21,7 +22,7 @@ export interface ShipperOptions {
   readonly spool: Spool
   /** The lane that this process writes to. If undefined, all lanes are copied. */
   lane?(): string | undefined
-  now(): number
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
   /** Called if the local log does not continue the chain in the database. */
   diverged(facts: { readonly lane: string; readonly seq: number }): void
   /** Called if records were removed from the local log before they were copied. */
@@ -35,7 +36,7 @@ const batchSize = 250
 /** Another process's lane is copied only if that process has not copied it for this long. */
 const patienceMs = 5_000
 
-export function createShipper({ postgres, spool, lane: own, now, ...report }: ShipperOptions): Shipper {
+export function createShipper({ postgres, spool, lane: own, clock, ...report }: ShipperOptions): Shipper {
   let chains: Map<string, OwnChain> | undefined
   let sure = false
   let keys: string | undefined
@@ -76,18 +77,22 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
   const isOthers = async (lane: string): Promise<boolean> => {
     const mine = own?.()
     if (mine === undefined || mine === lane) return false
-    const first = since.get(lane) ?? now()
+    const now = clock.monotonic()
+    const first = since.get(lane) ?? now
     since.set(lane, first)
-    if (now() - first < patienceMs) return true
+    if (now - first < patienceMs) return true
     since.delete(lane)
     const before = chains?.get(lane)?.seq
     chains = await ownChains(postgres, spool.replica)
     return chains.get(lane)?.seq !== before
   }
 
-  const shipLane = async (lane: string, end: ChainEnd) => {
+  const shipLane = async (lane: string) => {
     await introduced()
     let chain = await chainOf(lane)
+    // Read the end after the chain: read before, it could be behind what another process has copied meanwhile.
+    const end = spool.lanes().get(lane)
+    if (!end) return
     if (end.seq < chain.seq || (end.seq === chain.seq && end.hash !== chain.hash)) chain = await newChain(lane, chain)
     while (chain.seq < end.seq) {
       const records = await spool.read(lane, chain.seq, batchSize)
@@ -114,7 +119,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
     for (const { time } of records) {
       const month = monthOf(time)
       // Records with implausible times go to the default partition, so that a wrong clock does not create tables.
-      if (months.has(month.table) || Math.abs(time - now()) > maxAge) continue
+      if (months.has(month.table) || Math.abs(time - clock.now()) > maxAge) continue
       await makePartition(postgres, month).catch((error) => {
         if (!permanentErrors.includes((error as { code?: string }).code ?? '')) throw error
         report.unpartitioned({ table: month.table, why: (error as Error).message })
@@ -129,7 +134,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...report }: Sh
       for (const [lane, end] of spool.lanes()) {
         const chain = chains?.get(lane)
         if (chain && chain.seq === end.seq && chain.hash === end.hash) since.delete(lane)
-        else if (!(await isOthers(lane))) await shipLane(lane, end)
+        else if (!(await isOthers(lane))) await shipLane(lane)
       }
     },
     forget() {

@@ -73,6 +73,8 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
           .multi()
           .set(at(`replica:${self}`), mine, 'PX', goneMs)
           .sadd(at('replicas'), self)
+          // Replicas remove the names of those that are gone, but the last one to be killed has nobody to do that.
+          .pexpire(at('replicas'), sessionMs)
         await line.exec()
       }
       return client.smembers(at('replicas'))

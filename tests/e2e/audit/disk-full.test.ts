@@ -1,34 +1,19 @@
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { verifyAudit } from '../../../src/audit/verify/verify.ts'
 import { type AuditLog, openAuditLog } from '../../../src/audit/write/audit-log.ts'
 import type { AuditBegin, AuditEnd } from '../../../src/core/audit.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { createManualClock } from '../../fixtures/clock.ts'
-import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { mountSmallDisk, type SmallDisk } from '../../fixtures/small-disk.ts'
 
 const key = 'a secret of this story alone'
-const outer: Folder = await temporaryFolder()
-const disk = join(outer.path, 'disk')
-mkdirSync(disk)
-const why = mount()
+const mounted = await mountSmallDisk('512k')
+const disk = typeof mounted === 'string' ? undefined : mounted
+const why = typeof mounted === 'string' ? mounted : undefined
 
-/** Undefined if it worked, otherwise why not. */
-function mount(): string | undefined {
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', disk], { stdio: 'pipe' })
-    return undefined
-  } catch (error) {
-    return String((error as { stderr?: Buffer }).stderr ?? error).trim()
-  }
-}
-
-afterAll(async () => {
-  if (why === undefined) execFileSync('umount', [disk])
-  await outer[Symbol.asyncDispose]()
-})
+afterAll(() => disk?.[Symbol.asyncDispose]())
 
 const subject = { call: 'c', agent: 'dev', principal: 'test', operation: 'call_tool', tool: 'do' } as const
 const beginOf = (write: boolean): AuditBegin => ({ ...subject, write, arguments: { text: 'x'.repeat(500) } })
@@ -42,17 +27,18 @@ const endOf = (write: boolean, decision: AuditEnd['decision'] = 'ALLOW'): AuditE
 
 // On other people's machines nobody may mount anything; where we test for all, silence would be a lie.
 if (why !== undefined && process.env.CI) {
-  test('a small disk can be mounted', () => expect.fail(`a tmpfs cannot be mounted: ${why}`))
+  test('a small disk can be mounted', () => expect.fail(why))
 }
 
 describe.skipIf(why !== undefined)(`F11: a full disk${why === undefined ? '' : ` (skipped: ${why})`}`, () => {
   const clock = createManualClock()
-  const filler = join(disk, 'filler')
+  // Without a disk, everything here is skipped.
+  const { path, fill, free } = disk ?? ({} as SmallDisk)
   let audit: AuditLog
   let folder: string
 
   const open = (unrecordedReads: 'allow' | 'refuse') => {
-    folder = join(disk, unrecordedReads)
+    folder = join(path, unrecordedReads)
     return openAuditLog({
       folder,
       sync: 'writes',
@@ -65,19 +51,6 @@ describe.skipIf(why !== undefined)(`F11: a full disk${why === undefined ? '' : `
       reserveBytes: 64 * 1024,
     })
   }
-
-  /** Takes all there is, to the last page. */
-  const fill = () => {
-    for (let number = 0; ; number++) {
-      try {
-        writeFileSync(`${filler}${number}`, Buffer.alloc(4096))
-      } catch (error) {
-        expect(error).toMatchObject({ code: 'ENOSPC' })
-        return
-      }
-    }
-  }
-  const free = () => execFileSync('sh', ['-c', `rm -f ${filler}*`])
 
   const call = async (write: boolean) => {
     audit.begin(beginOf(write))
@@ -95,8 +68,6 @@ describe.skipIf(why !== undefined)(`F11: a full disk${why === undefined ? '' : `
     }
     return undefined
   }
-
-  beforeAll(free)
 
   test.each(['allow', 'refuse'] as const)(
     'F11: writes fail closed, reads as configured (%s), and it goes on by itself',

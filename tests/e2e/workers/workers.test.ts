@@ -10,6 +10,7 @@ import { connectTalkers, converseAll } from '../../fixtures/conversation/talkers
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { commandLine } from '../../fixtures/processes.ts'
 import { rawModern } from '../../fixtures/raw-callers.ts'
+import { rawRequest } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
 
 describe('B10: three workers are one gateway', () => {
@@ -101,8 +102,22 @@ describe('B10: three workers are one gateway', () => {
     for (const caller of callers) expect((await now(caller)).isError).not.toBe(true)
     const before = workers()
     expect(before).toHaveLength(3)
+    // Three connections go to three workers; this one does not accept its own any more.
+    process.kill(before[1] as number, 'SIGSTOP')
+    const answers: string[] = []
+    const asked = before.map(() =>
+      rawRequest(toolway.url, { method: 'GET', path: '/livez' })
+        .then(
+          ({ text }) => text,
+          () => 'closed',
+        )
+        .then((answer) => answers.push(answer)),
+    )
+    await until(() => answers.length === 2, { what: 'the answers of the other two' })
     process.kill(before[1] as number, 'SIGKILL')
-    // What comes to it while it dies is lost with it, as what it was doing is.
+    // What comes to it while it dies is lost with it, as what it was doing is; nobody waits for it.
+    await Promise.all(asked)
+    expect(answers.filter((answer) => answer === 'closed')).toHaveLength(1)
     await until(() => toolway.said().includes('worker exited'), { what: 'its end' })
     for (const caller of callers) expect((await now(caller)).isError).not.toBe(true)
     await until(() => workers().filter((pid) => !before.includes(pid)).length === 1, { what: 'another worker' })
