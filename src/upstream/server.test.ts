@@ -42,6 +42,25 @@ test('S1: a second start knows the tools at once, marked stale, without starting
   expect(server.status().health).toBe('stale')
 })
 
+test('V25, B5: a listing saved by an earlier version offers no tool whose name has hidden characters', async () => {
+  const { store, server: first } = serverWith({ tools: () => ['read', 'write'] })
+  await first.ready()
+  const load = async (server: string, fingerprint: string) => {
+    const saved = await store.load(server, fingerprint)
+    return (
+      saved && {
+        ...saved,
+        tools: saved.tools.map((tool) => (tool.name === 'read' ? { ...tool, name: 're\u200bad' } : tool)),
+      }
+    )
+  }
+  const { server, names, peers } = serverWith({ store: { ...store, load } })
+  await server.start()
+  await server.ready()
+  expect(names()).toEqual(['write'])
+  expect(peers).toHaveLength(0)
+})
+
 test('S1: what is remembered for too long is checked behind the answer', async () => {
   const { store, server: first } = serverWith()
   await first.ready()

@@ -75,3 +75,22 @@ test('F11: what retention removes is not missed', async () => {
   expect(Number.parseInt(listSegments(folder, '1')[0] ?? '', 10)).toBeGreaterThan(1)
   expect(await verified()).toMatchObject({ ok: true })
 })
+
+test('V25, F11: lanes without marks, as 0.1.0 wrote them, are marked at the next start, also those that nobody uses', async () => {
+  {
+    await using one = await openLog(folder)
+    await using other = await openLog(folder)
+    for (const audit of [one, other]) await audit.end(endOf({ write: true }))
+  }
+  await cp(join(folder, '2'), join(state.path, 'copy'), { recursive: true })
+  {
+    await using one = await openLog(folder)
+    await using other = await openLog(folder)
+    for (const audit of [one, other]) await audit.end(endOf({ write: true }))
+  }
+  await record()
+  expect(await verified()).toMatchObject({ ok: true, problems: [] })
+  await rm(join(folder, '2'), { recursive: true })
+  await cp(join(state.path, 'copy'), join(folder, '2'), { recursive: true })
+  expect(await kinds()).toEqual(['rolled_back'])
+})

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { firstSeqOf, listLanes, listSegments } from '../log-files.ts'
 import type { AuditRecord } from '../record.ts'
+import { openMark, readHead } from './head.ts'
 import { readFirstRecord, readSegmentTail } from './recover.ts'
 import { type AuditWriter, openWriter, recordStart, tryLockLane, type WriterOptions } from './writer.ts'
 
@@ -14,17 +15,19 @@ interface RetentionOptions extends Omit<WriterOptions, 'failed' | 'lost'> {
   releaseReserve(writer: AuditWriter, error: unknown): boolean
 }
 
-/** Removes old segments from lanes that no other process is writing to. Never rejects; failures are retried later. */
+/**
+ * Removes old segments from lanes that no other process is writing to, and marks those lanes if necessary. Never
+ * rejects; failures are retried later.
+ */
 export async function applyRetention(options: RetentionOptions): Promise<void> {
   const { folder, log } = options
   const nowMs = options.clock.now()
   try {
     const own = options.own()
     if (own) await applyToOwnLane(own, nowMs, options)
-    for (const lane of listLanes(folder)) {
-      if (lane !== own?.name && expiredSegments(lane, nowMs, options).segments.length > 0) {
-        await applyToUnusedLane(lane, nowMs, options)
-      }
+    for (const lane of listLanes(folder).filter((name) => name !== own?.name)) {
+      if (expiredSegments(lane, nowMs, options).segments.length > 0) await applyToUnusedLane(lane, nowMs, options)
+      else if (own) markUnusedLane(lane, options)
     }
   } catch (error) {
     log.warn({ error: String(error) }, 'could not remove old audit records; retrying later')
@@ -53,6 +56,15 @@ async function applyToUnusedLane(lane: string, nowMs: number, options: Retention
   } finally {
     writer.close()
   }
+}
+
+/** Writes the high-water mark of a lane that has none because version 0.1.0 wrote it. */
+function markUnusedLane(lane: string, options: RetentionOptions): void {
+  const { folder, marks, signer } = options
+  if (marks === undefined || readHead(marks, lane, signer).state !== 'missing') return
+  using lock = tryLockLane(folder, lane)
+  const read = readHead(folder, lane, signer)
+  if (lock && read.state === 'read') openMark(lane, options, read.head)?.close()
 }
 
 async function remove(writer: AuditWriter, nowMs: number, options: RetentionOptions): Promise<void> {

@@ -52,8 +52,11 @@ export function createPinEvaluator(
     if (!pin) return
     const judged = <T extends DefinitionSnapshot>(sight: T): T =>
       sight.hash === look.hash ? { ...sight, ...verdict } : sight
+    const before = [...pin.approved, ...pin.pending].find(({ hash }) => hash === look.hash)
     store.put({ ...pin, approved: pin.approved.map(judged), pending: pin.pending.map(judged) })
-    notices.found(server, labelOf(server, kind, name), look.hash, findings)
+    // After an upgrade of the scanner, do not report again what an earlier version found.
+    const isNews = verdict.flags.some((flag) => !before?.flags.includes(flag)) || (verdict.high && !before?.high)
+    if (isNews) notices.found(server, labelOf(server, kind, name), look.hash, findings)
     if (findings.length > 0) options.flagged(server)
   }
 

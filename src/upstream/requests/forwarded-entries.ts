@@ -47,8 +47,10 @@ export function forwardedEntries(descriptors: Descriptors, options: ForwardedEnt
     !exclude.some((pattern) => matches(pattern, name as string))
 
   const entry = (kind: Kind, key: string, about: (name: string, definition: Definition) => About, ref?: Ref) => {
-    return (listed: Definition): Entry => {
-      const { definition } = visibleDefinition(kind, listed)
+    return (listed: Definition): Entry | [] => {
+      const { definition, problem } = visibleDefinition(kind, listed)
+      // A listing that an earlier version saved may contain definitions that are dropped when a listing is fetched.
+      if (problem !== undefined) return []
       const name = definition[key] as string
       return {
         kind,
@@ -66,12 +68,12 @@ export function forwardedEntries(descriptors: Descriptors, options: ForwardedEnt
     }
   }
   return [
-    ...descriptors.tools.filter(wanted).map(entry('tool', 'name', aboutTool)),
-    ...descriptors.resources.map(entry('resource', 'uri', aboutResource)),
-    ...descriptors.templates.map(
+    ...descriptors.tools.filter(wanted).flatMap(entry('tool', 'name', aboutTool)),
+    ...descriptors.resources.flatMap(entry('resource', 'uri', aboutResource)),
+    ...descriptors.templates.flatMap(
       entry('template', 'uriTemplate', aboutResource, (uri) => ({ type: 'ref/resource', uri })),
     ),
-    ...descriptors.prompts.map(entry('prompt', 'name', aboutPrompt, (name) => ({ type: 'ref/prompt', name }))),
+    ...descriptors.prompts.flatMap(entry('prompt', 'name', aboutPrompt, (name) => ({ type: 'ref/prompt', name }))),
   ]
 }
 

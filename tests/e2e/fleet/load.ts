@@ -32,20 +32,29 @@ export interface LoadOptions {
   /** How long each waits between two calls; not at all unless told. */
   readonly pauseMs?: number
   readonly name?: string
+  /** The call, given its mark; `hash` unless told. */
+  call?(mark: string): object
+  /** Repeats a call whose error says when to repeat it. */
+  readonly retry?: boolean
 }
 
 type Ask = (mark: string) => Promise<RpcAnswer>
 
-/** Calls `hash` with its mark, over and over, each request on a connection of its own. */
+/** Makes the same call with its mark, over and over, each request on a connection of its own. */
 export async function startLoad(endpoint: Endpoint, options: LoadOptions = {}): Promise<Load> {
-  const { callers = 16, pauseMs = 0, name = 'load' } = options
+  const { callers = 16, pauseMs = 0, name = 'load', call = hash, retry = false } = options
   const outcomes: Outcome[] = []
   let stopped = false
   const caller = async (number: number, ask: Ask, session?: string) => {
     for (let turn = 0; !stopped; turn++) {
       const mark = `${name}-${number}-${turn}.`
       const begun = performance.now()
-      const failure = await ask(mark).then(failureOf, (thrown: Error) => thrown.message)
+      const attempt = () => ask(mark).then(failureOf, (thrown: Error) => thrown.message)
+      let failure = await attempt()
+      for (let ms = retryAfter(failure); retry && ms !== undefined; ms = retryAfter(failure)) {
+        await pause(ms)
+        failure = await attempt()
+      }
       outcomes.push({ mark, session, begun, ended: performance.now(), failure })
       if (pauseMs > 0) await pause(pauseMs)
     }
@@ -53,9 +62,9 @@ export async function startLoad(endpoint: Endpoint, options: LoadOptions = {}): 
   const running: Promise<void>[] = []
   const sessions: string[] = []
   for (let number = 0; number < callers; number++) {
-    if (number % 2 === 0) running.push(caller(number, modern(endpoint)))
+    if (number % 2 === 0) running.push(caller(number, modern(endpoint, call)))
     else {
-      const { ask, session } = await legacy(endpoint)
+      const { ask, session } = await legacy(endpoint, call)
       sessions.push(session)
       running.push(caller(number, ask, session))
     }
@@ -75,24 +84,31 @@ export async function startLoad(endpoint: Endpoint, options: LoadOptions = {}): 
   }
 }
 
-const params = (mark: string) => ({ name: 'hash', arguments: { data: mark } })
+type Call = Required<LoadOptions>['call']
+
+const hash: Call = (mark) => ({ name: 'hash', arguments: { data: mark } })
 
 const modern =
-  (endpoint: Endpoint): Ask =>
+  (endpoint: Endpoint, call: Call): Ask =>
   async (mark) =>
-    JSON.parse(await rawModern(endpoint, {}, { [markHeader]: mark })('tools/call', params(mark)))
+    JSON.parse(await rawModern(endpoint, {}, { [markHeader]: mark })('tools/call', call(mark)))
 
-async function legacy(endpoint: Endpoint): Promise<{ readonly ask: Ask; readonly session: string }> {
+async function legacy(endpoint: Endpoint, call: Call): Promise<{ readonly ask: Ask; readonly session: string }> {
   const { send, headers } = await rawSession(endpoint)
   let lastId = 100
   return {
     session: headers['mcp-session-id'] as string,
     async ask(mark) {
-      const { status, text } = await send(rpc(++lastId, 'tools/call', params(mark)), { [markHeader]: mark })
+      const { status, text } = await send(rpc(++lastId, 'tools/call', call(mark)), { [markHeader]: mark })
       if (status !== 200) throw new Error(`tools/call: HTTP ${status} ${text}`)
       return JSON.parse(messageOf(text))
     },
   }
+}
+
+function retryAfter(failure: string | undefined): number | undefined {
+  const [, ms] = /"retryAfterMs":(\d+)/.exec(failure ?? '') ?? []
+  return ms === undefined ? undefined : Number(ms)
 }
 
 const failureOf = ({ result, error }: RpcAnswer): string | undefined =>
