@@ -1,5 +1,7 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { HttpConfig } from '../../config/schema.ts'
+import { type Budgets, createBudget } from '../../core/budgets.ts'
 import { networkOf } from '../auth/throttle.ts'
 import { BufferedRequest, createPostReader, type ReceivedRequest } from './request.ts'
 import { BufferedResponse, keepAliveMs } from './response.ts'
@@ -146,24 +148,22 @@ const ignored = () => {}
 
 const refusal = 'HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
 
+type ConnectionLimits = Pick<HttpConfig, 'maxConnections' | 'maxConnectionsPerAddress'>
+
 /** Returns a function that closes connections above a limit per address (IPv6: per /64), and then returns false. */
-export function createConnectionLimit(max: number): (socket: Socket) => boolean {
-  const open = new Map<string, number>()
+export function createConnectionLimit(config: ConnectionLimits, budgets: Budgets): (socket: Socket) => boolean {
+  const limits = { limit: config.maxConnections, perCaller: config.maxConnectionsPerAddress }
+  const open = createBudget('connections', { what: 'connections', ...limits })
+  budgets.register('connections', open.use)
   return (socket) => {
     const network = networkOf(socket.remoteAddress ?? '')
-    const count = open.get(network) ?? 0
-    if (count >= max) {
+    if (open.take(network)) {
       socket.on('error', () => {})
       socket.end(refusal)
       socket.destroySoon()
       return false
     }
-    open.set(network, count + 1)
-    socket.once('close', () => {
-      const left = (open.get(network) ?? 1) - 1
-      if (left > 0) open.set(network, left)
-      else open.delete(network)
-    })
+    socket.once('close', () => open.give(network))
     return true
   }
 }
