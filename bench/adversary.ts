@@ -104,7 +104,7 @@ function rowOf(name: string, protocol: string, calm: readonly Window[], attacked
   return { attack: name, protocol, without, during, lost, p50Ms, p99Ms, failures }
 }
 
-const lineOf = ({ attack: name, without, during, lost, p50Ms, p99Ms, failures }: Row): string => {
+function lineOf({ attack: name, without, during, lost, p50Ms, p99Ms, failures }: Row): string {
   const times = `p50 ${p50Ms.map((ms) => ms.toFixed(1)).join(' → ')} ms, p99 ${p99Ms.map((ms) => ms.toFixed(0)).join(' → ')} ms`
   const failed = failures.length > 0 ? `, ${failures.length} failed: ${failures[0]}` : ''
   return `${name}: ${without.toFixed(0)} → ${during.toFixed(0)} calls/s (${(lost * 100).toFixed(0)}% lost), ${times}${failed}`

@@ -27,6 +27,12 @@ type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'ma
 /** Size up to which buffered bodies are not counted. Most are smaller, and connections are limited anyway. */
 const uncounted = 16 * 1024
 
+/**
+ * Size from which bodies are handed on one at a time. Parsing one takes milliseconds, and requests that arrive meanwhile
+ * must not have to wait for all the others.
+ */
+const large = 64 * 1024
+
 export function createBodyReader(
   { maxBody, maxValues, ...limits }: BodyLimits,
   budgets?: Pick<Budgets, 'register'>,
@@ -41,6 +47,13 @@ export function createBodyReader(
     return account
   }
 
+  let lastTurn = Promise.resolve()
+  /** Resolves in a later turn of the event loop, in each turn only once. */
+  const turn = (): Promise<void> => {
+    lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)))
+    return lastTurn
+  }
+
   const checked = (body: Buffer): Buffer => {
     if (hasMoreValues(body, maxValues)) throw tooManyValues(maxValues)
     return body
@@ -51,7 +64,10 @@ export function createBodyReader(
       const { request, limit = maxBody } = asked
       checkHeaders(request, limit)
       const { body } = request
-      if (body === undefined) return bodyOf(request as IncomingMessage, limit, accountOf(asked)).then(checked)
+      if (body === undefined) {
+        const reading = bodyOf(request as IncomingMessage, limit, accountOf(asked))
+        return reading.then((whole) => (whole.length > large ? turn().then(() => checked(whole)) : checked(whole)))
+      }
       if (body.length > uncounted) accountOf(asked).add(body.length)
       return checked(body)
     },

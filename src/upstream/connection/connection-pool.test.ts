@@ -200,7 +200,8 @@ test('V6: one caller has at most a quarter of the connections of a server, and c
   expect(peers[0]?.disposed).toBe(false)
   // Those that are in use stay, so that there is no room for another.
   for (const managed of lines.all) managed.hold()
-  await expect(use({ session: 'one more', principal: 'mallory' })).rejects.toMatchObject({ code: 'OVERLOADED' })
+  const another = async () => use({ session: 'one more', principal: 'mallory' })
+  await expect(another()).rejects.toMatchObject({ code: 'OVERLOADED' })
   await use({ session: 'loud', principal: 'bert' })
 })
 
