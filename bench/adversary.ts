@@ -31,6 +31,8 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '100' },
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
+    /** For the process of the HTTP server. */
+    web: { type: 'boolean', default: false },
     /** For the attacker's process. */
     attack: { type: 'string' },
     url: { type: 'string', default: '' },
@@ -47,7 +49,8 @@ interface Window {
 
 type Send = () => Promise<void>
 
-if (values.attack === undefined) await compare()
+if (values.web) process.send?.((await startHttpServer()).url)
+else if (values.attack === undefined) await compare()
 else await attackUntilTold(values.attack, { url: values.url, token: values.key })
 
 async function attackUntilTold(name: string, endpoint: Endpoint): Promise<void> {
@@ -63,9 +66,11 @@ async function compare(): Promise<void> {
   const [rounds, seconds, rate] = [Number(values.rounds), Number(values.seconds), Number(values.rate)]
   const chosen = attacks.filter(({ name }) => values.only === undefined || name.includes(values.only))
   const [attacker, bystander] = [keyFor('attacker', ['default']), keyFor('bystander', ['default'])]
-  await using web = await startHttpServer()
+  const web = forkSelf(['--web'])
+  using _ = { [Symbol.dispose]: () => void web.kill() }
+  const [url] = (await once(web, 'message')) as [string]
   await using gateway = await startCommand({
-    mcpServers: { files: stdioServers.everything(), web: { url: web.url } },
+    mcpServers: { files: stdioServers.everything(), web: { url } },
     auth: { keys: [attacker.configured, bystander.configured] },
   })
   const senders = await sendersOf({ url: gateway.url, token: bystander.key })
@@ -75,8 +80,7 @@ async function compare(): Promise<void> {
     const [calm, attacked]: [Window[], Window[]] = [[], []]
     for (let round = 0; round < rounds; round++) {
       calm.push(await measure(senders, seconds, rate))
-      const words = ['--attack', name, '--url', gateway.url, '--key', attacker.key]
-      const child = fork(import.meta.filename, words, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+      const child = forkSelf(['--attack', name, '--url', gateway.url, '--key', attacker.key])
       const exit = once(child, 'exit')
       // Leave out the start of the attacker's process.
       await new Promise((resolve) => setTimeout(resolve, 1_000))
@@ -90,6 +94,11 @@ async function compare(): Promise<void> {
   }
   if (values.json) console.log(JSON.stringify(rows, undefined, 2))
   if (rows.some(({ failures, lost }) => failures.length > 0 || lost > maxLoss)) process.exitCode = 1
+}
+
+/** The servers and the attacker are processes of their own, so that they do not keep the bystander from its work. */
+function forkSelf(words: readonly string[]) {
+  return fork(import.meta.filename, words, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
 }
 
 type Row = ReturnType<typeof rowOf>

@@ -42,13 +42,16 @@ export interface Budget extends BudgetLimits {
 
 const MiB = 1024 * 1024
 
-/** Budgets whose bounds are fixed. docs/operations.md lists them all, with the order in which they are shed. */
+/**
+ * Budgets whose bounds are fixed. docs/operations.md lists them all, with the order in which they are shed. One caller's
+ * requests and streams together are fewer than the connections that one address may have.
+ */
 const fixed = {
-  requests: { what: 'requests in flight', limit: 4_096, perCaller: 2_048 },
+  requests: { what: 'requests in flight', limit: 4_096, perCaller: 768 },
   response_bytes: { what: 'unread bytes of responses', limit: 256 * MiB, perCaller: 64 * MiB },
   stored_bytes: { what: 'bytes of messages for later delivery', limit: 64 * MiB, perCaller: 16 * MiB },
   sessions: { what: 'sessions', limit: 10_000, perCaller: 5_000 },
-  streams: { what: 'open streams', limit: 4_096, perCaller: 2_048 },
+  streams: { what: 'open streams', limit: 4_096, perCaller: 768 },
   subscriptions: { what: 'subscriptions', limit: 20_000, perCaller: 10_000 },
   questions: { what: 'calls and questions that wait for input from the client', limit: 2_000, perCaller: 500 },
   tasks: { what: 'tasks', limit: 4_000, perCaller: 1_000 },

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { HttpConfig } from '../../config/schema.ts'
 import { type Budgets, createBudget } from '../../core/budgets.ts'
 import { hasMoreValues } from '../../lib/json-text.ts'
@@ -33,6 +34,28 @@ const uncounted = 16 * 1024
  */
 const large = 64 * 1024
 
+/** Maximum pause between two large bodies. */
+const maxPauseMs = 250
+
+/**
+ * Returns a function that resolves in a later turn of the event loop, in each turn only once. Between two such turns, it
+ * leaves the event loop to other work for as long as the first of them took. This depends on the speed of the machine, so
+ * it uses real time even if tests control the clock.
+ */
+function createTurns(): () => Promise<void> {
+  let last = Promise.resolve()
+  const rest = async () => {
+    const begun = performance.now()
+    await setImmediate()
+    await setTimeout(Math.min(performance.now() - begun, maxPauseMs))
+  }
+  return () => {
+    const next = last.then(() => setImmediate())
+    last = next.then(rest)
+    return next
+  }
+}
+
 export function createBodyReader(
   { maxBody, maxValues, ...limits }: BodyLimits,
   budgets?: Pick<Budgets, 'register'>,
@@ -47,12 +70,7 @@ export function createBodyReader(
     return account
   }
 
-  let lastTurn = Promise.resolve()
-  /** Resolves in a later turn of the event loop, in each turn only once. */
-  const turn = (): Promise<void> => {
-    lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)))
-    return lastTurn
-  }
+  const turn = createTurns()
 
   const checked = (body: Buffer): Buffer => {
     if (hasMoreValues(body, maxValues)) throw tooManyValues(maxValues)

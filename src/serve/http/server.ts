@@ -217,14 +217,21 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
         refused(request, response, thrown)
       }
     }
+  const connectionLimit = createConnectionLimit(config, budgets)
   const connections = acceptConnections({
     server,
     path: config.path,
-    admit: createConnectionLimit(config, budgets),
+    limit: connectionLimit,
     handle: serving(enter),
     leaving,
   })
-  server.on('request', serving(route))
+  const serveRoute = serving(route)
+  server.on('request', (request, response) => {
+    const { socket } = request
+    connectionLimit.begins(socket)
+    response.once('close', () => connectionLimit.ends(socket))
+    serveRoute(request, response)
+  })
   answerUnreadable(server, ({ remoteAddress }, detail) => recordMalformed(access, { address: remoteAddress }, detail))
 
   /** Audits requests with a disallowed Host or Origin (F11). */

@@ -16,10 +16,10 @@ const budgetsOf = (busy: boolean): Overview['budgets'] => [
   { name: 'sessions', used: busy ? 5 : 0, limit: 10_000, perCaller: 5_000, largest: busy ? 4 : 0, refused: 0 },
   {
     name: 'streams',
-    used: busy ? 2_048 : 0,
+    used: busy ? 768 : 0,
     limit: 4_096,
-    perCaller: 2_048,
-    largest: busy ? 2_048 : 0,
+    perCaller: 768,
+    largest: busy ? 768 : 0,
     refused: busy ? 7 : 0,
   },
 ]
