@@ -173,6 +173,7 @@ describe('who has to go', () => {
     house.begin({ principal: 'anna' })
     // Many agents and servers do not make a share larger.
     const flood = ['a', 'b', 'c', 'd'].map((agent) => house.begin({ principal: 'mallory', agent }))
+    await house.clock.pass(500)
     await expect(flood[3]?.answer).rejects.toThrow('your share of the queue is full')
     fill(house, 3, { principal: 'bert' })
     expect(house.stats().queued).toBe(6)

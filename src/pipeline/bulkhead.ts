@@ -1,7 +1,7 @@
 import type { BudgetUse } from '../core/budgets.ts'
 import type { Call, Caller, Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import { endWith } from '../core/deadline.ts'
+import { endWith, pause } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { callAgain, durationText } from '../lib/duration.ts'
 import { step } from './observe.ts'
@@ -193,6 +193,9 @@ interface QueuedCall {
   refuse(error: Error): void
 }
 
+/** How long a call waits for its refusal if its caller has used up its share of the queue. */
+const overShareMs = 500
+
 /** How long a call may wait. `from` is the setting or rule that set this limit, for the error message. */
 interface MaxWait {
   readonly ms: number
@@ -233,10 +236,14 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
     return true
   }
 
-  const refusal = (call: Call, needs: Needs, key: string): string | undefined => {
-    const limit = options.queue()
-    if (hasShare(call.caller) && needs.caller.waiting >= queueShareOf(limit)) return 'your share of the queue is full'
-    return room.size >= limit && !makeRoom(needs.principal, key) ? 'the queue is full' : undefined
+  /**
+   * Refuses a call of a caller that has its share of the queue, but not at once: a client that repeats refused calls at
+   * full speed would keep this process from serving others.
+   */
+  const refuseOverShare = async (call: Call, needs: Needs): Promise<never> => {
+    room.refused++
+    await pause(options.clock, overShareMs, call.signal)
+    throw overloaded(call, needs, 'your share of the queue is full')
   }
 
   const room = {
@@ -248,10 +255,11 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
       signal.throwIfAborted()
       // Names of agents and servers contain no spaces, so keys are unique.
       const key = `${call.caller.agent} ${call.entry.server} ${needs.principal}`
-      const refused = refusal(call, needs, key)
-      if (refused) {
+      const isOverShare = hasShare(call.caller) && needs.caller.waiting >= queueShareOf(options.queue())
+      if (isOverShare && options.queue() > 0) return refuseOverShare(call, needs)
+      if (room.size >= options.queue() && !makeRoom(needs.principal, key)) {
         room.refused++
-        throw overloaded(call, needs, refused)
+        throw overloaded(call, needs, 'the queue is full')
       }
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const queue = queues.get(key) ?? new Set()

@@ -56,7 +56,7 @@ export function createMcpEndpoint(options: {
   readonly legacy: LegacyProtocol
   readonly stateless: StatelessHttp
   readonly sessions: SessionStore
-  readonly budgets: Pick<Budgets, 'requests' | 'streams'>
+  readonly budgets: Pick<Budgets, 'requests' | 'response_bytes' | 'streams'>
   readonly unread: UnreadResponses
   readonly membership?: Membership | undefined
   /** The client's address, also if another replica forwarded the request. */
@@ -182,9 +182,16 @@ export function createMcpEndpoint(options: {
     return true
   }
 
+  /** Throws OVERLOADED if a caller does not read its responses: it should do so before it sends more requests. */
+  const checkUnread = (principal: string) => {
+    const { response_bytes: bytes } = budgets
+    if (bytes.usedBy(principal) > bytes.perCaller * maxUnreadShare) bytes.check(principal, bytes.perCaller)
+  }
+
   /** Handles a POST, which counts as a request in flight until it is answered, even if the client disconnects. */
   const countedPost = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const { principal } = identity
+    checkUnread(principal)
     budgets.requests.claim(principal)
     try {
       await post(request, response, identity)
@@ -312,6 +319,9 @@ export function createMcpEndpoint(options: {
     },
   }
 }
+
+/** The part of a caller's share of unread bytes above which its new requests are refused. */
+const maxUnreadShare = 0.75
 
 /** Whether a request changes the session record, which must then be saved for other replicas. */
 const changesSession = ({ method }: InboundRequest): boolean =>

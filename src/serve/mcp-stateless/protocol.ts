@@ -201,7 +201,7 @@ export function createStatelessProtocol(options: {
 /** Checks the headers that repeat arguments. Throws INVALID_ARGUMENTS, with the HttpError as its cause. */
 function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: StatelessRequest): void {
   try {
-    checkParamHeaders(headers, schema, argumentsOf(request).exact)
+    checkParamHeaders(headers, schema, argumentsOf(request))
   } catch (cause) {
     if (!(cause instanceof HttpError)) throw cause
     throw new ToolwayError('INVALID_ARGUMENTS', cause.message, { cause })
