@@ -6,6 +6,8 @@ import { type BulkheadOptions, bulkhead } from './bulkhead.ts'
 export interface Asked {
   readonly server?: string
   readonly agent?: string
+  /** A caller without admin rights; otherwise an admin. */
+  readonly principal?: string
   readonly timeoutMs?: number
   readonly carries?: true
 }
@@ -50,12 +52,14 @@ export function bulkheadOf(changes: Partial<Settings> = {}) {
   })
   const order: string[] = []
 
-  const begin = ({ server = 'files', agent = 'default', timeoutMs = 30_000, carries }: Asked = {}): Running => {
+  const begin = (asked: Asked = {}): Running => {
+    const { server = 'files', agent = 'default', principal, timeoutMs = 30_000, carries } = asked
     const controller = new AbortController()
     const outcome = Promise.withResolvers<Result>()
     outcome.promise.catch(() => {})
     const traits = { readOnly: false, idempotent: false, timeoutMs, ...(carries && { carries }) }
-    const caller = { ...callOf().caller, agent }
+    const known = callOf().caller
+    const caller = { ...known, agent, principal: principal ?? known.principal, admin: principal === undefined }
     const { signal } = controller
     let sent = false
     const answer = interceptor(callOf({ entry: entryOf({ server, traits }), caller, signal }), () => {

@@ -9,7 +9,7 @@ interface Limits {
   readonly queue: number
 }
 
-interface One extends Required<Omit<Asked, 'carries'>> {
+interface One extends Required<Omit<Asked, 'carries' | 'principal'>> {
   readonly id: number
   until: number
 }
@@ -94,8 +94,8 @@ async function check(model: Model, real: Real) {
 type Step = fc.AsyncCommand<Model, Real>
 
 class Begin implements Step {
-  readonly asked: Required<Omit<Asked, 'carries'>>
-  constructor(asked: Required<Omit<Asked, 'carries'>>) {
+  readonly asked: Required<Omit<Asked, 'carries' | 'principal'>>
+  constructor(asked: Required<Omit<Asked, 'carries' | 'principal'>>) {
     this.asked = asked
   }
   check = () => true

@@ -150,10 +150,43 @@ describe('who has to go', () => {
     fill(house, 2)
     const greedy = fill(house, 4, { agent: 'greedy' })
     const modest = fill(house, 3, { agent: 'modest' })
-    await expect(greedy[3]?.answer).rejects.toThrow('another agent')
+    await expect(greedy[3]?.answer).rejects.toThrow('fewer calls')
     await expect(greedy[2]?.answer).rejects.toMatchObject({ code: 'OVERLOADED' })
     await expect(modest[2]?.answer).rejects.toThrow('queue is full')
     expect(house.stats().queued).toBe(4)
+  })
+
+  test('V6: a caller has three quarters of a server and of the whole, so that others always find a slot', async () => {
+    const house = bulkheadOf({ serverLimit: () => 4, total: 8 })
+    const flood = fill(house, 6, { principal: 'mallory' })
+    expect(flood.filter(({ sent }) => sent)).toHaveLength(3)
+    expect(house.begin({ principal: 'anna' }).sent).toBe(true)
+    fill(house, 5, { principal: 'mallory', server: 'other' })
+    expect(house.stats()).toMatchObject({ inFlight: 7, budgets: { calls: { limit: 8, perCaller: 6, largest: 6 } } })
+    expect(house.begin({ principal: 'anna', server: 'third' }).sent).toBe(true)
+    for (const call of flood) await call.end()
+    expect(house.stats().budgets.calls.largest).toBeLessThanOrEqual(6)
+  })
+
+  test('V6: a caller has half of the queue, and whoever has the most waiting calls makes way for others', async () => {
+    const house = bulkheadOf({ serverLimit: () => 1, queue: 6 })
+    house.begin({ principal: 'anna' })
+    // Many agents and servers do not make a share larger.
+    const flood = ['a', 'b', 'c', 'd'].map((agent) => house.begin({ principal: 'mallory', agent }))
+    await house.clock.pass(500)
+    await expect(flood[3]?.answer).rejects.toThrow('your share of the queue is full')
+    fill(house, 3, { principal: 'bert' })
+    expect(house.stats().queued).toBe(6)
+    const fresh = house.begin({ principal: 'cleo' })
+    await expect(flood[2]?.answer).rejects.toThrow('fewer calls')
+    expect(house.stats().budgets.queued).toMatchObject({ used: 6, limit: 6, perCaller: 3, largest: 3, refused: 2 })
+    await fresh.abort()
+    expect(house.stats().queued).toBe(5)
+  })
+
+  test('V6: the operator has no share: a gateway with a single user keeps no slot for others', () => {
+    const house = bulkheadOf({ serverLimit: () => 4 })
+    expect(fill(house, 4).every(({ sent }) => sent)).toBe(true)
   })
 
   test('B7: the hint follows how long calls take and how many wait', async () => {

@@ -1,6 +1,7 @@
-import type { Call, Interceptor } from '../core/call.ts'
+import type { BudgetUse } from '../core/budgets.ts'
+import type { Call, Caller, Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import { endWith } from '../core/deadline.ts'
+import { endWith, pause } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { callAgain, durationText } from '../lib/duration.ts'
 import { step } from './observe.ts'
@@ -26,7 +27,11 @@ export interface BulkheadLoad {
 export interface BulkheadStats extends BulkheadLoad {
   readonly servers: Readonly<Record<string, BulkheadLoad>>
   readonly agents: Readonly<Record<string, BulkheadLoad>>
+  /** The calls in flight and the queued calls as budgets, with the callers that have most of them. */
+  readonly budgets: { readonly calls: CallBudget; readonly queued: CallBudget }
 }
+
+type CallBudget = Omit<BudgetUse, 'name'>
 
 export interface Bulkhead {
   readonly interceptor: Interceptor
@@ -40,8 +45,8 @@ const usualWaitMs = 5_000
 
 /**
  * Limits the calls in flight per server, per agent and in total (B7), so that one busy server or agent leaves room for
- * others. A call without a slot waits. Calls that carry other calls need no slot: they would take the slots that their
- * inner calls need.
+ * others. Each caller has a share of the server's slots and of all slots (V6). A call without a slot waits. Calls that
+ * carry other calls need no slot: they would take the slots that their inner calls need.
  */
 export function bulkhead(options: BulkheadOptions): Bulkhead {
   const { clock } = options
@@ -49,26 +54,53 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
   const whole = createSlots(Number.POSITIVE_INFINITY)
   const servers = new Map<string, Slots>()
   const agents = new Map<string, Slots>()
+  /** Slots by caller, and by caller and server. They exist only while they are in use. */
+  const callers = new Map<string, Slots>()
+  const callersAtServers = new Map<string, Slots>()
   const room = createWaitingRoom(options)
 
-  const take = ({ server, agent }: Needs): boolean => {
+  const take = ({ server, agent, caller, callerAtServer }: Needs): boolean => {
     if (!hasSlot(whole) || !hasSlot(server) || !hasSlot(agent)) return false
+    if (!hasSlot(caller) || !hasSlot(callerAtServer)) return false
     takeSlot(whole)
     takeSlot(server)
     takeSlot(agent)
+    takeSlot(caller)
+    takeSlot(callerAtServer)
     return true
+  }
+
+  const needsOf = ({ entry, caller }: Call): Needs => {
+    const { principal } = caller
+    const server = slotsOf(servers, entry.server, options.serverLimit(entry.server))
+    const agent = slotsOf(agents, caller.agent, options.agentLimit(caller.agent))
+    whole.limit = options.total()
+    const shared = hasShare(caller)
+    const ofCaller = slotsOf(callers, principal, shared ? shareOf(whole.limit) : Number.POSITIVE_INFINITY)
+    // Server names contain no line breaks, so keys are unique.
+    const key = `${entry.server}\n${principal}`
+    const callerAtServer = shared && server ? slotsOf(callersAtServers, key, shareOf(server.limit)) : undefined
+    return { whole, server, agent, caller: ofCaller as Slots, callerAtServer, principal, key }
+  }
+
+  const forgetUnused = ({ caller, callerAtServer, principal, key }: Needs) => {
+    if (isUnused(caller)) callers.delete(principal)
+    if (callerAtServer && isUnused(callerAtServer)) callersAtServers.delete(key)
   }
 
   return {
     async interceptor(call, next) {
-      const { entry, caller } = call
-      if (entry.traits.carries) return next(call)
-      const server = slotsOf(servers, entry.server, options.serverLimit(entry.server))
-      const agent = slotsOf(agents, caller.agent, options.agentLimit(caller.agent))
-      whole.limit = options.total()
-      const needs = { whole, server, agent }
+      if (call.entry.traits.carries) return next(call)
+      const needs = needsOf(call)
       // Every queued call lacks a slot, so a call that finds all its slots free does not jump the queue.
-      if (!take(needs)) await step(call.trail, 'queue', room.wait(call, needs, maxWaitOf(call, options)))
+      if (!take(needs)) {
+        try {
+          await step(call.trail, 'queue', room.wait(call, needs, maxWaitOf(call, options)))
+        } catch (error) {
+          forgetUnused(needs)
+          throw error
+        }
+      }
       const start = clock.monotonic()
       try {
         // The call may have been cancelled at the moment it got its slot.
@@ -78,20 +110,52 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
       } finally {
         const heldMs = Math.max(clock.monotonic() - start, 0)
         releaseSlot(whole, heldMs)
-        releaseSlot(server, heldMs)
-        releaseSlot(agent, heldMs)
+        releaseSlot(needs.server, heldMs)
+        releaseSlot(needs.agent, heldMs)
+        releaseSlot(needs.caller, heldMs)
+        releaseSlot(needs.callerAtServer, heldMs)
         if (room.size > 0) room.serve(take)
+        forgetUnused(needs)
       }
     },
-    stats: () => ({ ...loadOf(whole), limit: options.total(), servers: loads(servers), agents: loads(agents) }),
+    stats() {
+      const limit = options.total()
+      const { inFlight, waiting: queued } = whole
+      let [most, mostQueued] = [0, 0]
+      for (const slots of callers.values()) {
+        most = Math.max(most, slots.inFlight)
+        mostQueued = Math.max(mostQueued, slots.waiting)
+      }
+      const [queue, { refused }] = [options.queue(), room]
+      const calls = { used: inFlight, limit, perCaller: shareOf(limit), largest: most, refused: 0 }
+      const waiting = { used: queued, limit: queue, perCaller: queueShareOf(queue), largest: mostQueued, refused }
+      const budgets = { calls, queued: waiting }
+      return { inFlight, queued, limit, servers: loads(servers), agents: loads(agents), budgets }
+    },
     limitsChanged() {
       whole.limit = options.total()
       applyLimits(servers, options.serverLimit)
       applyLimits(agents, options.agentLimit)
+      for (const slots of callers.values()) if (isLimited(slots)) slots.limit = shareOf(whole.limit)
+      for (const [key, slots] of callersAtServers) {
+        slots.limit = shareOf(options.serverLimit(key.slice(0, key.indexOf('\n'))) ?? Number.POSITIVE_INFINITY)
+      }
       room.serve(take)
     },
   }
 }
+
+/**
+ * Whether a caller is limited to a share. The operator is not: a gateway with a single user keeps none of its slots for
+ * others. Callers without a credential cannot be told apart, so they have no shares either.
+ */
+const hasShare = ({ authenticated, admin }: Caller): boolean => authenticated && !admin
+
+/** One caller's share of the slots: three quarters, so that other callers always find some. */
+const shareOf = (limit: number): number => Math.max(1, limit - Math.ceil(limit / 4))
+
+/** One caller's share of the queue: half. */
+const queueShareOf = (limit: number): number => Math.ceil(limit / 2)
 
 function slotsOf(all: Map<string, Slots>, name: string, limit: number | undefined): Slots | undefined {
   if (limit === undefined) return undefined
@@ -129,52 +193,89 @@ interface QueuedCall {
   refuse(error: Error): void
 }
 
+/** How long a call waits for its refusal if its caller has used up its share of the queue. */
+const overShareMs = 500
+
 /** How long a call may wait. `from` is the setting or rule that set this limit, for the error message. */
 interface MaxWait {
   readonly ms: number
   readonly from: string
 }
 
-/** The waiting calls, in one queue per agent and server. Queues are served round robin, as slots become free. */
+/** The waiting calls, in one queue per caller, agent and server. They are served round robin, as slots become free. */
 function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
   const queues = new Map<string, Set<QueuedCall>>()
+  /** The waiting calls of each caller, oldest first. */
+  const ofCallers = new Map<string, Set<QueuedCall>>()
 
-  const count = ({ whole, server, agent }: Needs, by: 1 | -1) => {
+  const count = ({ whole, server, agent, caller, callerAtServer }: Needs, by: 1 | -1) => {
     room.size += by
     whole.waiting += by
+    caller.waiting += by
     if (server) server.waiting += by
     if (agent) agent.waiting += by
+    if (callerAtServer) callerAtServer.waiting += by
   }
 
-  /** Evicts the newest call in the longest queue in favour of a shorter one, so that no agent can take all the room. */
-  const makeRoom = (key: string): boolean => {
+  /**
+   * Evicts the newest call of the caller with the most waiting calls or, if that is the newcomer itself, of its longest
+   * queue. The newcomer must have at least two calls fewer there, so that two callers do not evict each other's calls.
+   */
+  const makeRoom = (principal: string, key: string): boolean => {
+    const ownQueues = () => [...queues.values()].filter(([first]) => first?.needs.principal === principal)
+    return evictLongest(ofCallers.values(), ofCallers.get(principal)) || evictLongest(ownQueues(), queues.get(key))
+  }
+
+  const evictLongest = (all: Iterable<Set<QueuedCall>>, own: Set<QueuedCall> | undefined): boolean => {
     let longest = new Set<QueuedCall>()
-    for (const queue of queues.values()) if (queue.size > longest.size) longest = queue
+    for (const waiters of all) if (waiters.size > longest.size) longest = waiters
     const last = [...longest].at(-1)
-    if (!last || longest.size <= (queues.get(key)?.size ?? 0) + 1) return false
-    last.refuse(overloaded(last.call, last.needs, 'its place in the queue was given to another agent'))
+    if (!last || longest.size <= (own?.size ?? 0) + 1) return false
+    last.refuse(overloaded(last.call, last.needs, 'its place in the queue was given to a caller with fewer calls'))
+    room.refused++
     return true
+  }
+
+  /**
+   * Refuses a call of a caller that has its share of the queue, but not at once: a client that repeats refused calls at
+   * full speed would keep this process from serving others.
+   */
+  const refuseOverShare = async (call: Call, needs: Needs): Promise<never> => {
+    room.refused++
+    await pause(options.clock, overShareMs, call.signal)
+    throw overloaded(call, needs, 'your share of the queue is full')
   }
 
   const room = {
     size: 0,
+    refused: 0,
     /** Resolves once the call has its slots; rejects if the call waits too long or is aborted. */
     async wait(call: Call, needs: Needs, { ms, from }: MaxWait): Promise<void> {
       const { signal } = call
       signal.throwIfAborted()
-      // Neither name contains a space, so keys are unique.
-      const key = `${call.caller.agent} ${call.entry.server}`
-      if (room.size >= options.queue() && !makeRoom(key)) throw overloaded(call, needs, 'the queue is full')
+      // Names of agents and servers contain no spaces, so keys are unique.
+      const key = `${call.caller.agent} ${call.entry.server} ${needs.principal}`
+      const isOverShare = hasShare(call.caller) && needs.caller.waiting >= queueShareOf(options.queue())
+      if (isOverShare && options.queue() > 0) return refuseOverShare(call, needs)
+      if (room.size >= options.queue() && !makeRoom(needs.principal, key)) {
+        room.refused++
+        throw overloaded(call, needs, 'the queue is full')
+      }
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const queue = queues.get(key) ?? new Set()
+      const ofCaller = ofCallers.get(needs.principal) ?? new Set()
       const waiter: QueuedCall = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
       const gone = () => waiter.refuse(signal.reason)
-      const tooLong = () =>
+      const tooLong = () => {
+        room.refused++
         waiter.refuse(overloaded(call, needs, `no slot became free within ${durationText(ms)} (${from})`))
+      }
       const timer = options.clock.after(ms, tooLong)
       signal.addEventListener('abort', gone, { once: true })
       queues.set(key, queue)
       queue.add(waiter)
+      ofCallers.set(needs.principal, ofCaller)
+      ofCaller.add(waiter)
       count(needs, 1)
       return promise
 
@@ -183,6 +284,8 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
         signal.removeEventListener('abort', gone)
         queue.delete(waiter)
         if (queue.size === 0) queues.delete(key)
+        ofCaller.delete(waiter)
+        if (ofCaller.size === 0) ofCallers.delete(needs.principal)
         count(needs, -1)
         settle()
       }
@@ -206,15 +309,25 @@ interface Needs {
   readonly whole: Slots
   readonly server: Slots | undefined
   readonly agent: Slots | undefined
+  readonly caller: Slots
+  /** The caller's share of the server's slots; undefined if it has none. */
+  readonly callerAtServer: Slots | undefined
+  readonly principal: string
+  /** The key of `callerAtServer`. */
+  readonly key: string
 }
 
 /** Bounds for Retry-After. Estimates above the maximum would only be guesses. */
 const soonestMs = 100
 const latestMs = 60_000
 
-/** The error for a call without a free slot (B7): says what is full and when to retry. */
-function overloaded({ entry, caller }: Call, { whole, server, agent }: Needs, why: string): ToolwayError {
+/** The error for a call without a free slot (B7): names what is full and when to retry. */
+function overloaded({ entry, caller }: Call, needs: Needs, why: string): ToolwayError {
+  const { whole, server, agent, callerAtServer } = needs
   const full: (readonly [string, Slots])[] = []
+  if (callerAtServer && !hasSlot(callerAtServer))
+    full.push([`Your share of the server ${entry.server}`, callerAtServer])
+  if (!hasSlot(needs.caller)) full.push(['Your share of Toolway', needs.caller])
   if (server && !hasSlot(server)) full.push([`The server ${entry.server}`, server])
   if (agent && !hasSlot(agent)) full.push([`The agent ${caller.agent}`, agent])
   if (full.length === 0 || !hasSlot(whole)) full.push(['Toolway', whole])
@@ -233,6 +346,10 @@ interface Slots {
   /** Moving average of how long slots were held; undefined before the first release. */
   meanMs: number | undefined
 }
+
+const isUnused = ({ inFlight, waiting }: Slots): boolean => inFlight === 0 && waiting === 0
+
+const isLimited = ({ limit }: Slots): boolean => limit !== Number.POSITIVE_INFINITY
 
 const createSlots = (limit: number): Slots => ({ limit, inFlight: 0, waiting: 0, meanMs: undefined })
 

@@ -282,6 +282,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           failures: () => current().inboundAuth.config,
           adminEndpoint: adminRoutes,
           traced: () => current().traces !== undefined,
+          budgets: processState.budgets,
           clock,
           log,
         }),
@@ -293,7 +294,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     stdio(input, output, agent) {
       startServing()
       const { maxValues } = config.server
-      return serveStdio({ input, output, access, info, caller: localAs(agent), maxValues, clock, log })
+      const { budgets } = processState
+      return serveStdio({ input, output, access, info, caller: localAs(agent), maxValues, budgets, clock, log })
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }

@@ -7,6 +7,7 @@ import { descriptorStore } from '../catalog/descriptor-store.ts'
 import { type ClientToolState, createClientToolState } from '../chat/client-tool-state.ts'
 import { createProfiles } from '../chat/models/server-profile.ts'
 import type { Config } from '../config/schema.ts'
+import { type Budgets, createBudgets } from '../core/budgets.ts'
 import type { Clock } from '../core/clock.ts'
 import { createLeases, type Leases, type Membership, type PubSub } from '../core/cluster.ts'
 import type { Log } from '../core/log.ts'
@@ -46,6 +47,8 @@ export interface ProcessState extends AsyncDisposable {
   readonly cache: Cache
   readonly breakers: Breakers
   readonly bulkhead: Bulkhead
+  /** How much waits or is kept, per caller and in all. */
+  readonly budgets: Budgets
   readonly metrics: Metrics
   readonly stats: CallStats
   readonly calls: RecentCalls
@@ -130,6 +133,9 @@ export async function openProcessState(
   const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.membership.self)
   const results = cache({ store: shared?.cache ?? memoryCache(cacheLimits(current)), members, clock })
   const concurrency = bulkhead({ ...concurrencyLimits(current), clock })
+  const budgets = createBudgets()
+  budgets.register('calls', () => concurrency.stats().budgets.calls)
+  budgets.register('queued_calls', () => concurrency.stats().budgets.queued)
   const metrics = open.use(
     createMetrics({
       version,
@@ -137,6 +143,7 @@ export async function openProcessState(
       redact,
       readings: {
         load: concurrency.stats,
+        budgets: budgets.report,
         cache: results.stats,
         servers: () => [...current().servers.values()].map(({ server }) => readingOf(server)),
         audit: audit.status,
@@ -156,6 +163,7 @@ export async function openProcessState(
     archive,
     cache: results,
     bulkhead: concurrency,
+    budgets,
     metrics,
     stats,
     calls,

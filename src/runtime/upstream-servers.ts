@@ -56,7 +56,8 @@ function buildServer(
   const listLimits = { maxEntries, maxListSize }
   const builtFrom = { config, timeoutMs, maxTimeoutMs, refreshMs, mode: discovery.mode, listLimits, health }
   if (known && isDeepStrictEqual(known.builtFrom, builtFrom)) return known
-  const { store, seal, orphanReaper, oauth, redact, clock, log } = context
+  const { store, seal, orphanReaper, oauth, redact, budgets, clock, log } = context
+  const { tasks } = budgets
   const identity = { name: 'toolway', version }
   return {
     builtFrom,
@@ -74,7 +75,7 @@ function buildServer(
       breaker: () => context.breakers.stateOf(name),
       store,
       servedUri: (uri) => context.servedUri(name, uri),
-      connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, clock, log }),
+      connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, tasks, clock, log }),
       seal,
       // Keep a server paused when its configuration changes, if an operator has paused it.
       paused: known?.server.control.paused ?? false,

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Access } from '../core/access.ts'
+import { type Budgets, createBudgets } from '../core/budgets.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { settles } from '../core/deadline.ts'
@@ -38,13 +39,14 @@ export async function serveStdio(options: {
   readonly caller: Caller
   /** Maximum number of JSON values per message. */
   readonly maxValues?: number
+  readonly budgets?: Budgets
   readonly clock: Clock
   readonly log: Log
 }): Promise<void> {
-  const { input, access, info, caller, maxValues = 100_000, clock, log } = options
+  const { input, access, info, caller, maxValues = 100_000, budgets = createBudgets(), clock, log } = options
   const legacy = createLegacyProtocol({ access, info, log })
   const writer = createLineWriter(options.output, input)
-  const stateless = createStatelessProtocol({ access, info, clock, log })
+  const stateless = createStatelessProtocol({ access, info, budgets, clock, log })
   const statelessRequests = createStatelessStdio({ protocol: stateless, access, caller, writer, log })
   const answering = new Set<Promise<void>>()
   let session: Session | undefined
@@ -63,7 +65,7 @@ export async function serveStdio(options: {
       if (session !== undefined) throw new ProtocolError(rpcCodes.request, 'This session is already initialized.')
       const client = legacy.negotiate(params)
       const acting = actingAs(access, caller, agentOfParams(params))
-      session = createSession({ access, caller: acting, client, log, tell: writer.offer })
+      session = createSession({ access, caller: acting, client, budgets, log, tell: writer.offer })
       writer.write(resultBytes(id, await legacy.initializeResult(session)))
       welcomed = true
     } catch (thrown) {

@@ -172,9 +172,9 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       config: 'limits: { queue: 0 }\nmcpServers: { github: { url: "https://mcp.example.com/mcp", concurrency: 16 } }',
       server: 'github',
       tool: 'search_issues',
-      circumstances: 'while 16 calls are running',
+      circumstances: 'while 12 calls of the same caller are running',
       run: never,
-      before: 16,
+      before: 12,
     }),
   QUARANTINED: () =>
     tried({

@@ -157,7 +157,9 @@ const fields = z.strictObject({
       'Time limit for connecting, including the start of the process. Default: 2 minutes for a process, 30 s over HTTP.',
     ),
   toolTimeouts: z.record(z.string(), limit()).default({}).describe('Time limits for calls, by tool.'),
-  concurrency: numeric({ min: 1 }).prefault(16).describe('Maximum calls in flight.'),
+  concurrency: numeric({ min: 1 })
+    .prefault(16)
+    .describe('Maximum calls in flight; a caller without admin rights may have three quarters of them.'),
   priority: numeric({ min: -1000, max: 1000 }).prefault(0).describe('Priority in name conflicts; the highest wins.'),
   guards: z.array(guard).default([]).describe('Checks for arguments and resource URIs: path, sql and url.'),
   breaker: serverBreaker

@@ -64,8 +64,12 @@ export const limitsSection = z.strictObject({
     .describe('Calls per minute by each agent to servers and tools that have no limit of their own.'),
   servers: z.record(z.string(), perMinute).default({}).describe('Calls per minute for each server.'),
   tools: z.record(z.string(), perMinute).default({}).describe('Calls per minute for each tool (server.tool).'),
-  queue: numeric().prefault(256).describe('Maximum number of queued calls.'),
-  concurrency: numeric({ min: 1 }).prefault(256).describe('Maximum calls in flight.'),
+  queue: numeric()
+    .prefault(256)
+    .describe('Maximum number of queued calls; a caller without admin rights may have half of them.'),
+  concurrency: numeric({ min: 1 })
+    .prefault(256)
+    .describe('Maximum calls in flight; a caller without admin rights may have three quarters of them.'),
 })
 
 const guarded = names('an argument such as path, paths[] or options.file').describe(

@@ -20,7 +20,8 @@ export interface CallCounters {
   series(from: number, to: number): Series
 }
 
-export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | 'breakers' | 'bulkhead' | 'cache'> {
+export interface AdminContext
+  extends Pick<ProcessState, 'archive' | 'audit' | 'breakers' | 'budgets' | 'bulkhead' | 'cache'> {
   readonly access: Access
   readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>
   current(): Generation

@@ -45,20 +45,20 @@ export function createOverview(context: AdminContext, figures: VisibleFigures): 
   }
 }
 
-type Load = Pick<Overview, 'inFlight' | 'queued' | 'sessions' | 'cache'>
+type Load = Pick<Overview, 'inFlight' | 'queued' | 'sessions' | 'budgets' | 'cache'>
 
 /** The gateway's load. If agents are configured, only admins see other agents' load. */
 function loadFor(caller: Caller, context: AdminContext): Load {
-  const { bulkhead, cache, calls, sessions, current } = context
+  const { bulkhead, budgets, cache, calls, sessions, current } = context
   if (!maySeeAllFigures(caller, current())) {
     const inFlight = calls.list({ agent: caller.agent, outcome: 'running' }, Number.MAX_SAFE_INTEGER).length
     const queued = bulkhead.stats().agents[caller.agent]?.queued ?? 0
-    return { inFlight, queued, sessions: 0, cache: { hits: 0, misses: 0, joined: 0, hitRate: null } }
+    return { inFlight, queued, sessions: 0, budgets: [], cache: { hits: 0, misses: 0, joined: 0, hitRate: null } }
   }
   const { inFlight, queued } = bulkhead.stats()
   const { hits, misses, joined } = cache.stats()
   const hitRate = hits + misses === 0 ? null : hits / (hits + misses)
-  return { inFlight, queued, sessions: sessions(), cache: { hits, misses, joined, hitRate } }
+  return { inFlight, queued, sessions: sessions(), budgets: budgets.report(), cache: { hits, misses, joined, hitRate } }
 }
 
 /** The state of configuration reloads. Only admins see the error, because it may quote the configuration. */

@@ -4,6 +4,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { type RawRequest, rawRequest } from '../../../tests/fixtures/raw-http.ts'
 import type { HttpConfig } from '../../config/schema.ts'
+import { createBudgets } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { createTestAccess } from '../access.fixture.ts'
@@ -154,6 +155,7 @@ export async function openTestAdmin(settings: Settings = {}) {
     authenticate,
     admit: admitWith(authenticate, clock),
     bodies: createBodyReader(config),
+    budgets: createBudgets(),
     config,
     hosts: allowedHosts(config, port),
     port,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Access } from '../../core/access.ts'
+import type { Budgets } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Chat, ChatEvent, ChatRequest } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -21,10 +22,11 @@ export type DashboardChat = ReturnType<typeof createDashboardChat>
 export function createDashboardChat(options: {
   readonly chat?: (() => Chat | undefined) | undefined
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
+  readonly budgets: Pick<Budgets, 'chat_answers'>
   readonly clock: Clock
   readonly log: Log
 }) {
-  const { chat, access, clock, log } = options
+  const { chat, access, budgets, clock, log } = options
   return {
     view: (): ChatView => ({ models: chat?.()?.models() ?? [] }),
     /** Streams an answer. Rejects if there is no model. */
@@ -34,6 +36,8 @@ export function createDashboardChat(options: {
     ): Promise<void> {
       const chosen = selectModel(chat?.(), asked)
       const { model } = chosen
+      budgets.chat_answers.claim(caller.principal)
+      response.once('close', () => budgets.chat_answers.give(caller.principal))
       const id = `chat-${randomUUID().slice(19)}`
       const events = chosen.chat.answer({
         ...{ id, model, mode, messages, signal, peer: nonInteractivePeer, stream: true },

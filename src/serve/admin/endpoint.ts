@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../../config/schema.ts'
 import type { Access } from '../../core/access.ts'
+import type { Budgets } from '../../core/budgets.ts'
 import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ErrorCode } from '../../core/errors.ts'
@@ -44,11 +45,13 @@ export interface ListeningServer {
   /** Authenticates a request. Invalid credentials are limited per address, counted across all endpoints. */
   readonly admit: Admit
   readonly bodies: RequestBodies
+  readonly budgets: Budgets
   sessions(): number
   readonly chat?: (() => Chat | undefined) | undefined
 }
 
-export interface AdminEndpointOptions extends Pick<ListeningServer, 'admit' | 'bodies' | 'hosts' | 'port' | 'chat'> {
+export interface AdminEndpointOptions
+  extends Pick<ListeningServer, 'admit' | 'bodies' | 'budgets' | 'hosts' | 'port' | 'chat'> {
   readonly admin: AdminService
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly authenticate: Authenticate
@@ -62,12 +65,20 @@ export interface AdminEndpointOptions extends Pick<ListeningServer, 'admit' | 'b
   readonly log: Log
 }
 
+interface Incoming {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly target: ReturnType<ReturnType<typeof createRouter>>['target']
+  readonly user: AdminUser | undefined
+}
+
 const base = '/admin/api'
 
 export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint {
   const { admin, access, config, bodies, hosts, clock, log } = options
+  const { requests } = options.budgets
   const credentials = createCredentials(options)
-  const events = createLiveEvents(admin, clock, log)
+  const events = createLiveEvents(admin, { dashboards: options.budgets.dashboards, clock, log })
   const pages = createDashboardFiles(options.folder, { endpoint: config.path, hosts })
   const find = createRouter(routes)
   let document: object | undefined
@@ -91,6 +102,16 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     if (draining) throw HttpError.of('OVERLOADED', 'This gateway is shutting down.', { retryAfterMs: 1_000 })
     // Authenticate first, so that errors in the query are reported to authenticated users only.
     const user = route.access === 'anyone' ? undefined : await admitted(request, route)
+    const sender = user?.identity.principal ?? 'anonymous'
+    requests.claim(sender)
+    try {
+      await run(route, { request, response, target, user })
+    } finally {
+      requests.give(sender)
+    }
+  }
+
+  const run = async (route: Route, { request, response, target, user }: Incoming) => {
     const query = readQuery(request.url ?? '', route.query)
     const bytes =
       route.body && (await bodies.read({ request, response, identity: user?.identity, limit: route.maxBody }))

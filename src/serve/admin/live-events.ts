@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Budget } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
@@ -29,16 +30,13 @@ const ticksPerOverview = 4
 /** Maximum unread bytes per reader. Above this, events are skipped: later events contain the current state. */
 const maxUnread = 256 * 1024
 
-const maxReaders = 64
-/** Number of open streams at which further non-admins are rejected, so that admins can still connect. */
-const maxForGuests = maxReaders / 2
-
 const maxCalls = 100
 const maxNews = 2_000
 const silentMs = 15_000
 
 /** Sends events to all open dashboards. Does no work while there are no readers. */
-export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
+export function createLiveEvents(admin: Source, options: { dashboards: Budget; clock: Clock; log: Log }) {
+  const { dashboards, clock, log } = options
   const readers = new Set<Reader>()
   let watching: DisposableStack | undefined
   let ticks = 0
@@ -124,7 +122,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
   }
 
   const left = (reader: Reader) => {
-    readers.delete(reader)
+    if (readers.delete(reader)) dashboards.give(reader.caller.principal)
     if (readers.size > 0) return
     watching?.[Symbol.dispose]()
     watching = undefined
@@ -133,12 +131,14 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
   return {
     /** Turns the response into an event stream. Throws OVERLOADED if too many streams are open. */
     open(caller: Caller, response: ServerResponse): void {
-      if (readers.size >= (caller.admin ? maxReaders : maxForGuests)) throw tooManyReaders(readers.size)
+      // Reject non-admins while half of the streams are open, so that admins can still connect.
+      if (!caller.admin && readers.size >= dashboards.limit / 2) throw tooManyReaders(readers.size)
       const reader: Reader = { caller, response, pending: new Map(), servers: undefined, sentAt: clock.monotonic() }
       // Before the stream starts, compute everything that can fail.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))
       const calls = bytesOf(admin.calls(caller, { limit: maxCalls }).toReversed())
+      dashboards.claim(caller.principal)
       response.writeHead(200, {
         'Content-Type': 'text/event-stream',
         'Cache-Control': 'no-store, no-transform',

@@ -24,7 +24,7 @@ export const overview: Overview = {
   startedAt: 1,
   endpoint: 'http://127.0.0.1:4322/mcp',
   calls: figures,
-  ...{ inFlight: 0, queued: 0, sessions: 2 },
+  ...{ inFlight: 0, queued: 0, sessions: 2, budgets: [] },
   cache: { hits: 1, misses: 2, joined: 0, hitRate: 1 / 3 },
   tokens: { direct: 100, exposed: 40, saved: 60 },
   servers: { healthy: 1, degraded: 0, unhealthy: 0, 'needs-auth': 0, starting: 0, stale: 0, disabled: 0 },

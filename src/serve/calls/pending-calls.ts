@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Budget } from '../../core/budgets.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { createSeal } from '../../lib/seal.ts'
@@ -27,9 +28,6 @@ const maxIdleMs = 600_000
 /** The prefix of states that the gateway issued. States without it belong to servers. */
 const prefix = 'toolway-call.'
 
-/** Maximum number of suspended calls, in total and per principal. Each one keeps a request to a server open. */
-const defaults = { all: 2_000, each: 500 }
-
 /** The replica that holds a suspended call. Undefined with a single replica, and for states that a server issued. */
 export function replicaOfState(state: string): string | undefined {
   if (!state.startsWith(prefix)) return undefined
@@ -37,25 +35,22 @@ export function replicaOfState(state: string): string | undefined {
   return end === -1 ? undefined : state.slice(prefix.length, end)
 }
 
-export function createPendingCalls(clock: Clock, limits = defaults, replica?: string) {
+/** The suspended calls. Each one keeps a request to a server open, so they count against the budget `questions`. */
+export function createPendingCalls(clock: Clock, questions: Budget, replica?: string) {
   const ours = replica === undefined ? prefix : `${prefix}${replica}.`
   // A new key for each process is sufficient, because calls do not outlive the process.
   const seal = createSeal(randomBytes(32).toString('base64url'))
   const places = new Map<string, PendingCall>()
   const placeOf = new Map<ResumableCall, PendingCall>()
-  const counts = new Map<string, number>()
   let closed = false
 
   const forget = (call: ResumableCall) => {
     const place = placeOf.get(call)
     if (place === undefined) return
-    const { principal } = place.owner
     place.timer?.[Symbol.dispose]()
     placeOf.delete(call)
     places.delete(place.id)
-    const left = (counts.get(principal) ?? 1) - 1
-    if (left === 0) counts.delete(principal)
-    else counts.set(principal, left)
+    questions.give(place.owner.principal)
   }
 
   const cancel = (call: ResumableCall) => {
@@ -68,14 +63,7 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
     admit(call: ResumableCall, owner: CallOwner): void {
       if (closed) throw new ToolwayError('OVERLOADED', 'This gateway is shutting down and can no longer request input.')
       if (placeOf.has(call)) return
-      const own = counts.get(owner.principal) ?? 0
-      if (placeOf.size >= limits.all || own >= limits.each) {
-        throw new ToolwayError(
-          'OVERLOADED',
-          'Too many calls are waiting for input from their callers: try again later.',
-        )
-      }
-      counts.set(owner.principal, own + 1)
+      questions.claim(owner.principal)
       const place: PendingCall = { id: randomBytes(16).toString('base64url'), call, owner, round: 0, timer: undefined }
       places.set(place.id, place)
       placeOf.set(call, place)

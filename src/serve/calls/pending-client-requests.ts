@@ -1,3 +1,4 @@
+import type { Budget } from '../../core/budgets.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
@@ -18,7 +19,10 @@ interface Waiting {
 const maxWaiting = 64
 
 /** The unanswered requests to one client. They are kept per session, so no client can answer another's requests. */
-export function createPendingClientRequests(scope: Scope, log: Log) {
+export function createPendingClientRequests(
+  scope: Scope,
+  { principal, questions, log }: { readonly principal: string; readonly questions: Budget; readonly log: Log },
+) {
   const waiting = new Map<string, Waiting>()
   let count = 0
 
@@ -30,10 +34,15 @@ export function createPendingClientRequests(scope: Scope, log: Log) {
         const sentence = `The client already has ${maxWaiting} unanswered requests: try again when it has answered some.`
         return Promise.reject(new ToolwayError('OVERLOADED', sentence))
       }
+      try {
+        questions.claim(principal)
+      } catch (error) {
+        return Promise.reject(error)
+      }
       const id = `ask-${++count}`
       return new Promise<Json>((resolve, reject) => {
         const over = () => {
-          waiting.delete(id)
+          if (waiting.delete(id)) questions.give(principal)
           signal.removeEventListener('abort', abort)
         }
         const abort = () => {

@@ -18,13 +18,13 @@ test('V6: bytes are bounded per caller and in all, and given back when a request
   anna[1].add(10)
   const others = ['bert', 'carl'].map((name) => budget.open(name))
   for (const account of others) account.add(30)
-  expect(budget.held).toBe(100)
+  expect(budget.use().used).toBe(100)
   expect(status(() => budget.open('dora').add(1))).toBe(429)
   for (const account of [...anna, ...others]) {
     account.close()
     account.close()
   }
-  expect(budget.held).toBe(0)
+  expect(budget.use().used).toBe(0)
   expect(status(() => budget.open('dora').add(41))).toBe(413)
   expect(status(() => budget.open('anna').add(40))).toBe('taken')
 })

@@ -178,8 +178,9 @@ describe('V6: values in a message', () => {
 
 describe('V6: connections', () => {
   test('of one address are bounded: one more is told so and closed, and one that leaves makes room', async () => {
-    const { door } = stack.use(await openTestDoor({ config: { maxConnectionsPerAddress: 5 } }))
+    const { door, budgets } = stack.use(await openTestDoor({ config: { maxConnectionsPerAddress: 5 } }))
     const open = await Promise.all(Array.from({ length: 5 }, () => slowBody(door.port, 'a-test-token', 10)))
+    await until(() => budgets.requests.used === 5, { what: 'their requests' })
     const more = await slowBody(door.port, 'a-test-token', 10)
     await once(more.socket, 'close')
     expect(more.status()).toBe('429')
@@ -193,5 +194,23 @@ describe('V6: connections', () => {
       },
       { what: 'room for another one' },
     )
+  })
+
+  test('of one address that have no request make way for new ones, the longest idle first', async () => {
+    const { door } = stack.use(await openTestDoor({ config: { maxConnectionsPerAddress: 3 } }))
+    const closed: string[] = []
+    const idle = async (name: string, text = '') => {
+      const socket = connect(door.port, '127.0.0.1').on('close', () => closed.push(name))
+      stack.defer(() => void socket.destroy())
+      await once(socket, 'connect')
+      socket.write(text)
+    }
+    await idle('silent')
+    await idle('half', 'POST /mcp HTTP/1.1\r\nHost:')
+    const busy = await slowBody(door.port, 'a-test-token', 10)
+    const more = [await slowBody(door.port, 'a-test-token', 10), await slowBody(door.port, 'a-test-token', 10)]
+    await until(() => closed.length === 2, { what: 'room for them' })
+    expect(closed).toEqual(['silent', 'half'])
+    expect([busy, ...more].map(({ socket }) => socket.destroyed)).toEqual([false, false, false])
   })
 })

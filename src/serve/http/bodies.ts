@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { HttpConfig } from '../../config/schema.ts'
+import { type Budgets, createBudget } from '../../core/budgets.ts'
 import { hasMoreValues } from '../../lib/json-text.ts'
 import { createByteCollector } from '../../wire/bytes.ts'
 import type { AuthIdentity } from '../auth/identity.ts'
@@ -26,8 +28,40 @@ type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'ma
 /** Size up to which buffered bodies are not counted. Most are smaller, and connections are limited anyway. */
 const uncounted = 16 * 1024
 
-export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits): RequestBodies {
+/**
+ * Size from which bodies are handed on one at a time. Parsing one takes milliseconds, and requests that arrive meanwhile
+ * must not have to wait for all the others.
+ */
+const large = 64 * 1024
+
+/** Maximum pause between two large bodies. */
+const maxPauseMs = 250
+
+/**
+ * Returns a function that resolves in a later turn of the event loop, in each turn only once. Between two such turns, it
+ * leaves the event loop to other work for as long as the first of them took. This depends on the speed of the machine, so
+ * it uses real time even if tests control the clock.
+ */
+function createTurns(): () => Promise<void> {
+  let last = Promise.resolve()
+  const rest = async () => {
+    const begun = performance.now()
+    await setImmediate()
+    await setTimeout(Math.min(performance.now() - begun, maxPauseMs))
+  }
+  return () => {
+    const next = last.then(() => setImmediate())
+    last = next.then(rest)
+    return next
+  }
+}
+
+export function createBodyReader(
+  { maxBody, maxValues, ...limits }: BodyLimits,
+  budgets?: Pick<Budgets, 'register'>,
+): RequestBodies {
   const budget = createBodyBudget(limits)
+  budgets?.register('request_bytes', budget.use)
 
   const accountOf = ({ request, response, identity }: BodyRequest): BodyAccount => {
     const account = budget.open(callerOf(request, identity))
@@ -35,6 +69,8 @@ export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits):
     response.once('close', account.close)
     return account
   }
+
+  const turn = createTurns()
 
   const checked = (body: Buffer): Buffer => {
     if (hasMoreValues(body, maxValues)) throw tooManyValues(maxValues)
@@ -46,7 +82,10 @@ export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits):
       const { request, limit = maxBody } = asked
       checkHeaders(request, limit)
       const { body } = request
-      if (body === undefined) return bodyOf(request as IncomingMessage, limit, accountOf(asked)).then(checked)
+      if (body === undefined) {
+        const reading = bodyOf(request as IncomingMessage, limit, accountOf(asked))
+        return reading.then((whole) => (whole.length > large ? turn().then(() => checked(whole)) : checked(whole)))
+      }
       if (body.length > uncounted) accountOf(asked).add(body.length)
       return checked(body)
     },
@@ -112,35 +151,24 @@ const retryAfterMs = 1_000
 type BudgetLimits = Pick<HttpConfig, 'maxInFlight' | 'maxInFlightPerCaller'>
 
 /** Limits the total size of all request bodies in flight, per caller and overall. */
-export function createBodyBudget({ maxInFlight, maxInFlightPerCaller }: BudgetLimits) {
-  const ofCallers = new Map<string, number>()
-  let held = 0
-
+export function createBodyBudget({ maxInFlight: limit, maxInFlightPerCaller: perCaller }: BudgetLimits) {
+  const budget = createBudget('request_bytes', { what: 'bytes of requests', limit, perCaller })
   return {
-    get held() {
-      return held
-    },
+    use: budget.use,
     open(caller: string): BodyAccount {
       let own = 0
       return {
         add(bytes) {
-          if (own + bytes > maxInFlightPerCaller) throw overCallerBudget(maxInFlightPerCaller)
-          const ofCaller = (ofCallers.get(caller) ?? 0) + bytes
-          if (ofCaller > maxInFlightPerCaller) {
-            throw tooMany('Your requests in flight exceed', maxInFlightPerCaller, 'server.maxInFlightPerCaller')
+          if (own + bytes > perCaller) throw overCallerBudget(perCaller)
+          const reached = budget.take(caller, bytes)
+          if (reached === 'caller') {
+            throw tooMany('Your requests in flight exceed', perCaller, 'server.maxInFlightPerCaller')
           }
-          if (held + bytes > maxInFlight)
-            throw tooMany('All requests in flight exceed', maxInFlight, 'server.maxInFlight')
+          if (reached) throw tooMany('All requests in flight exceed', limit, 'server.maxInFlight')
           own += bytes
-          held += bytes
-          ofCallers.set(caller, ofCaller)
         },
         close() {
-          if (own === 0) return
-          const left = (ofCallers.get(caller) ?? own) - own
-          if (left > 0) ofCallers.set(caller, left)
-          else ofCallers.delete(caller)
-          held -= own
+          budget.give(caller, own)
           own = 0
         },
       }

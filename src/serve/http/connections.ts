@@ -1,5 +1,7 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { HttpConfig } from '../../config/schema.ts'
+import { type Budgets, createBudget } from '../../core/budgets.ts'
 import { networkOf } from '../auth/throttle.ts'
 import { BufferedRequest, createPostReader, type ReceivedRequest } from './request.ts'
 import { BufferedResponse, keepAliveMs } from './response.ts'
@@ -8,8 +10,7 @@ interface ConnectionsOptions {
   readonly server: Server
   /** Only POST requests to this path take the fast path. */
   readonly path: string
-  /** Decides whether to accept a connection. Returns false after rejecting and closing it. */
-  admit?(socket: Socket): boolean
+  readonly limit?: ConnectionLimit
   handle(request: ReceivedRequest, response: ServerResponse): void
   leaving(): boolean
 }
@@ -18,6 +19,15 @@ interface Connection {
   readonly socket: Socket
   /** True between two requests, but not before the first one. */
   idle: boolean
+}
+
+/** Limits the connections of each address. */
+interface ConnectionLimit {
+  /** Decides whether to accept a connection. Returns false after rejecting and closing it. */
+  admit(socket: Socket): boolean
+  /** To be called when a connection begins and ends a request. Between requests, it may have to make way for others. */
+  begins(socket: Socket): void
+  ends(socket: Socket): void
 }
 
 /** How long a new connection may wait before it sends its first request. */
@@ -33,7 +43,7 @@ const maxHeld = 16 * 1024
  * A fast path in front of node:http. It handles requests that arrive in one piece, at half the cost. When anything else
  * arrives, the connection moves permanently to node:http, which starts with the unprocessed bytes.
  */
-export function acceptConnections({ server, path, admit, handle, leaving }: ConnectionsOptions) {
+export function acceptConnections({ server, path, limit, handle, leaving }: ConnectionsOptions) {
   const handOn = server.listeners('connection')
   const read = createPostReader(path)
   /** Connections that have not been handed over to node:http. */
@@ -50,7 +60,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
   }
 
   function take(socket: Socket): void {
-    if (admit?.(socket) === false) return
+    if (limit?.admit(socket) === false) return
     let response: BufferedResponse | undefined
     /** Bytes received before the previous response was complete. */
     let held: Buffer | undefined
@@ -84,6 +94,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
       const request = new BufferedRequest(socket, path, whole.headers, whole.body)
       response = new BufferedResponse(request, line)
       connection.idle = false
+      limit?.begins(socket)
       allow(idleMs)
       handle(request, response)
     }
@@ -95,6 +106,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
         return
       }
       connection.idle = held === undefined
+      if (connection.idle) limit?.ends(socket)
       allow(idleMs)
       // Do not process further requests from a client that is not reading its responses.
       if (socket.writableNeedDrain) socket.once('drain', goOn).pause()
@@ -146,24 +158,54 @@ const ignored = () => {}
 
 const refusal = 'HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
 
-/** Returns a function that closes a connection, and returns false, if its address (IPv6: its /64) has too many. */
-export function createConnectionLimit(max: number): (socket: Socket) => boolean {
-  const open = new Map<string, number>()
-  return (socket) => {
-    const network = networkOf(socket.remoteAddress ?? '')
-    const count = open.get(network) ?? 0
-    if (count >= max) {
-      socket.on('error', () => {})
-      socket.end(refusal)
-      socket.destroySoon()
-      return false
-    }
-    open.set(network, count + 1)
-    socket.once('close', () => {
-      const left = (open.get(network) ?? 1) - 1
-      if (left > 0) open.set(network, left)
-      else open.delete(network)
-    })
-    return true
+type ConnectionLimits = Pick<HttpConfig, 'maxConnections' | 'maxConnectionsPerAddress'>
+
+/**
+ * Limits the connections per address (IPv6: per /64). At the limit, the connection that has been without a request for
+ * the longest time is closed for a new one: one client that opens many must not lock out others behind the same proxy.
+ */
+export function createConnectionLimit(config: ConnectionLimits, budgets: Budgets): ConnectionLimit {
+  const limits = { limit: config.maxConnections, perCaller: config.maxConnectionsPerAddress }
+  const open = createBudget('connections', { what: 'connections', ...limits })
+  /** The connections without a request, by address; the first has been without one the longest. */
+  const unused = new Map<string, Set<Socket>>()
+  const addresses = new WeakMap<Socket, Set<Socket>>()
+  budgets.register('connections', open.use)
+
+  const makeRoom = (network: string): boolean => {
+    const [oldest] = unused.get(network) ?? []
+    if (oldest === undefined) return false
+    oldest.destroy()
+    release(oldest, network)
+    return open.take(network) === undefined
+  }
+
+  const release = (socket: Socket, network: string) => {
+    const own = addresses.get(socket)
+    if (own === undefined) return
+    addresses.delete(socket)
+    own.delete(socket)
+    open.give(network)
+    if (open.usedBy(network) === 0) unused.delete(network)
+  }
+
+  return {
+    admit(socket) {
+      const network = networkOf(socket.remoteAddress ?? '')
+      if (open.take(network) && !makeRoom(network)) {
+        socket.on('error', () => {})
+        socket.end(refusal)
+        socket.destroySoon()
+        return false
+      }
+      const own = unused.get(network) ?? new Set()
+      unused.set(network, own)
+      own.add(socket)
+      addresses.set(socket, own)
+      socket.once('close', () => release(socket, network))
+      return true
+    },
+    begins: (socket) => void addresses.get(socket)?.delete(socket),
+    ends: (socket) => void addresses.get(socket)?.add(socket),
   }
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Access } from '../../core/access.ts'
+import type { Budgets } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
@@ -20,7 +21,6 @@ import {
 } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
 import type { ResponseChannel } from '../calls/operations.ts'
-import { clientAddress } from '../cluster/forward-request.ts'
 import { adoptSession, createOwnerRouting } from '../cluster/route-to-owner.ts'
 import {
   HttpError,
@@ -45,7 +45,7 @@ import type { HttpSession, SessionStore } from '../session/session-store.ts'
 import type { RequestBodies } from './bodies.ts'
 import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts'
 import type { ReceivedRequest } from './request.ts'
-import { SseStream } from './sse-stream.ts'
+import { SseStream, type UnreadResponses } from './sse-stream.ts'
 
 /** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
 export function createMcpEndpoint(options: {
@@ -56,13 +56,31 @@ export function createMcpEndpoint(options: {
   readonly legacy: LegacyProtocol
   readonly stateless: StatelessHttp
   readonly sessions: SessionStore
+  readonly budgets: Pick<Budgets, 'requests' | 'response_bytes' | 'streams'>
+  readonly unread: UnreadResponses
   readonly membership?: Membership | undefined
+  /** The client's address, also if another replica forwarded the request. */
+  addressOf(request: ReceivedRequest): string | undefined
   /** Whether calls are traced. Trace headers are read only if this returns true. */
   traced?(): boolean
   readonly clock: Clock
   readonly log: Log
 }) {
-  const { access, authenticate, admit, bodies, legacy, stateless, sessions, membership, clock, log } = options
+  const {
+    access,
+    authenticate,
+    admit,
+    bodies,
+    legacy,
+    stateless,
+    sessions,
+    budgets,
+    unread,
+    membership,
+    addressOf,
+    clock,
+    log,
+  } = options
   const watchCredential = createCredentialWatch(authenticate, clock)
   const ownerRouting =
     membership &&
@@ -70,7 +88,7 @@ export function createMcpEndpoint(options: {
       membership,
       holds: sessions.holds,
       adopt: (id, record, { identity, request }) =>
-        adoptSession({ access, sessions, log }, { id, record, identity, address: clientAddress(request, membership) }),
+        adoptSession({ access, sessions, log }, { id, record, identity, address: addressOf(request) }),
     })
   let draining = false
   const placed = (inbound: InboundMessage | UnreadableMessage, { headers }: ReceivedRequest) =>
@@ -86,13 +104,16 @@ export function createMcpEndpoint(options: {
     const session = sessions.find(sessionId, principal)
     // Record the use of another principal's session: ids cannot be guessed, so this one was probably stolen.
     if (session === undefined && sessions.holds(sessionId)) {
-      access.rejected({ code: 'DENIED_BY_POLICY', principal, address: clientAddress(request, membership) })
+      access.rejected({ code: 'DENIED_BY_POLICY', principal, address: addressOf(request) })
     }
     // Reject a credential whose rights have changed: it must not keep the rights that the session started with.
     if (session === undefined || !hasSameRights(session.caller, identity))
       throw new HttpError(404, rpcCodes.session, 'Session not found: send "initialize" again.', { id })
     return session
   }
+
+  const responseTo = (response: ServerResponse, accepts: AcceptedTypes, { caller, streams }: HttpSession) =>
+    new PostResponse(response, accepts, { clock, unread, caller: caller.principal, streams })
 
   const initialize = async (
     inbound: InboundRequest,
@@ -110,7 +131,7 @@ export function createMcpEndpoint(options: {
       log.debug({ principal: identity.principal, revision: client.revision }, 'session opened')
       response.setHeader('Mcp-Session-Id', session.id)
       const welcome = await legacy.initializeResult(session)
-      new PostResponse(response, accepts, clock, session.streams).answer([resultBytes(inbound.id, welcome)])
+      responseTo(response, accepts, session).answer([resultBytes(inbound.id, welcome)])
     } catch (thrown) {
       throw toHttpError(thrown, log, inbound.id)
     }
@@ -120,7 +141,7 @@ export function createMcpEndpoint(options: {
   const callerOf = (session: HttpSession, request: ReceivedRequest, id?: Id): Caller => {
     try {
       const caller = actingAs(access, session.caller, agentOfRequest(request))
-      const address = clientAddress(request, membership)
+      const address = addressOf(request)
       return address === undefined || address === caller.address ? caller : { ...caller, address }
     } catch (thrown) {
       throw toHttpError(thrown, log, id)
@@ -147,11 +168,36 @@ export function createMcpEndpoint(options: {
       return true
     }
     if (draining) throw shuttingDown()
-    const outlet = new PostResponse(response, accepts, clock, session.streams)
-    const caller = callerOf(session, request)
-    outlet.answerBatch(await answerBatch({ ...common, outlet, caller, agentResolved: true }))
+    // The batch itself is already counted as a request.
+    const more = messages.length - 1
+    budgets.requests.claim(identity.principal, more)
+    try {
+      const outlet = responseTo(response, accepts, session)
+      const caller = callerOf(session, request)
+      outlet.answerBatch(await answerBatch({ ...common, outlet, caller, agentResolved: true }))
+    } finally {
+      budgets.requests.give(identity.principal, more)
+    }
     sessions.touch(session)
     return true
+  }
+
+  /** Throws OVERLOADED if a caller does not read its responses: it should do so before it sends more requests. */
+  const checkUnread = (principal: string) => {
+    const { response_bytes: bytes } = budgets
+    if (bytes.usedBy(principal) > bytes.perCaller * maxUnreadShare) bytes.check(principal, bytes.perCaller)
+  }
+
+  /** Handles a POST, which counts as a request in flight until it is answered, even if the client disconnects. */
+  const countedPost = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
+    const { principal } = identity
+    checkUnread(principal)
+    budgets.requests.claim(principal)
+    try {
+      await post(request, response, identity)
+    } finally {
+      budgets.requests.give(principal)
+    }
   }
 
   const post = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
@@ -184,7 +230,7 @@ export function createMcpEndpoint(options: {
       return
     }
     const session = sessionOf(request, identity, inbound.id)
-    const exchange = new PostResponse(response, accepts, clock, session.streams)
+    const exchange = responseTo(response, accepts, session)
     const answer = await legacy.request(session, inbound, exchange, callerOf(session, request, inbound.id), true)
     if (answer === undefined) exchange.abandon()
     else exchange.answer(answer.message, answer.status, answer.headers)
@@ -195,8 +241,13 @@ export function createMcpEndpoint(options: {
   const get = (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const session = sessionOf(request, identity)
     if (draining) throw shuttingDown()
-    response.once('close', () => sessions.touch(session))
-    const connect = () => new SseStream(response, clock)
+    const { principal } = identity
+    budgets.streams.claim(principal)
+    response.once('close', () => {
+      budgets.streams.give(principal)
+      sessions.touch(session)
+    })
+    const connect = () => new SseStream(response, clock, { unread, caller: principal })
     const last = request.headers['last-event-id']
     if (typeof last !== 'string' || last === '') {
       session.streams.listen(connect())
@@ -237,7 +288,7 @@ export function createMcpEndpoint(options: {
   const dispatch = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const { method, headers } = request
     if (method === 'POST') {
-      await post(request, response, identity)
+      await countedPost(request, response, identity)
       return
     }
     checkRevision(request)
@@ -268,6 +319,9 @@ export function createMcpEndpoint(options: {
     },
   }
 }
+
+/** The part of a caller's share of unread bytes above which its new requests are refused. */
+const maxUnreadShare = 0.75
 
 /** Whether a request changes the session record, which must then be saved for other replicas. */
 const changesSession = ({ method }: InboundRequest): boolean =>

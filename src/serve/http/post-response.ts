@@ -6,7 +6,7 @@ import type { HttpHeaders } from '../errors.ts'
 import { batchBytes } from '../mcp-legacy/protocol.ts'
 import type { ResumableStream, SessionStreams } from '../session/resumable-streams.ts'
 import { BufferedResponse } from './response.ts'
-import { dropWhenStalled, keepAliveMs, SseStream } from './sse-stream.ts'
+import { dropWhenStalled, keepAliveMs, largeUnread, type Reader, SseStream } from './sse-stream.ts'
 
 export interface AcceptedTypes {
   readonly json: boolean
@@ -26,9 +26,6 @@ export function readAccept(accept: string | undefined): AcceptedTypes {
 /** Maximum size of a body that is copied into the same write as the headers, which is cheaper than a second write. */
 const small = 16 * 1024
 
-/** Size above which a response may not fit into the socket's send buffer. */
-const large = 64 * 1024
-
 /** Time after which a call in a session switches to a resumable stream, so that it survives a lost connection. */
 const aMomentMs = 100
 
@@ -42,15 +39,22 @@ export class PostResponse implements ResponseChannel {
   readonly #accepts: AcceptedTypes
   readonly #clock: Clock
   readonly #streams: SessionStreams | undefined
+  readonly #reader: Reader
   readonly #timer: Disposable | undefined
   #line: SseStream | ResumableStream | undefined
   #feed: ResumableStream | undefined
   #over = false
 
-  constructor(response: ServerResponse, accepts: AcceptedTypes, clock: Clock, streams?: SessionStreams) {
+  constructor(
+    response: ServerResponse,
+    accepts: AcceptedTypes,
+    options: Reader & { readonly clock: Clock; readonly streams?: SessionStreams },
+  ) {
+    const { clock, streams } = options
     this.#response = response
     this.#accepts = accepts
     this.#clock = clock
+    this.#reader = options
     this.#streams = streams
     response.once('close', this.#gone)
     if (accepts.stream) this.#timer = clock.after(streams ? aMomentMs : keepAliveMs, this.#openLine)
@@ -67,7 +71,10 @@ export class PostResponse implements ResponseChannel {
     if (this.#line === undefined && (this.#accepts.json || status !== 200)) this.#write(message, status, headers)
     else this.#openLine().end(joined(message))
     // If the client is not reading, a large response would stay in memory, so disconnect the client when it stalls.
-    if (this.#response.writableLength > large) dropWhenStalled(this.#response)
+    if (this.#response.writableLength > largeUnread) {
+      dropWhenStalled(this.#response)
+      this.#reader.unread.note(this.#response, this.#reader.caller)
+    }
   }
 
   #write(message: Pieces, status: number, headers: HttpHeaders | undefined): void {
@@ -112,7 +119,7 @@ export class PostResponse implements ResponseChannel {
   #openLine = (): SseStream | ResumableStream => {
     this.#timer?.[Symbol.dispose]()
     if (this.#line !== undefined) return this.#line
-    const stream = new SseStream(this.#response, this.#clock)
+    const stream = new SseStream(this.#response, this.#clock, this.#reader)
     this.#feed = this.#streams?.open(stream, () => this.owner?.cancel())
     this.#line = this.#feed ?? stream
     return this.#line

@@ -2,6 +2,7 @@ import { Agent, request } from 'undici'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import type { Config, HttpConfig } from '../../config/schema.ts'
+import { createBudgets } from '../../core/budgets.ts'
 import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createTestAccess, type TestAccess } from '../access.fixture.ts'
@@ -50,7 +51,8 @@ export async function openTestDoor(settings: Settings = {}) {
   const log = createKeptLog()
   const config = httpConfig(settings.config)
   const { traced, chat, jwt } = settings
-  const shared = { config, access, info, ready: settings.ready ?? (() => true), traced, chat, jwt, clock, log }
+  const budgets = createBudgets()
+  const shared = { config, access, budgets, info, ready: settings.ready ?? (() => true), traced, chat, jwt, clock, log }
   const known = 'token' in settings ? settings.token : token
   const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : authenticateToken(known))
   const door = await openHttpServer({ ...shared, authenticate })
@@ -73,6 +75,7 @@ export async function openTestDoor(settings: Settings = {}) {
 
   return {
     door,
+    budgets,
     access,
     clock,
     log,

@@ -3,6 +3,7 @@ import { Server as NetServer } from 'node:net'
 import { hostname } from 'node:os'
 import type { Config, HttpConfig } from '../../config/schema.ts'
 import type { Access } from '../../core/access.ts'
+import { type Budgets, createBudgets } from '../../core/budgets.ts'
 import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
@@ -36,6 +37,7 @@ import { createMcpEndpoint } from './mcp-endpoint.ts'
 import { cardPath, createOAuthMetadataEndpoint, createServerCardEndpoint } from './public-documents.ts'
 import { answerUnreadable, checkSingleHeaders, type ReceivedRequest } from './request.ts'
 import { keepAliveMs } from './response.ts'
+import { createUnreadResponses } from './sse-stream.ts'
 
 /** A listening HTTP server. When it is disposed of, requests in flight may finish within `shutdownGrace`. */
 export interface HttpServer extends AsyncDisposable {
@@ -68,13 +70,14 @@ interface HttpServerOptions {
   /** Finds the environment that a tool call names. Another replica may hold that environment. */
   readonly environmentOf?: EnvironmentsOptions['environmentOf']
   traced?(): boolean
+  readonly budgets?: Budgets
   readonly clock: Clock
   readonly log: Log
 }
 
 /** Opens a server. Rejects with CannotListen if the address is not available. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { config, access, info, ready, traced, clock, log, authenticate } = options
+  const { config, access, info, ready, traced, budgets = createBudgets(), clock, log, authenticate } = options
   const server = createServer({
     // Accept requests without a Host header here, so that they get Toolway's own error message.
     requireHostHeader: false,
@@ -93,18 +96,22 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const { membership, workers, environmentOf } = options
   const privatePort =
     workers && (await openPrivatePort(server, workers.membership === membership ? '127.0.0.1' : config.host))
-  const sessions = createSessionStore({ access, clock, log, membership })
+  const sessions = createSessionStore({ access, budgets, clock, log, membership })
   const legacy = createLegacyProtocol({ access, info, log })
   const routeCall = membership && environmentOf && routeToEnvironments({ membership, environmentOf })
-  const protocol = createStatelessProtocol({ access, info, replica: membership?.self, clock, log })
-  const stateless = createStatelessHttp({ protocol, access, membership, routeCall, clock, log })
+  const protocol = createStatelessProtocol({ access, info, replica: membership?.self, budgets, clock, log })
+  const unread = createUnreadResponses(budgets.response_bytes)
+  const stateless = createStatelessHttp({ protocol, access, membership, routeCall, unread, clock, log })
+  // A single process has no forwarded requests.
+  const clientAddressOf = (request: ReceivedRequest) =>
+    membership ? clientAddress(request, membership) : request.socket.remoteAddress
   const admit = createAdmit({
     authenticate,
     settings: options.failures ?? (() => usualFailures),
-    addressOf: (request) => clientAddress(request, membership),
+    addressOf: clientAddressOf,
     clock,
   })
-  const bodies = createBodyReader(config)
+  const bodies = createBodyReader(config, budgets)
   const endpoint = createMcpEndpoint({
     access,
     authenticate,
@@ -113,14 +120,20 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     legacy,
     stateless,
     sessions,
+    budgets,
+    unread,
     membership,
+    addressOf: clientAddressOf,
     traced,
     clock,
     log,
   })
   const url = `http://${reachable(config.host)}:${port}${config.path}`
   const { adminEndpoint, chat, jwt } = options
-  const listening: ListeningServer = { url, port, hosts, admit, bodies, sessions: () => sessions.count, chat }
+  const listening: ListeningServer = {
+    ...{ url, port, hosts, admit, bodies, budgets, chat },
+    sessions: () => sessions.count,
+  }
   /** Endpoints that are created on the first request to their path. */
   const further: { below: string; open(): Promise<HttpEndpoint>; opened?: Promise<HttpEndpoint> }[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
@@ -145,7 +158,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const enter = (request: ReceivedRequest, response: ServerResponse) => {
     const { host, origin } = request.headers
     // Do not check a forwarded request: the replica that forwarded it has already checked these headers.
-    if (!forwardedFrom(request, membership)) hosts.check(host, origin)
+    if (!membership || !forwardedFrom(request, membership)) hosts.check(host, origin)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) answerPreflight(response)
     else endpoint.handle(request, response)
@@ -176,7 +189,10 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 
   const openAi = async (chat: () => Chat | undefined) => {
     const { createOpenAiEndpoint } = await import('../openai/endpoint.ts')
-    return createOpenAiEndpoint({ chat, access, authenticate, admit, bodies, hosts, traced, clock, log })
+    return createOpenAiEndpoint({
+      ...{ chat, access, authenticate, admit, bodies, hosts, traced, clock, log },
+      answers: budgets.chat_answers,
+    })
   }
 
   const refused = (request: ReceivedRequest, response: ServerResponse, thrown: unknown) => {
@@ -201,14 +217,21 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
         refused(request, response, thrown)
       }
     }
+  const connectionLimit = createConnectionLimit(config, budgets)
   const connections = acceptConnections({
     server,
     path: config.path,
-    admit: createConnectionLimit(config.maxConnectionsPerAddress),
+    limit: connectionLimit,
     handle: serving(enter),
     leaving,
   })
-  server.on('request', serving(route))
+  const serveRoute = serving(route)
+  server.on('request', (request, response) => {
+    const { socket } = request
+    connectionLimit.begins(socket)
+    response.once('close', () => connectionLimit.ends(socket))
+    serveRoute(request, response)
+  })
   answerUnreadable(server, ({ remoteAddress }, detail) => recordMalformed(access, { address: remoteAddress }, detail))
 
   /** Audits requests with a disallowed Host or Origin (F11). */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Budget } from '../../core/budgets.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { eventBytes, keepAlive } from '../../wire/sse.ts'
@@ -16,16 +17,82 @@ const retryMs = 1_000
 /** How long a client may go without reading before it counts as disconnected. */
 const stalledMs = 60_000
 
+/** Size above which the unread bytes of a response are counted. Less usually fits into the socket's send buffer. */
+export const largeUnread = 64 * 1024
+
+interface UnreadResponse {
+  readonly caller: string
+  bytes: number
+}
+
+/** Where the unread bytes of a response are counted. */
+export interface Reader {
+  readonly unread: UnreadResponses
+  readonly caller: string
+}
+
+export type UnreadResponses = ReturnType<typeof createUnreadResponses>
+
+/**
+ * Counts responses that their clients do not read. Above a bound, the connection whose response has waited longest is
+ * closed: one of the caller itself or, if only the total is exceeded, of the caller with the most unread bytes.
+ */
+export function createUnreadResponses(budget: Budget) {
+  const waiting = new Map<ServerResponse, UnreadResponse>()
+
+  const release = (response: ServerResponse) => {
+    const unread = waiting.get(response)
+    if (unread === undefined) return
+    waiting.delete(response)
+    budget.give(unread.caller, unread.bytes)
+  }
+
+  const closeOldestOf = (caller: string) => {
+    for (const [response, unread] of waiting) {
+      if (unread.caller !== caller) continue
+      budget.shed()
+      release(response)
+      response.destroy()
+      return
+    }
+  }
+
+  const largestHolder = (): string => {
+    let largest = ''
+    for (const { caller } of waiting.values()) if (budget.usedBy(caller) > budget.usedBy(largest)) largest = caller
+    return largest
+  }
+
+  return {
+    /** To be called after a write that leaves more than `largeUnread` bytes unread. */
+    note(response: ServerResponse, caller: string): void {
+      const known = waiting.get(response)
+      const unread = known ?? { caller, bytes: 0 }
+      budget.add(caller, response.writableLength - unread.bytes)
+      unread.bytes = response.writableLength
+      if (known === undefined) {
+        waiting.set(response, unread)
+        const over = () => release(response)
+        response.on('drain', over).once('finish', over).once('close', over)
+      }
+      while (budget.usedBy(caller) > budget.perCaller) closeOldestOf(caller)
+      while (budget.used > budget.limit) closeOldestOf(largestHolder())
+    },
+  }
+}
+
 /** An event stream in an HTTP response, with keep-alive comments and a limit for slow readers. */
 export class SseStream implements EventConnection {
   readonly #response: ServerResponse
   readonly #clock: Clock
+  readonly #reader: Reader | undefined
   #timer: Disposable
   #open = true
 
-  constructor(response: ServerResponse, clock: Clock) {
+  constructor(response: ServerResponse, clock: Clock, reader?: Reader) {
     this.#response = response
     this.#clock = clock
+    this.#reader = reader
     response.writeHead(200, {
       'Content-Type': 'text/event-stream',
       'Cache-Control': 'no-cache, no-transform',
@@ -75,6 +142,8 @@ export class SseStream implements EventConnection {
 
   #write(data: Buffer, id?: string): void {
     this.#response.write(eventBytes(id === undefined ? { data } : { data, id }))
+    const reader = this.#reader
+    if (reader && this.#response.writableLength > largeUnread) reader.unread.note(this.#response, reader.caller)
   }
 
   #tick = (): void => {

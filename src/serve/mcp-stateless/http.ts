@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Access } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
@@ -9,8 +10,9 @@ import { type AuthIdentity, agentFor, agentOfParams, agentOfRequest } from '../a
 import { clientAddress } from '../cluster/forward-request.ts'
 import type { RouteCall } from '../cluster/route-to-owner.ts'
 import { HttpError, recordIfMalformed, toHttpError } from '../errors.ts'
-import { PostResponse, readAccept } from '../http/post-response.ts'
+import { type AcceptedTypes, PostResponse, readAccept } from '../http/post-response.ts'
 import type { ReceivedRequest } from '../http/request.ts'
+import type { UnreadResponses } from '../http/sse-stream.ts'
 import type { InboundMessage, InboundRequest } from '../inbound-message.ts'
 import { protocolOf, statelessCaller } from './envelope.ts'
 import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
@@ -32,10 +34,14 @@ export function createStatelessHttp(options: {
   readonly membership?: Membership | undefined
   /** Forwards a call to the replica that holds its environment. */
   readonly routeCall?: RouteCall | undefined
+  readonly unread: UnreadResponses
   readonly clock: Clock
   readonly log: Log
 }) {
-  const { protocol, access, membership, routeCall, clock, log } = options
+  const { protocol, access, membership, routeCall, unread, clock, log } = options
+  const responseTo = (response: ServerResponse, accepts: AcceptedTypes, { principal }: Caller) =>
+    new PostResponse(response, accepts, { clock, unread, caller: principal })
+
   const admitted = (inbound: InboundRequest, { request, identity }: StatelessPost): StatelessRequest => {
     const { headers } = request
     const envelope = validateRequest(inbound, headers)
@@ -47,7 +53,7 @@ export function createStatelessHttp(options: {
 
   /** Opens a notification stream. The response is always a stream, regardless of what the client accepts. */
   const listen = (request: StatelessRequest, response: ServerResponse) => {
-    const exchange = new PostResponse(response, { json: true, stream: true }, clock)
+    const exchange = responseTo(response, { json: true, stream: true }, request.caller)
     try {
       exchange.owner = protocol.streams.open(request, request.caller, {
         send: (message) => exchange.send(message),
@@ -71,7 +77,7 @@ export function createStatelessHttp(options: {
     }
     const { json, stream } = readAccept(post.request.headers.accept)
     // If the client accepts neither JSON nor a stream, send JSON.
-    const exchange = new PostResponse(response, { json: json || !stream, stream }, clock)
+    const exchange = responseTo(response, { json: json || !stream, stream }, request.caller)
     const answer = await protocol.request(request, exchange)
     if (answer === undefined) exchange.abandon()
     else exchange.answer(answer.message, answer.status, answer.headers)

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { until } from '../../../tests/fixtures/until.ts'
+import { createBudget, createBudgets } from '../../core/budgets.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { silentLog } from '../../core/log.ts'
 import { type Event, events } from '../http/server.fixture.ts'
@@ -137,10 +138,13 @@ describe('B2: subscriptions/listen', () => {
     expect(door.access.listeners).toBe(0)
   })
 
-  const start = (limit?: number) => {
+  const overloaded = expect.objectContaining({ code: 'OVERLOADED' })
+  const start = (limit = 100) => {
+    const streamBudget = createBudget('streams', { what: 'streams', limit, perCaller: limit / 2 })
+    const budgets = { ...createBudgets(), streams: streamBudget }
     const access = createModernAccess()
     const clock = createManualClock()
-    const streams = createListenStreams({ access, serverInfo: {}, clock, log: silentLog, ...(limit && { limit }) })
+    const streams = createListenStreams({ access, serverInfo: {}, budgets, clock, log: silentLog })
     const heard: string[] = []
     const sink = {
       send: (message: Buffer) => heard.push(JSON.parse(String(message)).method) > 0,
@@ -189,16 +193,16 @@ describe('B2: subscriptions/listen', () => {
     const { begin, streams } = start(6)
     const wanted = { toolsListChanged: true }
     const [first] = [begin(wanted), begin(wanted), begin(wanted)]
-    expect(() => begin(wanted)).toThrow('your 3 open streams')
+    expect(() => begin(wanted)).toThrow(overloaded)
     for (let count = 0; count < 3; count++) begin(wanted, 'bert')
     // What ends gives its place back, once.
     first?.cancel()
     first?.cancel()
     begin(wanted)
-    expect(() => begin(wanted)).toThrow('Subscription limit reached')
+    expect(() => begin(wanted)).toThrow(overloaded)
     streams.end()
     for (let count = 0; count < 3; count++) begin(wanted)
-    expect(() => begin(wanted)).toThrow('your 3 open streams')
+    expect(() => begin(wanted)).toThrow(overloaded)
   })
 
   test('B7: a stream that is asked for in a wrong way takes no place', () => {
@@ -211,7 +215,7 @@ describe('B2: subscriptions/listen', () => {
     const { begin } = start(2)
     begin({ toolsListChanged: true })
     const second = begin({ toolsListChanged: true }, 'bert')
-    expect(() => begin({ toolsListChanged: true }, 'cleo')).toThrow('Subscription limit reached')
+    expect(() => begin({ toolsListChanged: true }, 'cleo')).toThrow(overloaded)
     second.cancel()
     begin({ toolsListChanged: true }, 'cleo')
     const many = Array.from({ length: 1_001 }, (_, number) => `test://${number}`)

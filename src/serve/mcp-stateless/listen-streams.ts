@@ -1,4 +1,5 @@
 import type { Access } from '../../core/access.ts'
+import type { Budgets } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
@@ -16,8 +17,6 @@ export interface ListenSink {
   end(answer: Buffer): void
 }
 
-const maxStreams = 1_024
-
 /** How long to wait for subscriptions. Slower ones are not acknowledged: clients must not wait for one slow server. */
 const followMs = 5_000
 
@@ -31,15 +30,12 @@ const methods: Readonly<Record<List, string>> = {
 export function createListenStreams(options: {
   readonly access: Access
   readonly serverInfo: object
+  readonly budgets: Pick<Budgets, 'streams' | 'subscriptions'>
   readonly clock: Clock
   readonly log: Log
-  readonly limit?: number
 }) {
-  const { access, serverInfo, clock, log, limit = maxStreams } = options
-  // Each principal may hold at most half of all streams, so that it cannot lock out others.
-  const share = Math.ceil(limit / 2)
+  const { access, serverInfo, budgets, clock, log } = options
   const streams = new Set<Stream>()
-  const held = new Map<string, number>()
   let changes: Disposable | undefined
 
   const changed = (kinds: ReadonlySet<Kind>) => {
@@ -49,25 +45,16 @@ export function createListenStreams(options: {
 
   const leave = (stream: Stream) => {
     if (!streams.delete(stream)) return
-    const left = (held.get(stream.principal) ?? 0) - 1
-    if (left > 0) held.set(stream.principal, left)
-    else held.delete(stream.principal)
+    budgets.streams.give(stream.principal)
     if (streams.size > 0) return
     changes?.[Symbol.dispose]()
     changes = undefined
   }
 
   return {
-    /** Opens a stream. Throws if the request is invalid or the limit is reached. */
+    /** Opens a stream. Throws if the request is invalid, and OVERLOADED if there are too many streams. */
     open({ id, params }: { id: Id; params: Params }, caller: Caller, sink: ListenSink): { cancel(): void } {
-      if (streams.size >= limit) {
-        throw new ProtocolError(-32603, 'Subscription limit reached: close a stream, or try again later.')
-      }
       const { principal } = caller
-      const own = held.get(principal) ?? 0
-      if (own >= share) {
-        throw new ProtocolError(-32603, `Subscription limit reached: close one of your ${own} open streams.`)
-      }
       const { lists, uris } = readFilter(params)
       const tag = { _meta: { [metaKeys.subscriptionId]: id } }
       const bytesOf = (method: string, more: object = {}) => notificationBytes(method, Json.of({ ...more, ...tag }))
@@ -85,6 +72,7 @@ export function createListenStreams(options: {
       const followed = createResourceSubscriptions({
         access,
         caller,
+        budget: budgets.subscriptions,
         log,
         tell,
         news(uri) {
@@ -129,8 +117,8 @@ export function createListenStreams(options: {
         if (Object.keys(honoured).length === 0) stream.end()
       }
 
+      budgets.streams.claim(principal)
       streams.add(stream)
-      held.set(principal, own + 1)
       changes ??= access.onChange(changed)
       void followAll(followed, uris, clock, log).then(acknowledge)
       return stream

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Access, MissingServer } from '../../core/access.ts'
+import type { Budgets } from '../../core/budgets.ts'
 import type { Caller, Capabilities } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Kind } from '../../core/entry.ts'
@@ -56,16 +57,17 @@ export function createStatelessProtocol(options: {
   readonly access: Access
   readonly info: GatewayInfo
   readonly replica?: string | undefined
+  readonly budgets: Pick<Budgets, 'questions' | 'streams' | 'subscriptions'>
   readonly clock: Clock
   readonly log: Log
 }) {
-  const { access, info, clock, log } = options
+  const { access, info, budgets, clock, log } = options
   const operations = createOperations(access, ({ body, plain }, reads) =>
     toModern(body.bytes, reads && readHint, plain),
   )
-  const pendingCalls = createPendingCalls(clock, undefined, options.replica)
+  const pendingCalls = createPendingCalls(clock, budgets.questions, options.replica)
   const serverInfo = { name: info.name, version: info.version }
-  const streams = createListenStreams({ access, serverInfo, clock, log })
+  const streams = createListenStreams({ access, serverInfo, budgets, clock, log })
 
   // Results from the gateway itself name the gateway as the server. Forwarded results keep their own `_meta`.
   const own = { resultType: 'complete', ...listHint, _meta: { [metaKeys.serverInfo]: serverInfo } }
@@ -199,7 +201,7 @@ export function createStatelessProtocol(options: {
 /** Checks the headers that repeat arguments. Throws INVALID_ARGUMENTS, with the HttpError as its cause. */
 function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: StatelessRequest): void {
   try {
-    checkParamHeaders(headers, schema, argumentsOf(request).exact)
+    checkParamHeaders(headers, schema, argumentsOf(request))
   } catch (cause) {
     if (!(cause instanceof HttpError)) throw cause
     throw new ToolwayError('INVALID_ARGUMENTS', cause.message, { cause })

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Json } from '../../core/json.ts'
 import { decimalForm, Numeral } from '../../lib/exact-number.ts'
 import {
   declaredParamHeaders,
@@ -38,9 +39,10 @@ export function validateNotification({ method, params }: InboundNotification, he
 }
 
 /** Throws unless the headers repeat those arguments that the tool's schema declares as headers. */
-export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unknown, args: unknown): void {
+export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unknown, args: Json): void {
   for (const declared of declaredParamHeaders(inputSchema)) {
-    const value = valueAt(args, declared.path)
+    // Parse the arguments exactly only here: that takes a while for large ones, and few schemas declare headers.
+    const value = valueAt(args.exact, declared.path)
     const text = headerText(value)
     const given = textOf(headers[declared.header])
     // A header whose argument is missing is ignored. An integer beyond 2^53 is checked separately.

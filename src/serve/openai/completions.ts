@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Access } from '../../core/access.ts'
+import type { Budget } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Chat, ChatEvent, ChatRequest } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -24,33 +25,19 @@ export interface CompletionsOptions {
   readonly bodies: RequestBodies
   /** Whether calls are traced. Trace headers are read only if this returns true. */
   traced?(): boolean
-  readonly limit?: number
+  /** The answers in progress. Each keeps a conversation in memory for minutes. */
+  readonly answers: Budget
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Maximum number of answers in progress. Each keeps a conversation in memory for minutes. */
-const maxAnswers = 256
-
 /** Handles POST /v1/chat/completions. Rejects with the error to send. */
 export function createCompletions(options: CompletionsOptions) {
-  const { access, clock, log, traced, limit = maxAnswers } = options
-  // A principal may use at most half of the slots for answers, so that it cannot lock out others.
-  const share = Math.ceil(limit / 2)
-  const held = new Map<string, number>()
-  let underWay = 0
+  const { access, answers, clock, log, traced } = options
 
   const take = (principal: string, response: ServerResponse) => {
-    const own = held.get(principal) ?? 0
-    if (underWay >= limit || own >= share) throw tooMany(underWay >= limit ? underWay : own)
-    underWay++
-    held.set(principal, own + 1)
-    response.once('close', () => {
-      underWay--
-      const left = (held.get(principal) ?? 1) - 1
-      if (left === 0) held.delete(principal)
-      else held.set(principal, left)
-    })
+    if (answers.take(principal)) throw tooMany(answers.usedBy(principal))
+    response.once('close', () => answers.give(principal))
   }
 
   const callerOf = (request: IncomingMessage, identity: AuthIdentity, named: string | undefined): Caller => {
@@ -93,8 +80,8 @@ export function createCompletions(options: CompletionsOptions) {
   }
 }
 
-const tooMany = (already: number) =>
-  HttpError.of('OVERLOADED', `${already} answers are already in progress: try again in a moment.`, {
+const tooMany = (own: number) =>
+  HttpError.of('OVERLOADED', `Too many answers are in progress (${own} of them are yours): try again in a moment.`, {
     retryAfterMs: 5_000,
   })
 

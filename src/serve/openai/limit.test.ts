@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { rawRequest } from '../../../tests/fixtures/raw-http.ts'
+import { createBudget } from '../../core/budgets.ts'
 import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import type { Authenticate } from '../auth/identity.ts'
@@ -27,7 +28,8 @@ async function openDoor(limit: number, authenticate: Authenticate) {
   const port = await listen(server, '127.0.0.1', 0)
   const clock = createManualClock()
   const door = createOpenAiEndpoint({
-    ...{ chat: () => chat, access: createTestAccess(), authenticate, bodies: createBodyReader(config), limit },
+    ...{ chat: () => chat, access: createTestAccess(), authenticate, bodies: createBodyReader(config) },
+    answers: createBudget('chat_answers', { what: 'answers', limit, perCaller: Math.ceil(limit / 2) }),
     ...{ admit: admitWith(authenticate, clock), hosts: allowedHosts(config, port), clock, log: silentLog },
   })
   server.on('request', (request, response) => door.handle(request, response, request.url ?? ''))

@@ -1,3 +1,5 @@
+import { type Budget, createBudgets } from '../../core/budgets.ts'
+
 /** A stored event. Without a message, it only marks the end of the stream. */
 interface StoredEvent {
   readonly stream: string
@@ -10,35 +12,49 @@ export type SessionEvents = ReturnType<ReturnType<typeof createEventStore>['open
 
 const MiB = 1024 * 1024
 
-/** Default limits: events and bytes per session, and total bytes. They are small: clients reconnect within seconds. */
-const usual = { count: 1_000, bytes: MiB, total: 64 * MiB }
+/** Limits per session. They are small: clients reconnect within seconds. */
+const usual = { count: 1_000, bytes: MiB }
 
 /** Estimated memory per event in addition to its bytes. */
 const overhead = 128
 
 /**
- * Stores events, with limits per session and in total. The oldest events are evicted first. Final responses are evicted
- * last, because a call whose response is lost cannot be completed. The newest event is always kept.
+ * Stores events, with limits per session, per caller and in total. The oldest events are evicted first. Final responses
+ * are evicted last, because a call whose response is lost cannot be completed. The newest event is always kept.
  */
-export function createEventStore(bounds = usual) {
+export function createEventStore(bounds = usual, budget: Budget = createBudgets().stored_bytes) {
   // For each session, a function that evicts one of its events. The least recently active session comes first.
   const sessions = new Set<Drop>()
-  let total = 0
+  const ofCallers = new Map<string, Set<Drop>>()
 
-  const keepTotal = (newest: Drop) => {
-    sessions.delete(newest)
-    sessions.add(newest)
-    if (total <= bounds.total) return
-    for (const drop of sessions) {
-      while (total > bounds.total && drop(drop === newest));
-      if (total <= bounds.total || drop === newest) return
+  const evict = (from: Set<Drop>, newest: Drop, tooMuch: () => boolean) => {
+    from.delete(newest)
+    from.add(newest)
+    if (!tooMuch()) return
+    for (const drop of from) {
+      while (tooMuch() && drop(drop === newest)) budget.shed()
+      if (!tooMuch() || drop === newest) return
       // This session has no events left. It is inserted again when it gets a new one.
-      sessions.delete(drop)
+      from.delete(drop)
     }
   }
 
+  const keepBounds = (newest: Drop, caller: string) => {
+    const own = ofCallers.get(caller) ?? new Set()
+    ofCallers.set(caller, own)
+    evict(own, newest, () => budget.usedBy(caller) > budget.perCaller)
+    evict(sessions, newest, () => budget.used > budget.limit)
+  }
+
+  const forget = (drop: Drop, caller: string) => {
+    sessions.delete(drop)
+    const own = ofCallers.get(caller)
+    own?.delete(drop)
+    if (own?.size === 0) ofCallers.delete(caller)
+  }
+
   /** Opens the store for one session. Its events are kept so that a client that reconnects can receive them. */
-  const open = () => {
+  const open = (caller: string) => {
     const passing = new Map<number, StoredEvent>()
     const lasts = new Map<number, StoredEvent>()
     let newest = 0
@@ -49,7 +65,7 @@ export function createEventStore(bounds = usual) {
       from.delete(number)
       const size = sizeOf(message)
       bytes -= size
-      total -= size
+      budget.give(caller, size)
     }
 
     const drop: Drop = (sparing) => {
@@ -74,20 +90,23 @@ export function createEventStore(bounds = usual) {
         if (!open) return newest
         ;(last ? lasts : passing).set(newest, { stream, number: newest, message, last })
         bytes += sizeOf(message)
-        total += sizeOf(message)
+        budget.add(caller, sizeOf(message))
         while ((passing.size + lasts.size > bounds.count || bytes > bounds.bytes) && drop(true));
-        keepTotal(drop)
+        keepBounds(drop, caller)
         return newest
       },
       after(stream: string, number: number): readonly StoredEvent[] {
         const later = (event: StoredEvent) => event.stream === stream && event.number > number
         return [...passing.values(), ...lasts.values()].filter(later).sort((a, b) => a.number - b.number)
       },
+      /** Reserves memory for a message that waits for a stream. Returns false if there is no room for it. */
+      reserve: (message: Buffer): boolean => open && budget.take(caller, sizeOf(message)) === undefined,
+      release: (message: Buffer): void => budget.give(caller, sizeOf(message)),
       isOver: (stream: string): boolean => [...lasts.values()].some((event) => event.stream === stream),
       [Symbol.dispose](): void {
         open = false
-        sessions.delete(drop)
-        total -= bytes
+        forget(drop, caller)
+        budget.give(caller, bytes)
         bytes = 0
         passing.clear()
         lasts.clear()
@@ -98,7 +117,7 @@ export function createEventStore(bounds = usual) {
   return {
     open,
     get bytes(): number {
-      return total
+      return budget.used
     },
   }
 }

@@ -25,7 +25,7 @@ describe('B2: whatever happens to connections', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const streams = new SessionStreams({
-          events: createEventStore().open(),
+          events: createEventStore().open('anna'),
           primes: true,
           clock: createManualClock(),
         })

@@ -7,7 +7,7 @@ import { absenceMs, SessionStreams } from './resumable-streams.ts'
 function setUp(primes = true, bounds?: Parameters<typeof createEventStore>[0]) {
   const clock = createManualClock()
   const store = createEventStore(bounds)
-  const streams = new SessionStreams({ events: store.open(), primes, clock })
+  const streams = new SessionStreams({ events: store.open('anna'), primes, clock })
   return { clock, store, streams }
 }
 
@@ -139,7 +139,7 @@ describe('B2: the stream of an answer', () => {
 
   test("cannot be found by another session's event", () => {
     const { store, streams, clock } = setUp()
-    const other = new SessionStreams({ events: store.open(), primes: true, clock })
+    const other = new SessionStreams({ events: store.open('anna'), primes: true, clock })
     const connection = createTestConnection()
     streams.open(connection, () => {}).end(bytes('secret'))
     expect(other.resume('p1-0', createTestConnection)).toBe('unknown')
@@ -209,7 +209,7 @@ describe('B2: the stream for what belongs to no request', () => {
 describe('B10: the streams of a session that another replica had before', () => {
   const former = () => {
     const clock = createManualClock()
-    return new SessionStreams({ events: createEventStore().open(), primes: true, clock, first: clock.now() })
+    return new SessionStreams({ events: createEventStore().open('anna'), primes: true, clock, first: clock.now() })
   }
 
   test('whoever comes back for what belongs to no request gets a stream with what has been told since', () => {

@@ -90,6 +90,7 @@ export class SessionStreams implements Disposable {
     for (const feed of [...this.#listening.values()].reverse()) if (feed.offer(message)) return true
     if (this.#missed.has(message)) return true
     if (this.#missed.size === maxMissed || this.#missedBytes + message.length > maxMissedBytes) return false
+    if (!this.#events.reserve(message)) return false
     this.#missed.add(message)
     this.#missedBytes += message.length
     return true
@@ -103,6 +104,7 @@ export class SessionStreams implements Disposable {
     this.#over = true
     this.closeListening()
     for (const feed of this.#feeds.values()) feed.close()
+    for (const message of this.#missed) this.#events.release(message)
     this.#missed.clear()
     this.#events[Symbol.dispose]()
   }
@@ -120,6 +122,7 @@ export class SessionStreams implements Disposable {
       if (!feed.offer(message)) break
       this.#missed.delete(message)
       this.#missedBytes -= message.length
+      this.#events.release(message)
     }
   }
 

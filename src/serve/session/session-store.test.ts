@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { createBudget, createBudgets } from '../../core/budgets.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { Json } from '../../core/json.ts'
 import { silentLog } from '../../core/log.ts'
@@ -11,10 +12,11 @@ const anna = { agent: 'default', principal: 'anna', authenticated: true, admin: 
 const client = { revision: '2025-11-25', capabilities: {} }
 const hour = 3_600_000
 
-function setUp(limit?: number) {
+function setUp(limit = 100, perCaller = limit) {
+  const budgets = { ...createBudgets(), sessions: createBudget('sessions', { what: 'sessions', limit, perCaller }) }
   const clock = createManualClock()
   const access = createTestAccess()
-  const sessions = createSessionStore({ access, clock, log: silentLog, ...(limit !== undefined && { limit }) })
+  const sessions = createSessionStore({ access, budgets, clock, log: silentLog })
   const openAs = (principal: string) => sessions.open({ ...anna, principal }, client, '192.0.2.1')
   return { clock, access, sessions, openAs, open: () => openAs('anna') }
 }
@@ -125,16 +127,14 @@ describe('G3: sessions', () => {
     for (const kept of idle) expect(sessions.find(kept.id, kept.caller.principal)).toBe(kept)
   })
 
-  test('B7: whoever uses more than half of them keeps nobody else out by that, only itself', () => {
-    const { sessions, openAs } = setUp(4)
-    const idle = openAs('bert')
-    const busy = [openAs('anna'), openAs('anna'), openAs('anna')]
-    for (const session of busy) session.streams.listen(createTestConnection())
+  test('V6: a caller has its share of them: beyond it, its own longest idle one ends, or it is refused', () => {
+    const { sessions, openAs } = setUp(4, 2)
+    const others = [openAs('bert'), openAs('cleo')]
+    const own = [openAs('anna'), openAs('anna'), openAs('anna')]
+    expect(own.map(({ id }) => sessions.find(id, 'anna') !== undefined)).toEqual([false, true, true])
+    for (const session of own.slice(1)) session.streams.listen(createTestConnection())
     expect(() => openAs('anna')).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
-    const newcomer = openAs('cleo')
-    expect(sessions.find(newcomer.id, 'cleo')).toBe(newcomer)
-    expect(sessions.find(idle.id, 'bert')).toBe(idle)
-    expect(busy.map(({ id }) => sessions.find(id, 'anna') !== undefined)).toEqual([false, true, true])
+    for (const kept of others) expect(sessions.find(kept.id, kept.caller.principal)).toBe(kept)
   })
 
   test('that are all in use leave no room for another: OVERLOADED', () => {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Access } from '../../core/access.ts'
+import { type Budgets, createBudgets } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
-import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { AuthIdentity } from '../auth/identity.ts'
 import { createEventStore } from './event-store.ts'
@@ -22,7 +22,6 @@ export interface HttpSession extends Session {
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
-const maxSessions = 10_000
 const maxIdleMs = 3_600_000
 const sweepMs = 60_000
 const aMomentMs = 100
@@ -35,22 +34,24 @@ const primedSince = '2025-11-25'
 export function createSessionStore(options: {
   readonly access: Access
   readonly clock: Clock
+  readonly budgets?: Pick<Budgets, 'sessions' | 'stored_bytes' | 'questions' | 'subscriptions'>
   readonly log: Log
-  readonly limit?: number
   readonly membership?: Membership | undefined
 }) {
-  const { access, clock, log, limit = maxSessions, membership } = options
+  const { access, budgets = createBudgets(), clock, log, membership } = options
+  const budget = budgets.sessions
   // Sessions by id, the least recently used first, because `touch` moves a session to the end.
   const sessions = new Map<string, HttpSession>()
   /** Each principal's sessions, in the same order. */
   const held = new Map<string, Set<HttpSession>>()
-  const events = createEventStore()
+  const events = createEventStore(undefined, budgets.stored_bytes)
 
   const isBusy = (session: HttpSession) => session.streams.listening || session.requests.size > 0
 
   const put = (session: HttpSession) => {
     const { principal } = session.caller
     sessions.set(session.id, session)
+    budget.add(principal, 1)
     const own = held.get(principal)
     if (own) own.add(session)
     else held.set(principal, new Set([session]))
@@ -61,7 +62,9 @@ export function createSessionStore(options: {
     const own = held.get(principal)
     own?.delete(session)
     if (own?.size === 0) held.delete(principal)
-    return sessions.delete(session.id)
+    if (!sessions.delete(session.id)) return false
+    budget.give(principal)
+    return true
   }
 
   const close = (session: HttpSession) => {
@@ -118,29 +121,31 @@ export function createSessionStore(options: {
     return own?.size === most ? [own] : [...held.values()].filter(({ size }) => size === most)
   }
 
-  const maxIdle = (holder: Set<HttpSession>): HttpSession | undefined => {
-    for (const session of holder) if (!isBusy(session)) return session
+  const firstIdle = (holder: Set<HttpSession> | undefined): HttpSession | undefined => {
+    for (const session of holder ?? []) if (!isBusy(session)) return session
     return undefined
   }
 
-  /**
-   * The session to evict from a principal that holds more than half of all sessions, even if that session is in use: a
-   * principal must not lock out others by keeping its sessions busy.
-   */
-  const oldestTooMany = (holder: Set<HttpSession>, newcomer: string): HttpSession | undefined => {
-    const [oldest] = holder
-    return holder.size > limit / 2 && oldest?.caller.principal !== newcomer ? oldest : undefined
-  }
-
-  const makeRoom = (newcomer: string) => {
-    if (sessions.size < limit) return
+  /** The session to end for a newcomer: the longest idle of its own at its bound, otherwise of the largest holders. */
+  const idleOf = (newcomer: string): HttpSession | undefined => {
+    if (budget.usedBy(newcomer) >= budget.perCaller) return firstIdle(held.get(newcomer))
     let longest: HttpSession | undefined
     for (const holder of holdersOfMost(newcomer)) {
-      const idle = maxIdle(holder) ?? oldestTooMany(holder, newcomer)
+      const idle = firstIdle(holder)
       if (idle && (longest === undefined || idle.lastUsed < longest.lastUsed)) longest = idle
     }
-    if (longest) return end(longest)
-    throw new ToolwayError('OVERLOADED', `All ${limit} sessions are in use: end one, or try again later.`)
+    return longest
+  }
+
+  /** Ends an idle session if there is no room for another one. Throws OVERLOADED if all are in use. */
+  const makeRoom = (newcomer: string) => {
+    if (sessions.size < budget.limit && budget.usedBy(newcomer) < budget.perCaller) return
+    const idle = idleOf(newcomer)
+    if (idle) {
+      budget.shed()
+      end(idle)
+    }
+    budget.check(newcomer)
   }
 
   const sweep = () => {
@@ -165,10 +170,15 @@ export function createSessionStore(options: {
       const caller = { ...identity, session: id, capabilities, address }
       // Number streams from the current time, so that they cannot collide with streams from the previous replica.
       const first = known === undefined ? undefined : clock.now()
-      const streams = new SessionStreams({ events: events.open(), primes: revision >= primedSince, clock, first })
+      const streams = new SessionStreams({
+        events: events.open(identity.principal),
+        primes: revision >= primedSince,
+        clock,
+        first,
+      })
       const tell = (message: Buffer) => streams.tell(message)
       // Extend the same object instead of copying it, because its parts refer to it.
-      const base = createSession({ access, caller, client, log, tell })
+      const base = createSession({ access, caller, client, budgets, log, tell })
       const session = Object.assign(base, { id, streams, lastUsed: clock.monotonic(), keptAt: clock.monotonic() })
       put(session)
       keep(session)

@@ -1,4 +1,5 @@
 import type { Access } from '../../core/access.ts'
+import type { Budgets } from '../../core/budgets.ts'
 import type { Caller, LogLevel, Peer } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
 import { type ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
@@ -32,11 +33,12 @@ export function createSession(options: {
   readonly access: Access
   readonly caller: Caller
   readonly client: SessionClient
+  readonly budgets: Pick<Budgets, 'questions' | 'subscriptions'>
   readonly log: Log
   /** Sends a message that is unrelated to any request. Returns false if the client is unreachable. */
   tell(message: Buffer): boolean
 }): Session {
-  const { access, client, log, tell } = options
+  const { access, client, budgets, log, tell } = options
   const ended = new AbortController()
   const peer = createSessionPeer(() => session, tell, ended.signal)
   const caller: Caller = { ...options.caller, capabilities: client.capabilities, peer }
@@ -44,8 +46,12 @@ export function createSession(options: {
     ...client,
     caller,
     requests: new Map(),
-    clientRequests: createPendingClientRequests(client, log),
-    subscriptions: createResourceSubscriptions({ access, caller, log, tell }),
+    clientRequests: createPendingClientRequests(client, {
+      principal: caller.principal,
+      questions: budgets.questions,
+      log,
+    }),
+    subscriptions: createResourceSubscriptions({ access, caller, budget: budgets.subscriptions, log, tell }),
     peer,
     logLevel: undefined,
     [Symbol.dispose]() {

@@ -1,4 +1,5 @@
 import type { Access } from '../../core/access.ts'
+import type { Budget } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
@@ -21,12 +22,13 @@ const maxUriLength = 8_192
 export function createResourceSubscriptions(options: {
   readonly access: Access
   readonly caller: Caller
+  readonly budget: Budget
   readonly log: Log
   /** Sends a notification. All updates to a resource use the same buffer, so a pending one is not sent twice. */
   tell(message: Buffer): void
   news?(uri: string): Buffer
 }) {
-  const { access, caller, log, tell, news = updated } = options
+  const { access, caller, budget, log, tell, news = updated } = options
   const followed = new Map<string, ActiveSubscription>()
 
   const begin = async (uri: string, caller: Caller, following: () => ActiveSubscription): Promise<AsyncDisposable> => {
@@ -43,6 +45,10 @@ export function createResourceSubscriptions(options: {
       .then((subscription) => subscription[Symbol.asyncDispose]())
       // Ignore the failure: the client gets no more updates in any case, even if the server still sends them.
       .catch((cause: unknown) => log.debug({ cause }, 'cannot unsubscribe from a resource on the server'))
+  }
+
+  const forget = (uri: string) => {
+    if (followed.delete(uri)) budget.give(caller.principal)
   }
 
   const subscriptions = {
@@ -65,25 +71,28 @@ export function createResourceSubscriptions(options: {
         const sentence = `This session has ${maxFollowed} subscriptions: unsubscribe from some of them first.`
         throw new ToolwayError('OVERLOADED', sentence)
       }
+      budget.claim(caller.principal)
       const following: ActiveSubscription = { begun: begin(uri, acting, () => following), over: false }
       followed.set(uri, following)
       try {
         await following.begun
       } catch (thrown) {
-        if (followed.get(uri) === following) followed.delete(uri)
+        if (followed.get(uri) === following) forget(uri)
         throw thrown
       }
     },
     remove(uri: string): void {
       const following = followed.get(uri)
       if (following === undefined) return
-      followed.delete(uri)
+      forget(uri)
       stop(following)
     },
     uris: (): readonly string[] => [...followed.keys()],
     [Symbol.dispose](): void {
-      for (const following of followed.values()) stop(following)
-      followed.clear()
+      for (const [uri, following] of followed) {
+        forget(uri)
+        stop(following)
+      }
     },
   }
   return subscriptions

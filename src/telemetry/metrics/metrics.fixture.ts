@@ -15,6 +15,10 @@ export const everyReading: Required<Readings> = {
     { name: 'search', health: 'stale', breaker: 'half-open', connections: 2, restarts: 0, findings: 0 },
     { name: 'retired', health: 'disabled', breaker: 'closed', connections: 0, restarts: 0, findings: 0 },
   ],
+  budgets: () => [
+    { name: 'calls', used: 3, limit: 256, perCaller: 192, largest: 2, refused: 0 },
+    { name: 'streams', used: 9, limit: 4096, perCaller: 2048, largest: 8, refused: 4 },
+  ],
   cache: () => ({ entries: 12, bytes: 3456, evicted: 7 }),
   sessions: () => 5,
   reloads: () => ({

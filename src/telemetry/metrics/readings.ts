@@ -1,8 +1,10 @@
+import type { BudgetUse } from '../../core/budgets.ts'
 import type { Labels, MetricReading, ReadFamilyOptions } from './family.ts'
 
 /** Functions that read values from other components. If one is missing, its metrics are omitted. */
 export interface Readings {
   load?(): LoadReading & { readonly servers: Readonly<Record<string, LoadReading>> }
+  budgets?(): Iterable<BudgetUse>
   servers?(): Iterable<ServerReading>
   cache?(): { readonly entries: number; readonly bytes: number; readonly evicted: number }
   sessions?(): number
@@ -43,6 +45,7 @@ export interface ServerReading {
 export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyOptions[] => [
   ...(readings.servers ? serverFamilies(readings.servers, labels) : []),
   ...(readings.load ? loadFamilies(readings.load, labels) : []),
+  ...(readings.budgets ? budgetFamilies(readings.budgets) : []),
   ...(readings.cache ? cacheFamilies(readings.cache) : []),
   ...(readings.sessions ? [gauge('toolway_sessions', 'Open client sessions.', readings.sessions)] : []),
   ...(readings.reloads ? reloadFamilies(readings.reloads) : []),
@@ -163,6 +166,37 @@ function loadFamilies(load: Read<'load'>, labels: Labels): ReadFamilyOptions[] {
       help: 'Queued calls by server.',
       type: 'gauge',
       ...byServer(({ queued }) => queued),
+    },
+  ]
+}
+
+function budgetFamilies(budgets: Read<'budgets'>): ReadFamilyOptions[] {
+  const byBudget = labelled('budget', () => [...budgets()].map((budget) => [budget.name, budget] as const))
+  return [
+    {
+      name: 'toolway_budget_used',
+      help: 'Things that wait or are kept, by kind: calls, queued calls, requests, sessions, streams, bytes and others.',
+      type: 'gauge',
+      ...byBudget(({ used }) => used),
+    },
+    {
+      name: 'toolway_budget_largest',
+      help: 'The part of a budget that the caller with the largest use has.',
+      type: 'gauge',
+      merge: Math.max,
+      ...byBudget(({ largest }) => largest),
+    },
+    {
+      name: 'toolway_budget_limit',
+      help: 'The upper bound of a budget for all callers.',
+      type: 'gauge',
+      ...byBudget(({ limit }) => limit),
+    },
+    {
+      name: 'toolway_budget_refused_total',
+      help: 'How often something was refused, ended or dropped because a budget was used up.',
+      type: 'counter',
+      ...byBudget(({ refused }) => refused),
     },
   ]
 }

@@ -1,4 +1,5 @@
 import type { ServerConfig } from '../../config/schema.ts'
+import type { Budget } from '../../core/budgets.ts'
 import type { Capabilities } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -22,12 +23,13 @@ export interface ConnectorOptions {
   /** Removes secrets from a process's output before it reaches error messages, the status or the log. */
   readonly redact?: RedactLine
   readonly oauth?: Pick<OAuth, 'authorize'> | undefined
+  readonly tasks?: Budget | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
 /** Describes who uses a connection: the client's capabilities, and whether the connection is for that client alone. */
-export interface ConnectionScope extends Omit<RpcConnectionOptions, 'server' | 'log'> {
+export interface ConnectionScope extends Omit<RpcConnectionOptions, 'server' | 'tasks' | 'log'> {
   readonly capabilities: Capabilities
   /** The principal whose credential the connection uses, if each principal has its own. */
   readonly principal?: string | undefined
@@ -87,7 +89,7 @@ export function createConnector(options: ConnectorOptions): Connector {
 /** Opens the transport and performs the handshake; closes the transport if that fails. */
 async function openAndInitialize(
   transport: Transport,
-  { name: server, identity, clock, log }: ConnectorOptions,
+  { name: server, identity, tasks, clock, log }: ConnectorOptions,
   scope: ConnectionScope,
   method: HandshakeMethod,
   signal: AbortSignal,
@@ -95,7 +97,7 @@ async function openAndInitialize(
   const { capabilities, principal } = scope
   let connection: RpcConnection | undefined
   try {
-    connection = await openRpcConnection(transport, { ...scope, server, log }, signal)
+    connection = await openRpcConnection(transport, { ...scope, server, tasks, log }, signal)
     const options = { server, identity, capabilities, clock, log, signal }
     const handshake = await (method === 'probe' ? negotiate : initialize)(connection, options)
     connection.serving = true

@@ -186,9 +186,23 @@ test('B2: a server of the stateless era needs one line, which goes with none of 
 
 test('G3: lines of callers that never say goodbye are bounded', async () => {
   const { use, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
-  for (let caller = 0; caller < 260; caller++) await use({ session: `s${caller}` })
+  for (let caller = 0; caller < 260; caller++) await use({ session: `s${caller}`, principal: `p${caller % 5}` })
   await clock.pass(0)
   expect(peers.filter(({ disposed }) => disposed)).toHaveLength(4)
+})
+
+test('V6: one caller has at most a quarter of the connections of a server, and closes only its own', async () => {
+  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
+  await use({ session: 'quiet', principal: 'bert' })
+  for (let session = 0; session < 70; session++) await use({ session: `s${session}`, principal: 'mallory' })
+  await clock.pass(0)
+  expect(peers.filter(({ disposed }) => disposed)).toHaveLength(6)
+  expect(peers[0]?.disposed).toBe(false)
+  // Those that are in use stay, so that there is no room for another.
+  for (const managed of lines.all) managed.hold()
+  const another = async () => use({ session: 'one more', principal: 'mallory' })
+  await expect(another()).rejects.toMatchObject({ code: 'OVERLOADED' })
+  await use({ session: 'loud', principal: 'bert' })
 })
 
 test('B7: disposal ends shared, owned, fleeting and spare lines', async () => {

@@ -58,7 +58,10 @@ export interface ConnectionPoolOptions {
   readonly log: Log
 }
 
-/** Maximum number of connections with a single caller each; beyond it, the least recently used one is closed. */
+/**
+ * Maximum number of connections with a single client each. Beyond it, the least recently used one is closed. A quarter is
+ * the bound for one caller, whose clients or sessions might otherwise take over a server.
+ */
 const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 /** The maximum number of shared connections; there is one for each client profile. */
 const maxShared = 32
@@ -94,6 +97,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const profiles = new WeakMap<ManagedConnection, string>()
   const owned = new Map<string, ManagedConnection>()
   const shortLived = new Set<ManagedConnection>()
+  /** The principal for which each connection was opened, unless it has no share. */
+  const openedFor = new WeakMap<ManagedConnection, string>()
   const owners = new WeakMap<ManagedConnection, Owner>()
   /** Whether calls to each known tool send requests or log messages before the result. */
   const habits = new Map<string, ToolHabit>()
@@ -232,7 +237,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     if (known) keep(owned, key, known)
     if (known) return known
     const first = owned.get(ownKey(caller))
-    const managed = first && owners.get(first)?.roots === undefined ? first : newConnection(caller)
+    const managed = first && owners.get(first)?.roots === undefined ? first : newOwned(caller)
     bind(managed, key, roots)
     return managed
   }
@@ -298,12 +303,34 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   function ownConnection(caller: Caller, logs: boolean): ManagedConnection {
     const key = ownKey(caller)
-    const managed = owned.get(key) ?? newConnection(caller)
+    const managed = owned.get(key) ?? newOwned(caller)
     keep(owned, key, managed)
     if (logs) logging.add(managed)
     const owner = owners.get(managed)
     if (owner) Object.assign(owner, { peer: caller.peer, key: caller.peer ? undefined : key })
     return managed
+  }
+
+  /** Opens a connection for one client. Throws OVERLOADED if its caller has its share, and uses all of it. */
+  function newOwned(caller: Caller): ManagedConnection {
+    const { principal, authenticated, admin } = caller
+    const hasShare = authenticated && !admin
+    if (hasShare) makeRoomFor(principal)
+    const managed = newConnection(caller)
+    if (hasShare) openedFor.set(managed, principal)
+    return managed
+  }
+
+  function makeRoomFor(principal: string): void {
+    const share = maxOwned[config.transport] / 4
+    const own = [...owned].filter(([, managed]) => openedFor.get(managed) === principal)
+    if (own.length < share) return
+    const idle = leastRecentlyUsed(own)
+    if (!idle) {
+      const sentence = `You have reached the limit of ${share} connections to ${server} per caller: end some of your sessions.`
+      throw new ToolwayError('OVERLOADED', sentence, { server })
+    }
+    drop(owned, ...idle)
   }
 
   function newConnection({ capabilities, principal }: Caller): ManagedConnection {
@@ -367,9 +394,14 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     connections.delete(key)
     connections.set(key, managed)
     if (connections.size <= max) return
-    const unused = [...connections].filter(([, one]) => one !== managed && one !== stateless && !one.busy)
-    const first = unused.find(([, { sessions }]) => sessions.size === 0) ?? unused[0]
+    const first = leastRecentlyUsed([...connections].filter(([, one]) => one !== managed))
     if (first) drop(connections, ...first)
+  }
+
+  /** The connection to close, unless all are in use: the least recently used one, if possible one without a session. */
+  function leastRecentlyUsed(connections: readonly (readonly [string, ManagedConnection])[]) {
+    const unused = connections.filter(([, managed]) => managed !== stateless && !managed.busy)
+    return unused.find(([, { sessions }]) => sessions.size === 0) ?? unused[0]
   }
 
   function drop(connections: Map<string, ManagedConnection>, key: string, managed: ManagedConnection): void {

@@ -1,3 +1,4 @@
+import type { Budget } from '../../core/budgets.ts'
 import type { Peer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
@@ -76,6 +77,8 @@ export interface RpcConnectionOptions {
   readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
   /** Called when the server asks for roots. The promise resolves when the server has them. */
   readonly onRoots?: ((told: Promise<void>) => void) | undefined
+  /** The tasks whose status is forwarded to their callers. */
+  readonly tasks?: Budget | undefined
   readonly log: Log
 }
 
@@ -99,7 +102,7 @@ export async function openRpcConnection(
     abandon: (why) => failAll(interrupted(why)),
     received: 0,
     cancelledSinceReceived: 0,
-    taskUpdates: createTaskUpdates(),
+    taskUpdates: createTaskUpdates(options.tasks),
     owned: options.owned,
     turns: undefined,
     hadUnroutableRequest: false,
@@ -175,6 +178,7 @@ export async function openRpcConnection(
     closed = true
     questions.cancelAll()
     connection.turns?.close()
+    connection.taskUpdates[Symbol.dispose]()
     for (const { over, reject } of pending.values()) {
       over()
       reject(error)

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createBudget } from '../../core/budgets.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { Json } from '../../core/json.ts'
 import { createSeal } from '../../lib/seal.ts'
@@ -72,7 +73,25 @@ test('B2/G3: what a server tells of a task reaches the one whose it is, under th
 test('security: tasks without end are not followed without end', () => {
   const news = createTaskUpdates()
   const heard: number[] = []
-  for (let task = 0; task <= 1_000; task++) news.follow(`t${task}`, () => heard.push(task))
+  for (let task = 0; task <= 1_000; task++) news.follow(`t${task}`, 'anna', () => heard.push(task))
   for (const task of [0, 1, 1_000]) news.publish(Buffer.from(`{"taskId":"t${task}"}`))
   expect(heard).toEqual([1, 1_000])
+})
+
+test('V6: whoever starts too many tasks loses the news of its own oldest one, and nobody else does', () => {
+  const budget = createBudget('tasks', { what: 'tasks', limit: 4, perCaller: 2 })
+  const [news, elsewhere] = [createTaskUpdates(budget), createTaskUpdates(budget)]
+  const heard: string[] = []
+  const follow = (task: string, principal: string, on = news) => on.follow(task, principal, () => heard.push(task))
+  follow('b1', 'bert')
+  for (const task of ['a1', 'a2', 'a3']) follow(task, 'anna')
+  // A caller at its bound, without a task at this connection, is not followed there.
+  follow('a4', 'anna', elsewhere)
+  for (const task of ['b1', 'a1', 'a2', 'a3']) news.publish(Buffer.from(`{"taskId":"${task}","status":"completed"}`))
+  elsewhere.publish(Buffer.from('{"taskId":"a4"}'))
+  expect(heard).toEqual(['b1', 'a2', 'a3'])
+  expect(budget.used).toBe(0)
+  follow('a5', 'anna', elsewhere)
+  elsewhere[Symbol.dispose]()
+  expect(budget.used).toBe(0)
 })

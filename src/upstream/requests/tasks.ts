@@ -1,3 +1,4 @@
+import { type Budget, createBudgets } from '../../core/budgets.ts'
 import type { Call, Peer } from '../../core/call.ts'
 import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
@@ -15,7 +16,7 @@ export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: 
   return withTaskIds(result, (id) => {
     const given = newId(id, call, seal)
     const known = (news: Buffer) => Json.raw(withTaskIds(news, () => given))
-    if (peer) follow(id, (news) => peer.notify('notifications/tasks/status', known(news)))
+    if (peer) follow(id, call.caller.principal, (news) => peer.notify('notifications/tasks/status', known(news)))
     return given
   })
 }
@@ -72,29 +73,52 @@ function newId(id: string, call: Call, seal: Seal): string {
 const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, caller.principal].join('\n')
 
 /** Subscribers to a session-based server's task status notifications, by the server's task ids. */
-export interface TaskUpdates {
-  follow(taskId: string, notify: (news: Buffer) => void): void
+export interface TaskUpdates extends Disposable {
+  follow(taskId: string, principal: string, notify: (news: Buffer) => void): void
   publish(news: Buffer | undefined): void
 }
 
-/** Maximum number of subscribers; beyond it, the oldest is dropped, because a server may never report a task's end. */
-const maxFollowed = 1_000
+interface Follower {
+  readonly principal: string
+  notify(news: Buffer): void
+}
 
 const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']
 
-/** Subscribers are separate for each connection, because two processes of a server may use the same task id. */
-export function createTaskUpdates(): TaskUpdates {
-  const followers = new Map<unknown, (news: Buffer) => void>()
+/**
+ * Subscribers are separate for each connection, because two processes of a server may use the same task id. A server may
+ * never report a task's end: at its bound, a principal's oldest subscriber is dropped.
+ */
+export function createTaskUpdates(budget: Budget = createBudgets().tasks): TaskUpdates {
+  const followers = new Map<unknown, Follower>()
+
+  const forget = (taskId: unknown) => {
+    const follower = followers.get(taskId)
+    if (follower === undefined) return
+    followers.delete(taskId)
+    budget.give(follower.principal)
+  }
+
+  const forgetOldestOf = (principal: string) => {
+    for (const [taskId, follower] of followers) if (follower.principal === principal) return forget(taskId)
+  }
+
   return {
-    follow(taskId, notify) {
-      followers.set(taskId, notify)
-      const [longest] = followers.keys()
-      if (followers.size > maxFollowed) followers.delete(longest)
+    follow(taskId, principal, notify) {
+      forget(taskId)
+      if (budget.take(principal)) {
+        forgetOldestOf(principal)
+        if (budget.take(principal)) return
+      }
+      followers.set(taskId, { principal, notify })
     },
     publish(news = Buffer.from('{}')) {
       const { taskId, status } = Json.raw<Record<string, unknown>>(news).value
-      followers.get(taskId)?.(news)
-      if (ends.includes(status)) followers.delete(taskId)
+      followers.get(taskId)?.notify(news)
+      if (ends.includes(status)) forget(taskId)
+    },
+    [Symbol.dispose]() {
+      for (const taskId of followers.keys()) forget(taskId)
     },
   }
 }

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import { createBudgets } from '../../../src/core/budgets.ts'
 import type { Chat } from '../../../src/core/chat.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { ToolwayError } from '../../../src/core/errors.ts'
@@ -48,6 +49,7 @@ export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneD
       authenticate,
       admit: admitWith(authenticate, systemClock),
       bodies: createBodyReader(config),
+      budgets: createBudgets(),
     },
     ...{ config, hosts: allowedHosts(config, port), port, version: '0.7.0', clock: systemClock, log: silentLog },
     chat: chats[name],

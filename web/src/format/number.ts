@@ -12,6 +12,15 @@ export const formatCount = (number: number): string => (Math.abs(number) < 100_0
 /** Formats a count with all digits, for tooltips. */
 export const formatExactCount = (number: number): string => whole.format(number)
 
+const units = ['B', 'KiB', 'MiB', 'GiB'] as const
+
+/** Formats a number of bytes: `512 B`, `47 KiB`, `1.5 MiB`. */
+export function formatBytes(bytes: number): string {
+  let [value, unit] = [bytes, 0]
+  while (value >= 1024 && unit < units.length - 1) [value, unit] = [value / 1024, unit + 1]
+  return `${(value < 10 ? twoDigits : whole).format(value)} ${units[unit]}`
+}
+
 /** Formats a rate: `0.02`, `8.3`, `412`. */
 export const formatRate = (number: number): string =>
   (number < 10 ? twoDigits : number < 100_000 ? whole : compact).format(number)

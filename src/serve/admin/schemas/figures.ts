@@ -55,6 +55,16 @@ export const tokenAccount = z
   .describe('Context tokens used by all tool definitions, by the exposed ones, and the difference.')
 export type TokenAccount = ViewOf<typeof tokenAccount>
 
+const budget = named('Budget', 'One kind of thing that waits or is kept, with its bounds.', {
+  name: z.string(),
+  used: count,
+  limit: count.describe('The bound for all callers together.'),
+  perCaller: count.describe('The bound for one caller; for connections, for one address.'),
+  largest: count.describe('The use of the caller that uses most of it.'),
+  refused: count.describe('How often something was refused, ended or dropped because a bound was reached.'),
+})
+export type BudgetView = ViewOf<typeof budget>
+
 export const overview = named('Overview', 'Summary of the gateway.', {
   version: z.string(),
   startedAt: z.number(),
@@ -67,6 +77,7 @@ export const overview = named('Overview', 'Summary of the gateway.', {
   inFlight: count,
   queued: count,
   sessions: count,
+  budgets: z.array(budget).describe('Empty for users who may not see the figures of all agents.'),
   cache: z.strictObject({ hits: count, misses: count, joined: count, hitRate: z.number().min(0).max(1).nullable() }),
   tokens: tokenAccount,
   servers: z.strictObject({

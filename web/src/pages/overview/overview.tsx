@@ -13,6 +13,7 @@ import { query, setQuery } from '../../routing/location.ts'
 import { type Preset, parseRange, rangeBounds, rangeQuery, type TimeRange } from '../../routing/time-range.ts'
 import { now } from '../../shell/now.ts'
 import { Alerts } from './alerts.tsx'
+import { BudgetCard } from './budget-card.tsx'
 import { Connect } from './connect.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { HealthCard } from './health-card.tsx'
@@ -67,6 +68,7 @@ export function Overview() {
         </div>
       )}
       <StatisticsCard />
+      {overview.data && overview.data.budgets.length > 0 && <BudgetCard budgets={overview.data.budgets} />}
       {overview.data && !unused && <Connect endpoint={overview.data.endpoint} />}
     </Page>
   )

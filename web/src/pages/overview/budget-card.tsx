@@ -1,0 +1,59 @@
+import type { BudgetView } from '../../../../src/serve/admin/contract.ts'
+import { Card } from '../../components/page.tsx'
+import { type Column, Table } from '../../components/table.tsx'
+import { formatBytes, formatCount, formatShare } from '../../format/number.ts'
+
+/** Things that wait or are kept, with their bounds. */
+export function BudgetCard({ budgets }: { readonly budgets: readonly BudgetView[] }) {
+  return (
+    <Card title="Budgets" flush>
+      <Table label="Budgets" rows={budgets} keyOf={({ name }) => name} columns={columns} />
+      <p class="table-foot">
+        <span>
+          What waits or is kept, for all callers and for the caller that uses most. At a bound, new requests are
+          refused, or the oldest are dropped.
+        </span>
+      </p>
+    </Card>
+  )
+}
+
+const isBytes = ({ name }: BudgetView): boolean => name.endsWith('_bytes')
+
+/** `request_bytes` as `Request bytes`. */
+const titleOf = ({ name }: BudgetView): string => {
+  const words = name.replaceAll('_', ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+const amount = (budget: BudgetView, value: number): string =>
+  isBytes(budget) ? formatBytes(value) : formatCount(value)
+
+/** The tone for a bound that is nearly reached. */
+const toneOf = (used: number, limit: number): string | undefined => (used >= limit * 0.9 ? 'tone-warn' : undefined)
+
+const columns: readonly Column<BudgetView>[] = [
+  { title: 'Budget', cell: titleOf },
+  {
+    title: 'In use',
+    alignEnd: true,
+    cell: (budget) => (
+      <span class={toneOf(budget.used, budget.limit)}>
+        {amount(budget, budget.used)} ({formatShare(budget.used, budget.limit)})
+      </span>
+    ),
+  },
+  { title: 'Limit', alignEnd: true, minScreen: 'middle', cell: (budget) => amount(budget, budget.limit) },
+  {
+    title: 'Largest caller',
+    alignEnd: true,
+    cell: (budget) => <span class={toneOf(budget.largest, budget.perCaller)}>{amount(budget, budget.largest)}</span>,
+  },
+  {
+    title: 'Limit per caller',
+    alignEnd: true,
+    minScreen: 'middle',
+    cell: (budget) => amount(budget, budget.perCaller),
+  },
+  { title: 'Refused', alignEnd: true, cell: ({ refused }) => formatCount(refused) },
+]
