@@ -32,9 +32,7 @@ describe('F11: toolway audit verify', () => {
     await recorded(join(place.cwd, 'audit'))
     const well = await toolway(['audit', 'verify'], place)
     expect(well).toMatchObject({ code: 0, stderr: '' })
-    expect(well.stdout).toMatch(
-      /^✓ 4\d records in 1 lane of audit: intact\n +checked with the key next to the log/,
-    )
+    expect(well.stdout).toMatch(/^✓ 4\d records in 1 lane of audit: intact\n +checked with the key next to the log/)
     const given = await toolway(['audit', 'verify', '--public-key', 'audit/audit.pub', '--json'], place)
     expect(JSON.parse(given.stdout)).toMatchObject({ ok: true, trust: 'public key', problems: [] })
 
