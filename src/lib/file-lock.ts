@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { writeNew } from './atomic-write.ts'
 
 /** How long to wait for a lock. A process usually holds one only while it writes a small file. */
-const defaultWaitMs = 5_000
+const defaultWaitMs = 20_000
 const pollMs = 20
 /** A lock from another machine, or one that a crash left half written, counts as abandoned after this time. */
 const maxAgeMs = 10 * 60_000
