@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { alphabets, contextFormats, type TokenFormat, tokenFormats } from './formats.ts'
 import { concealPatterns } from './patterns.ts'
 import { createRedactor } from './redactor.ts'
@@ -264,9 +265,9 @@ describe('B6: honest texts', () => {
       const given = part.repeat(Math.ceil(16_384 / part.length))
       let best = Number.POSITIVE_INFINITY
       for (let round = 0; round < 4 && best > 250; round++) {
-        const start = performance.now()
+        const start = cpuMs()
         concealPatterns(given)
-        best = Math.min(best, performance.now() - start)
+        best = Math.min(best, cpuMs() - start)
       }
       expect(best, part).toBeLessThan(500)
     }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { createRedactor } from './redactor.ts'
 
 const { text } = createRedactor({
@@ -110,10 +111,10 @@ describe('B6: texts that hold credentials', () => {
       const given = part.repeat(Math.ceil(8192 / part.length)).slice(0, 8192)
       let best = Number.POSITIVE_INFINITY
       for (let round = 0; round < 8 && best > 20; round++) {
-        const start = performance.now()
+        const start = cpuMs()
         text(given)
         known(given)
-        best = Math.min(best, performance.now() - start)
+        best = Math.min(best, cpuMs() - start)
       }
       expect(best, part).toBeLessThan(30)
     }

@@ -133,7 +133,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     },
     addressOf: (replica) => (replica === self ? undefined : known.get(replica)),
     unreachable(replica) {
-      // Keep the replica while Redis is down: its address could not be read again, nor its sessions taken over.
+      // Keep the replica while Redis is down: otherwise, nothing could read its address or take over its sessions.
       if (redis.up) known.delete(replica)
     },
     async keep(session, record) {
