@@ -8,12 +8,11 @@ import { concealPatterns } from './patterns.ts'
 import { createRedactor } from './redactor.ts'
 
 // Every token is put together here, so that no scanner takes one for real.
-const letters = (set: string) =>
-  Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)).filter((letter) =>
-    new RegExp(`[${set}]`).test(letter),
-  )
+const ascii = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code))
+const letters = new Map<string, readonly string[]>()
 const pick = (set: string, length: number) => {
-  const from = letters(set)
+  const from = letters.get(set) ?? ascii.filter((letter) => new RegExp(`[${set}]`).test(letter))
+  letters.set(set, from)
   return Array.from({ length }, () => from[randomInt(from.length)] as string).join('')
 }
 const digits = (length: number) => pick('0-9', length)

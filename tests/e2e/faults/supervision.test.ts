@@ -147,5 +147,5 @@ test('security: what a killed Toolway left behind is gone once the next one serv
 
   const second = open.use(await startCommand(config, { folder }))
   await until(() => !survivors.some(alive), { what: 'the leftovers to be gone' })
-  await until(() => second.said().includes('orphaned server processes'), { what: 'the log line' })
+  await until(() => second.said().includes('that were orphaned'), { what: 'the log line' })
 })
