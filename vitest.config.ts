@@ -3,11 +3,12 @@ import { defineConfig } from 'vitest/config'
 /** Tests of random cases that `npm run test:deep` repeats with many more of them. */
 const properties = [
   'src/**/*.property.test.ts',
-  'src/audit/{redact/conceal,verify/verify}.test.ts',
-  'src/chat/constrain/sanitize-schema.test.ts',
-  'src/clients/connection-backups.test.ts',
+  'src/audit/{redact/{conceal,formats},search/search,verify/verify}.test.ts',
+  'src/chat/constrain/{sanitize-schema,strict/strictify}.test.ts',
+  'src/clients/{connection-backups,yaml-servers}.test.ts',
+  'src/config/load.fuzz.test.ts',
   'src/lib/json-text.scan.test.ts',
-  'src/policy/arguments/hostile.test.ts',
+  'src/policy/arguments/{hostile,keyword-checks}.test.ts',
   'src/policy/guards/sql-random.test.ts',
   'src/serve/http/connections.test.ts',
   'src/tools/sinks/file.test.ts',
@@ -58,6 +59,7 @@ export default defineConfig({
           name: 'conformance',
           include: ['tests/conformance/**/*.test.ts'],
           globalSetup: ['tests/programs.setup.ts'],
+          isolate: false,
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },
@@ -67,6 +69,7 @@ export default defineConfig({
           name: 'browser',
           include: ['tests/browser/**/*.test.ts'],
           globalSetup: ['tests/programs.setup.ts', 'tests/browser/build.setup.ts'],
+          isolate: false,
           // What is awaited comes when the machine gets round to it.
           expect: { poll: { timeout: 30_000 } },
           testTimeout: 120_000,

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { matches } from '../lib/wildcard.ts'
 import { lineage } from './agents.ts'
 import { bothSay, callerOf, cases, entryOf, policies } from './policies.fixture.ts'
 import type { WrittenPolicy } from './rules.model.fixture.ts'
 import { compileRules } from './rules.ts'
 
-const runs = { numRuns: 2_000 }
+const each = runs(600, 20_000)
 
 test('G6, F7: 2,000 random policies decide as the model does, by the same step and with the same code', () => {
   fc.assert(
@@ -17,7 +18,7 @@ test('G6, F7: 2,000 random policies decide as the model does, by the same step a
         assert.deepEqual(explained, decision)
       }
     }),
-    runs,
+    { numRuns: 2_000 },
   )
 })
 
@@ -41,7 +42,7 @@ test('G7: nobody can use what those it inherits from cannot use', () => {
         }
       }
     }),
-    runs,
+    each,
   )
 })
 
@@ -71,7 +72,7 @@ test('G6: one more deny never allows anything', () => {
         assert.ok(before.decide(caller, entry).allowed || !more.decide(caller, entry).allowed)
       }
     }),
-    runs,
+    each,
   )
 })
 
@@ -86,7 +87,7 @@ test('G6: the order of agents, servers, tools and patterns changes no decision a
         assert.deepEqual({ ...other, rule: '', reason: '' }, { ...one, rule: '', reason: '' })
       }
     }),
-    runs,
+    each,
   )
 })
 
@@ -104,7 +105,7 @@ test('G6: a line that a decision names is in the configuration and matches', () 
         if (line?.tool !== undefined) assert.ok(matches(line.tool, name))
       }
     }),
-    runs,
+    each,
   )
 })
 

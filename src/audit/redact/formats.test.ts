@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { alphabets, contextFormats, type TokenFormat, tokenFormats } from './formats.ts'
 import { concealPatterns } from './patterns.ts'
 import { createRedactor } from './redactor.ts'
@@ -45,7 +46,7 @@ describe('B6: token formats in free text', () => {
   test.each(tokenFormats.flatMap((format) => format.prefixes.map((prefix) => [format.name, prefix, format] as const)))(
     '%s: %s',
     (_, prefix, format) => {
-      for (let round = 0; round < 5; round++) {
+      for (let round = 0; round < runs(2, 50).numRuns; round++) {
         const token = generate(format, prefix)
         for (const clean of shown(token)) {
           expect(clean, token).toContain('[redacted]')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import type { Entry } from '../../core/entry.ts'
 import { Json } from '../../core/json.ts'
 import { type Asked, asking, openCache, readTool, settled, textOf } from './cache.fixture.ts'
@@ -93,7 +94,7 @@ test.each(scopes)(
           answers.set(model(question, scope), text)
         }
       }),
-      { numRuns: 200 },
+      runs(60, 3_000),
     )
   },
 )
@@ -111,7 +112,7 @@ test.each(scopes)('F13: the same holds for calls that are all under way at once 
       }
       await settled()
     }),
-    { numRuns: 100 },
+    runs(30, 3_000),
   )
 })
 
