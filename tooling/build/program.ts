@@ -22,8 +22,9 @@ const together = [
   // What `main` needs before anything else is loaded, and before it is known that this Node can read the rest.
   { name: 'home', test: /src\/core\/home\.ts$/, priority: 6 },
   { name: 'start', test: /src\/(cli\/(run|interrupt)|core\/clock)\.ts$/, priority: 5 },
-  { name: 'audit', test: /src\/runtime\/admin\/audit-worker\.ts$/, priority: 4 },
-  { name: 'plugins', test: /src\/tools\/plugins\/(library|isolated\/child)\.ts$/, priority: 3 },
+  // Never a module that does something when it is loaded, such as `isolated/child`: the gateway loads these files, too.
+  { name: 'audit', test: /src\/audit\/(log-files|search\/search|verify\/verify)\.ts$/, priority: 4 },
+  { name: 'plugins', test: /src\/tools\/plugins\/(library|load-module)\.ts$/, priority: 3 },
   { name: 'serve', test: /src\/cli\/commands\/serve\.ts$/, priority: 2 },
   { name: 'gateway', test: /src\/cli\/open\.ts$/, priority: 1 },
 ]
