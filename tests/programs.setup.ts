@@ -52,6 +52,8 @@ const dayMs = 86_400_000
 function removeOld(now: Date): void {
   for (const name of readdirSync(cache)) {
     const other = join(cache, name)
-    if (now.getTime() - statSync(other).mtimeMs > dayMs) rmSync(other, { recursive: true, force: true })
+    // Another run may have removed it.
+    const { mtimeMs = 0 } = statSync(other, { throwIfNoEntry: false }) ?? {}
+    if (now.getTime() - mtimeMs > dayMs) rmSync(other, { recursive: true, force: true })
   }
 }

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join, normalize, relative, sep } from 'node:path'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
@@ -47,7 +47,7 @@ function changedSinceMain(): string[] {
 
 /** The files at a path, which may be a folder or be deleted. */
 function filesAt(path: string): string[] {
-  const file = relative(root, normalize(join(process.env.INIT_CWD ?? process.cwd(), path)))
+  const file = relative(root, resolve(process.env.INIT_CWD ?? process.cwd(), path))
   const isFolder = existsSync(join(root, file)) && statSync(join(root, file)).isDirectory()
   return isFolder ? git('ls-files', '--cached', '--others', '--exclude-standard', file) : [file]
 }
