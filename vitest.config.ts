@@ -1,5 +1,20 @@
 import { defineConfig } from 'vitest/config'
 
+/** Tests of random cases that `npm run test:deep` repeats with many more of them. */
+const properties = [
+  'src/**/*.property.test.ts',
+  'src/audit/{redact/{conceal,formats},search/search,verify/verify}.test.ts',
+  'src/chat/constrain/{sanitize-schema,strict/strictify}.test.ts',
+  'src/clients/{connection-backups,yaml-servers}.test.ts',
+  'src/config/load.fuzz.test.ts',
+  'src/lib/json-text.scan.test.ts',
+  'src/policy/arguments/{hostile,keyword-checks}.test.ts',
+  'src/policy/guards/sql-random.test.ts',
+  'src/serve/http/connections.test.ts',
+  'src/tools/sinks/file.test.ts',
+  'src/upstream/transports/http1/differential.test.ts',
+]
+
 // Quick tests beside the code, stories with real servers, the official conformance suite, the
 // dashboard in a real browser, and the long loops of `npm run test:deep`.
 export default defineConfig({
@@ -18,7 +33,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'web/src/**/*.test.ts', 'tests/*.test.ts', 'tests/contract/**/*.test.ts'],
-          globalSetup: ['tests/parts.setup.ts'],
+          globalSetup: ['tests/programs.setup.ts', 'tests/parts.setup.ts'],
           // Tests share nothing but what they import, and importing it again for each file takes longer than many a test.
           isolate: false,
           // A hang, not slowness: a busy machine takes a multiple of the usual time.
@@ -30,7 +45,9 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['tests/e2e/**/*.test.ts'],
-          globalSetup: ['tests/e2e.setup.ts'],
+          globalSetup: ['tests/programs.setup.ts', 'tests/e2e.setup.ts'],
+          // As above: importing all of the gateway for each file takes longer than most of these tests.
+          isolate: false,
           // Commands and servers are processes that take a while to start.
           expect: { poll: { timeout: 40_000 } },
           testTimeout: 120_000,
@@ -41,6 +58,7 @@ export default defineConfig({
         test: {
           name: 'conformance',
           include: ['tests/conformance/**/*.test.ts'],
+          globalSetup: ['tests/programs.setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },
@@ -49,14 +67,25 @@ export default defineConfig({
         test: {
           name: 'browser',
           include: ['tests/browser/**/*.test.ts'],
-          globalSetup: ['tests/browser/build.setup.ts'],
+          globalSetup: ['tests/programs.setup.ts', 'tests/browser/build.setup.ts'],
+          isolate: false,
           // What is awaited comes when the machine gets round to it.
           expect: { poll: { timeout: 30_000 } },
           testTimeout: 120_000,
           hookTimeout: 60_000,
         },
       },
-      { test: { name: 'deep', include: ['tests/deep/**/*.test.ts'], testTimeout: 1_800_000, hookTimeout: 120_000 } },
+      {
+        test: {
+          name: 'deep',
+          include: ['tests/deep/**/*.test.ts', ...properties],
+          globalSetup: ['tests/programs.setup.ts'],
+          // Many random cases instead of a few (tests/fixtures/runs.ts).
+          env: { TOOLWAY_TEST_RUNS: 'many' },
+          testTimeout: 1_800_000,
+          hookTimeout: 120_000,
+        },
+      },
     ],
   },
 })

@@ -1,6 +1,6 @@
-import { fileURLToPath } from 'node:url'
+import { serverProgram } from '../../tests/fixtures/programs.ts'
 
-const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
+const program = serverProgram('everything')
 
 /** A real server beside one that cannot start. */
 export const twoServers = {

@@ -4,14 +4,15 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { compiled } from '../../tests/fixtures/compiled.ts'
 import { startHttpServer } from '../../tests/fixtures/http-server.ts'
+import { compiled, toolwayMain } from '../../tests/fixtures/programs.ts'
 import { twoServers } from './everything.fixture.ts'
 import { folder } from './folder.fixture.ts'
 
-const main = fileURLToPath(new URL('main.ts', import.meta.url))
+/** As `npm start` runs it. */
+const source = fileURLToPath(new URL('main.ts', import.meta.url))
 
-const start = (words: readonly string[], { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv }) =>
+const start = (words: readonly string[], { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv }, main = toolwayMain) =>
   spawn(process.execPath, [main, ...words], { cwd, env: { ...env, ...compiled }, stdio: 'pipe' })
 
 const initialize = {
@@ -21,19 +22,22 @@ const initialize = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 }
 
-test('B11: stdio writes only responses to stdout, and ends with its input', async () => {
-  await using place = await folder()
-  const child = start(['stdio'], place)
-  child.stdin.end(JSON.stringify(initialize) + '\n')
-  const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
-  expect(code).toBe(0)
-  expect(
-    stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line)),
-  ).toMatchObject([{ id: 1, result: { serverInfo: { name: 'toolway' } } }])
-})
+test.each([source, toolwayMain])(
+  'B11: stdio writes only responses to stdout, and ends with its input',
+  async (main) => {
+    await using place = await folder()
+    const child = start(['stdio'], place, main)
+    child.stdin.end(JSON.stringify(initialize) + '\n')
+    const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+    expect(code).toBe(0)
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([{ id: 1, result: { serverInfo: { name: 'toolway' } } }])
+  },
+)
 
 test('E1: a call of a known tool whose server is gone fails with SERVER_UNAVAILABLE, however long that takes', async () => {
   await using server = await startHttpServer()

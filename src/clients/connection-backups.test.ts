@@ -2,6 +2,7 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import * as files from '../config/import/client-files.fixture.ts'
 import { type ClientKind, clientLabels } from '../config/import/client-kind.ts'
 import { createConnectionBackups } from './connection-backups.ts'
@@ -137,7 +138,7 @@ describe('B11: connect and undo', () => {
           await undo()
           expect((await bytes()).equals(before)).toBe(true)
         }),
-        { numRuns: 60 },
+        runs(20, 1_000),
       )
     },
   )

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { addServers, serversBlock } from './yaml-servers.ts'
 
 const one = { name: 'new', definition: { command: 'npx', args: ['-y', 'x'] }, comment: 'from Cursor' }
@@ -62,6 +63,6 @@ test('B11: whatever a server says, the file says exactly that', () => {
         before.split('\n').length - 1,
       )
     }),
-    { numRuns: 300 },
+    runs(100, 5_000),
   )
 })

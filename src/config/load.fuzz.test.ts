@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import * as clients from './import/client-files.fixture.ts'
 import { translate } from './import/dialect.ts'
 import { withPlainNames } from './import/plain-names.ts'
@@ -66,6 +67,6 @@ test('whatever a file holds, it loads or its problems are told at their places; 
         expect(message).not.toMatch(/undefined|\[object|Invalid input/)
       }
     }),
-    { numRuns: 600 },
+    runs(150, 10_000),
   )
 })

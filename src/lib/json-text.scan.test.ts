@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { depthExceeds, elements, isJson, maxDepth, members } from './json-text.ts'
 
 /** JSON text with random white space between its tokens, and with random escapes in its strings. */
@@ -56,7 +57,7 @@ describe('members', () => {
         const read = [...(found ?? [])].map(([key, value]) => [key, JSON.parse(value.toString())])
         expect(read).toEqual(Object.entries(JSON.parse(json)).sort(byPlaceIn(read.map(([key]) => key))))
       }),
-      { numRuns: 500 },
+      runs(200, 20_000),
     )
   })
 
@@ -84,7 +85,7 @@ describe('members', () => {
         else if (found) expect([...found.keys()].sort()).toEqual(Object.keys(value ?? {}).sort())
         for (const span of found?.values() ?? []) expect(parsed(span)).not.toBeUndefined()
       }),
-      { numRuns: 2_000 },
+      runs(600, 50_000),
     )
   })
 
@@ -118,7 +119,7 @@ describe('members', () => {
           expect(members(bytes) !== undefined).toBe(value !== undefined)
         },
       ),
-      { numRuns: 1_000 },
+      runs(300, 20_000),
     )
   })
 

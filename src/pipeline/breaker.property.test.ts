@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { type Result, resultOf, textResult } from '../core/result.ts'
@@ -178,6 +179,6 @@ test('J3: whatever happens in whatever order, the breaker does what its model do
       real[Symbol.dispose]()
       expect(real.clock.pending).toBe(0)
     }),
-    { numRuns: 400 },
+    runs(150, 10_000),
   )
 })

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Asked, bulkheadOf, type Running, settled } from './bulkhead.fixture.ts'
@@ -74,21 +75,21 @@ async function check(model: Model, real: Real) {
   await settled()
   const { limits, running, waiting } = model
   const { inFlight, queued, servers, agents } = real.stats()
-  expect({ inFlight, queued }).toEqual({ inFlight: running.length, queued: waiting.length })
-  expect(inFlight).toBeLessThanOrEqual(limits.total)
-  expect(queued).toBeLessThanOrEqual(limits.queue)
+  // Plain comparisons after each of thousands of steps: `expect` would take most of the time.
+  assert.deepEqual({ inFlight, queued }, { inFlight: running.length, queued: waiting.length })
+  assert.ok(inFlight <= limits.total && queued <= limits.queue)
   for (const [name, load] of Object.entries(servers)) {
-    expect(load.inFlight).toBeLessThanOrEqual(limits.servers)
-    expect(load.inFlight).toBe(running.filter(({ server }) => server === name).length)
-    expect(load.queued).toBe(waiting.filter(({ server }) => server === name).length)
+    assert.ok(load.inFlight <= limits.servers)
+    assert.equal(load.inFlight, running.filter(({ server }) => server === name).length)
+    assert.equal(load.queued, waiting.filter(({ server }) => server === name).length)
   }
-  for (const load of Object.values(agents)) expect(load.inFlight).toBeLessThanOrEqual(limits.agents as number)
-  for (const { id } of running) expect(real.all[id]?.sent).toBe(true)
-  for (const { id } of waiting) expect(real.all[id]?.sent).toBe(false)
+  for (const load of Object.values(agents)) assert.ok(load.inFlight <= (limits.agents as number))
+  for (const { id } of running) assert.equal(real.all[id]?.sent, true)
+  for (const { id } of waiting) assert.equal(real.all[id]?.sent, false)
   for (const id of model.refused) await expect(real.all[id]?.answer).rejects.toMatchObject({ code: 'OVERLOADED' })
   model.refused.clear()
   // Only those who wait have a timer.
-  expect(real.clock.pending).toBe(queued)
+  assert.equal(real.clock.pending, queued)
 }
 
 type Step = fc.AsyncCommand<Model, Real>

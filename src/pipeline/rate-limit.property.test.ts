@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { modelBuckets } from '../../tests/contract/buckets.model.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { textResult } from '../core/result.ts'
@@ -83,6 +84,6 @@ test('F8: random calls at random times meet the limits that a tiny model of exac
         }
       }
     }),
-    { numRuns: 500 },
+    runs(150, 10_000),
   )
 })

@@ -1,12 +1,35 @@
 import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { fingerprint } from '../../tooling/build/fingerprint.ts'
 import { provide } from '../fixtures/debian.ts'
-import { noBrowser } from './chromium.ts'
+import { endpointVariable, noBrowser, serveBrowser } from './chromium.ts'
 
-/** Installs a browser where that is allowed, and builds the dashboard before the tests. */
-export default function setup(): void {
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const sources = ['web/{src,public}/**/*.*', 'web/*.{html,json}', 'tooling/build-web.ts', 'tooling/build/*.ts']
+
+/**
+ * Installs a browser where that is allowed, builds the dashboard unless it is the one of these sources, and starts a
+ * browser that all tests share.
+ */
+export default async function setup(): Promise<(() => Promise<void>) | undefined> {
   if (noBrowser !== undefined) provide('chromium', 'chromium', 'fonts-inter')
-  execFileSync(process.execPath, [fileURLToPath(new URL('../../tooling/build-web.ts', import.meta.url))], {
-    stdio: 'inherit',
-  })
+  buildDashboard()
+  if (noBrowser !== undefined) return undefined
+  const browser = await serveBrowser()
+  process.env[endpointVariable] = browser.wsEndpoint()
+  return () => browser.close()
+}
+
+function buildDashboard(): void {
+  const folder = join(root, 'node_modules/.cache/toolway')
+  const note = join(folder, 'dashboard')
+  const hash = fingerprint(sources)
+  const isBuilt =
+    existsSync(join(root, 'web/dist/index.html')) && existsSync(note) && readFileSync(note, 'utf8') === hash
+  if (isBuilt) return
+  execFileSync(process.execPath, [join(root, 'tooling/build-web.ts')], { stdio: 'inherit' })
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(note, hash)
 }

@@ -1,10 +1,10 @@
-import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, test } from 'vitest'
+import { serverProgram } from '../fixtures/programs.ts'
 import { type Eras, startFixture } from './fixture/http.ts'
 
-const program = fileURLToPath(new URL('./fixture-server.ts', import.meta.url))
+const program = serverProgram('conformance')
 
 const negotiated: [Eras, string][] = [
   ['both', '2026-07-28'],

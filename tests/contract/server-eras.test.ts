@@ -14,9 +14,10 @@ import { createSeal } from '../../src/lib/seal.ts'
 import { createConnector } from '../../src/upstream/connection/connect.ts'
 import { createServer, type UpstreamServer } from '../../src/upstream/server.ts'
 import { type HttpFixture, startFixture } from '../conformance/fixture/http.ts'
+import { serverProgram } from '../fixtures/programs.ts'
 import { until } from '../fixtures/until.ts'
 
-const program = join(import.meta.dirname, '../conformance/fixture-server.ts')
+const program = serverProgram('conformance')
 const able = { elicitation: {}, sampling: {}, roots: {} }
 
 describe.each([

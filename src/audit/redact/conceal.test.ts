@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { createConceal, redacted } from './conceal.ts'
 
 /** Secrets of every kind: keys, passwords with marks and spaces, words of other alphabets. */
@@ -50,7 +51,7 @@ describe('B6: known secrets', () => {
         fc.pre(honest(before + after) === before + after && honest(spell(hidden)) === spell(hidden))
         expect(conceal(before + spell(hidden) + after)).toBe(before + redacted + after)
       }),
-      { numRuns: 200 },
+      runs(60, 5_000),
     )
   })
 
@@ -81,7 +82,7 @@ describe('B6: known secrets', () => {
           expect(after.replace(/=+$/, '').length).toBeGreaterThanOrEqual(behind - slack)
         },
       ),
-      { numRuns: 1000 },
+      runs(300, 20_000),
     )
   })
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import type { AuditFilter } from '../../core/audit-filter.ts'
 import { logFolder, start } from './log.fixture.ts'
 import { createRecordPairing, matchesFilter } from './rows.ts'
@@ -184,7 +185,7 @@ describe('F11: searching the log', () => {
         const expected = all.filter((row) => matchesFilter(row, filter)).map(({ call }) => call)
         expect([...search.query(filter)].map(({ call }) => call).sort()).toEqual(expected.sort())
       }),
-      { numRuns: 2000 },
+      runs(500, 20_000),
     )
   })
 })

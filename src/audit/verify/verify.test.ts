@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { type Folder, temporaryFolder } from '../../../tests/fixtures/folders.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { canonical } from '../../lib/canonical-json.ts'
 import { beginOf, endOf, openLog, recordsIn, secret, verify } from '../audit.fixture.ts'
 import { sealLine, signerOf } from '../record.ts'
@@ -78,7 +79,7 @@ test('F11: a log that nobody touched verifies, with the secret, with the public 
 })
 
 describe('F11: whatever is done to a log is found', () => {
-  const runs = { numRuns: 100 }
+  const changes = runs(25, 1_000)
 
   test('F11: any other byte anywhere', async () => {
     const edit = fc.tuple(places(), fc.integer({ min: 1, max: 255 }))
@@ -90,7 +91,7 @@ describe('F11: whatever is done to a log is found', () => {
         }
         expect(await problemsOf(file, change)).not.toEqual([])
       }),
-      runs,
+      changes,
     )
   })
 
@@ -101,7 +102,7 @@ describe('F11: whatever is done to a log is found', () => {
         const change = (bytes: Buffer) => Buffer.concat([bytes.subarray(0, at), put, bytes.subarray(at + taken)])
         expect(await problemsOf(file, change)).not.toEqual([])
       }),
-      runs,
+      changes,
     )
   })
 
@@ -110,7 +111,7 @@ describe('F11: whatever is done to a log is found', () => {
       fc.asyncProperty(places(), async ({ file, at }) => {
         expect(await problemsOf(file, (bytes) => bytes.subarray(0, at))).not.toEqual([])
       }),
-      runs,
+      changes,
     )
   })
 
@@ -135,7 +136,7 @@ describe('F11: whatever is done to a log is found', () => {
         }
         expect(await problemsOf(file, change)).not.toEqual([])
       }),
-      runs,
+      changes,
     )
   })
 
@@ -159,7 +160,7 @@ describe('F11: whatever is done to a log is found', () => {
         }
         expect(await problemsOf(file, change)).not.toEqual([])
       }),
-      { numRuns: 100 },
+      changes,
     )
   })
 

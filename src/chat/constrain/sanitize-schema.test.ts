@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { CannotExpress, isInexpressible } from './conversion.ts'
 import { bestGrammar } from './gbnf/grammar.ts'
 import { sanitizeSchema } from './sanitize-schema.ts'
@@ -69,7 +70,7 @@ test('S4: no form of constraint fails for any input schema', () => {
         }
       }
     }),
-    { numRuns: 300 },
+    runs(100, 10_000),
   )
 })
 

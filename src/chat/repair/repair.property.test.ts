@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { parseObject } from '../parse-answer.ts'
 import { documents, flawed, pairs } from './flaws.fixture.ts'
 import type { RepairResult } from './reader.ts'
@@ -7,7 +8,7 @@ import { repair } from './repair.ts'
 import { containers, isPrefix, sloppiness, written } from './sloppy.fixture.ts'
 
 const container = fc.oneof(containers.object, containers.array)
-const runs = { numRuns: 400 }
+const each = runs(150, 10_000)
 
 const repaired = (text: string): RepairResult => {
   const found = repair(text)
@@ -26,7 +27,7 @@ test('S4: valid JSON is returned unchanged', () => {
       expect([repairs, complete]).toEqual([[], true])
       expect(JSON.stringify(found.value)).toBe(JSON.stringify(value))
     }),
-    runs,
+    each,
   )
 })
 
@@ -61,7 +62,7 @@ test('S4: prose around a value does not hide it', () => {
     fc.property(prose, filled, prose, fc.constantFrom(undefined, 2), (before, value, after, indent) => {
       same(value, `${before}\n${JSON.stringify(value, null, indent)}\n${after}`)
     }),
-    runs,
+    each,
   )
 })
 
@@ -79,14 +80,14 @@ test('S4: fences, thoughts and tokens around a value do not hide it', () => {
     fc.property(around, container, ([before, after], value) =>
       same(value, `${before}${JSON.stringify(value, null, 1)}${after}`),
     ),
-    runs,
+    each,
   )
 })
 
 test('S4: quotes, keys, commas, comments and words of other languages are understood', () => {
   fc.assert(
     fc.property(container, sloppiness, (value, how) => same(value, written(value, how))),
-    { numRuns: 1000 },
+    runs(300, 10_000),
   )
 })
 
@@ -104,7 +105,7 @@ test('S4: truncated text gives a partial value, marked as incomplete', () => {
         expect(found.complete).toBe(cut.length === text.length)
       },
     ),
-    { numRuns: 1000 },
+    runs(300, 10_000),
   )
 })
 
@@ -145,7 +146,7 @@ test('S4: a repaired value can be written as JSON and read again', () => {
       const again = JSON.stringify(found.value)
       expect(JSON.stringify(repaired(again).value)).toBe(again)
     }),
-    { numRuns: 3000 },
+    runs(800, 30_000),
   )
 })
 
@@ -156,7 +157,7 @@ test.each(pairs)('S4: two flaws at once are repaired: %s and %s', (...pair) => {
       fc.pre(text !== undefined)
       expect(parseObject(text, { accepts: () => true, ended: true }), text).toEqual({ value })
     }),
-    { numRuns: 40 },
+    runs(15, 500),
   )
 })
 
@@ -169,7 +170,7 @@ test('S4: a truncated value is not acted upon; one that lacks only brackets is',
       const closed = ['', '}', ']}', '}}'].some((end) => isJson(cut + end))
       expect('value' in read, cut).toBe(closed && !/[\d{[]$/.test(cut))
     }),
-    { numRuns: 1000 },
+    runs(300, 10_000),
   )
 })
 

@@ -1,5 +1,7 @@
+import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import type { Entry } from '../../core/entry.ts'
 import { Json } from '../../core/json.ts'
 import { type Asked, asking, openCache, readTool, settled, textOf } from './cache.fixture.ts'
@@ -87,12 +89,12 @@ test.each(scopes)(
         for (const question of questions) {
           const text = textOf(await handle(callOf(question)))
           const known = answers.get(model(question, scope))
-          if (known !== undefined) expect(text).toBe(known)
-          else expect([...answers.values()]).not.toContain(text)
+          if (known !== undefined) assert.equal(text, known)
+          else assert.ok(![...answers.values()].includes(text))
           answers.set(model(question, scope), text)
         }
       }),
-      { numRuns: 200 },
+      runs(60, 3_000),
     )
   },
 )
@@ -106,11 +108,11 @@ test.each(scopes)('F13: the same holds for calls that are all under way at once 
       const texts = results.map(textOf)
       for (const [index, question] of questions.entries()) {
         const same = questions.findIndex((other) => model(other, scope) === model(question, scope))
-        expect(texts[index]).toBe(texts[same])
+        assert.equal(texts[index], texts[same])
       }
       await settled()
     }),
-    { numRuns: 100 },
+    runs(30, 3_000),
   )
 })
 

@@ -1,6 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { compile } from './compile.ts'
 import { schemaProblem } from './validate.ts'
 import { type Fields, openValidator } from './validator.fixture.ts'
@@ -171,7 +172,7 @@ describe('hostile schemas and arguments', () => {
             expect(told).toMatch(/^(Invalid arguments for files\.read: .+\.|files\.read cannot be used: .+)$/s)
         },
       ),
-      { numRuns: 1000 },
+      runs(300, 20_000),
     )
   })
 
@@ -235,7 +236,7 @@ describe('hostile schemas and arguments', () => {
         const withoutNulls = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
         expect((await refusal(whole, values)) === undefined).toBe(plain(values) || plain(withoutNulls))
       }),
-      { numRuns: 200 },
+      runs(80, 5_000),
     )
     expect(warnings).toEqual([])
   })

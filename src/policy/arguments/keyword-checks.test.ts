@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { compile } from './compile.ts'
 import { BudgetSpent, budget, plainCheck, stepsPerCheck } from './keyword-checks.ts'
 import { prepare } from './prepare.ts'
@@ -83,7 +84,7 @@ test('F9: the plain check never says yes where the compiler says no', () => {
       const compiled = compile(given)
       expect('unfit' in compiled || compiled.check(tried).length === 0).toBe(true)
     }),
-    { numRuns: 1500 },
+    runs(400, 20_000),
   )
   expect(Math.min(yes, no)).toBeGreaterThan(50)
 })

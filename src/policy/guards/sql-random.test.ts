@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { compileGuards } from './index.ts'
 
@@ -75,7 +76,7 @@ describe('SQL guard and random queries', () => {
       fc.asyncProperty(query, fc.constantFrom('', ';', ' ; -- end'), async (sql, end) => {
         expect(await refusal(sql + end), sql).toBeUndefined()
       }),
-      { numRuns: 1000 },
+      runs(300, 20_000),
     )
   })
 
@@ -103,7 +104,7 @@ describe('SQL guard and random queries', () => {
         expect(error?.code, changed).toBe('UNSAFE_SQL')
         expect(error?.message, changed).not.toContain('syntax error')
       }),
-      { numRuns: 1000 },
+      runs(300, 20_000),
     )
   })
 })

@@ -6,6 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { settledBuffers } from '../../../tests/fixtures/memory.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { type Client, openClient } from './client.fixture.ts'
 import { createTestServer, echo, type Handle, keeper, openTaken, sendWhole } from './connections.fixture.ts'
@@ -67,7 +68,7 @@ describe('F14: whatever comes, and however it is cut, the answers are those of n
         const pieces = places.slice(1).map((place, index) => text.slice(places[index], place))
         expect(await said(before, pieces)).toBe(await said(alone, pieces))
       }),
-      { numRuns: 150 },
+      runs(50, 3_000),
     )
   })
 

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { fileSink } from './file.ts'
@@ -101,7 +102,7 @@ describe('names of files', () => {
           expect(name.isWellFormed()).toBe(true)
         }
       }),
-      { numRuns: 1_000 },
+      runs(250, 10_000),
     )
   })
 

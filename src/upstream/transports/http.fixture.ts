@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { serverProgram } from '../../../tests/fixtures/programs.ts'
 import { json, type RogueHttp, result, rogueHttp, type Script } from '../../../tests/fixtures/rogue-http.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
@@ -109,7 +109,7 @@ export async function everything(kind: 'streamableHttp' | 'sse'): Promise<string
   const { port } = free.address() as { port: number }
   free.close()
   await once(free, 'close')
-  const script = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
+  const script = serverProgram('everything')
   const child = spawn(process.execPath, [script, kind], {
     env: { ...process.env, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,13 +1,13 @@
-import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { serverProgram } from '../../../tests/fixtures/programs.ts'
 import { silentLog } from '../../core/log.ts'
 import { notificationBytes } from '../../wire/message.ts'
 import { ask, collector, isRunning } from './receiver.fixture.ts'
 import { bytesOf, established, gone, hello, make, never, rogue, started } from './stdio.fixture.ts'
 import type { StdioTransportOptions } from './stdio.ts'
 
-const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
+const everything = serverProgram('everything')
 
 describe('a well-behaved server', () => {
   test('T3: the official server answers a handshake, a list and a call over stdio', async () => {

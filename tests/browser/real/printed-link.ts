@@ -2,9 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
-import { toolwayMain } from '../../fixtures/command.ts'
-import { compiled } from '../../fixtures/compiled.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
+import { compiled, toolwayMain } from '../../fixtures/programs.ts'
 
 export interface Served extends AsyncDisposable {
   /** The dashboard link as printed in the terminal. */

@@ -7,6 +7,8 @@ import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
+// They would be waited for as long as for the download of a package.
+const startTimeout = '5s'
 const restarts = { max: 100, window: '1m' }
 const baseline = descriptors()
 const open = new AsyncDisposableStack()
@@ -23,8 +25,8 @@ beforeAll(async () => {
         rogue: { ...stdioServers.probe(), restarts, timeout: '20s' },
         odd: { ...stdioServers.probe({ malformed: true }) },
         later: { ...stdioServers.probe({ revision: '2099-01-01' }) },
-        mute: stdioServers.probe({ mute: true }),
-        noisy: { command: process.execPath, args: ['-e', 'for (;;) console.log("no protocol at all")'] },
+        mute: { ...stdioServers.probe({ mute: true }), startTimeout },
+        noisy: { command: process.execPath, args: ['-e', 'for (;;) console.log("no protocol at all")'], startTimeout },
         absent: { command: 'this-command-does-not-exist' },
         web: { url: http.url, timeout: '20s' },
       },

@@ -5,9 +5,8 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type Program } from '../../fixtures/clients.ts'
-import { toolwayMain } from '../../fixtures/command.ts'
-import { compiled } from '../../fixtures/compiled.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { compiled, toolwayMain } from '../../fixtures/programs.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 
 let folder: Folder

@@ -1,11 +1,11 @@
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startFixture } from '../../conformance/fixture/http.ts'
 import { able, type CallerKind, connectCaller, type Params, type StoryCaller } from '../../fixtures/callers.ts'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
-const program = fileURLToPath(new URL('../../conformance/fixture-server.ts', import.meta.url))
+const program = serverProgram('conformance')
 const kinds: CallerKind[] = ['v1', 'modern']
 const servers = ['old-http', 'new-http', 'old-stdio', 'new-stdio']
 const open = new AsyncDisposableStack()

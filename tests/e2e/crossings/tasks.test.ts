@@ -1,8 +1,8 @@
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startFixture } from '../../conformance/fixture/http.ts'
 import { connectCaller, type Params, type StoryCaller } from '../../fixtures/callers.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { rawModern } from '../../fixtures/raw-callers.ts'
 import { startEverything, stdioServers } from '../../fixtures/servers.ts'
 import { type Endpoint, startToolway } from '../../fixtures/toolway.ts'
@@ -86,7 +86,7 @@ describe.each(['http', 'stdio'])('tasks of the extension, of a modern server ove
   let restart: () => Promise<void>
 
   beforeAll(async () => {
-    const program = fileURLToPath(new URL('../../conformance/fixture-server.ts', import.meta.url))
+    const program = serverProgram('conformance')
     const server =
       wire === 'http'
         ? { url: own.use(await startFixture({ eras: 'modern' })).url }

@@ -1,10 +1,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type LoadedConfig, loadConfig } from '../../../src/config/load.ts'
 import { createGateway, type Gateway } from '../../../src/runtime/gateway.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { createKeptLog, type KeptLog } from '../../fixtures/log.ts'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { rawSession } from '../../fixtures/raw-http.ts'
 import type { Endpoint } from '../../fixtures/toolway.ts'
 import { startTickets, type Tickets, ticketsToken } from './tickets.ts'
@@ -20,8 +20,6 @@ export interface Design extends Endpoint, AsyncDisposable {
   change(file: string, edit: (text: string) => string): Promise<void>
 }
 
-const program = (name: string) => JSON.stringify(fileURLToPath(import.meta.resolve(`${name}/dist/index.js`)))
-
 /**
  * Starts Toolway with the files of a design, as they are printed but for addresses: programs of packages that are
  * installed here instead of npx, folders and hosts of this test. `more` is a file of our own beside them, for the machine.
@@ -36,7 +34,7 @@ export async function startDesign(files: Readonly<Record<string, string>>, more:
   const here = (text: string) =>
     text
       .replaceAll('"npx"', JSON.stringify(process.execPath))
-      .replace(/"-y", "(@modelcontextprotocol\/[\w-]+)"/g, (_, name: string) => program(name))
+      .replace(/"-y", "@modelcontextprotocol\/server-([\w-]+)"/g, (_, name) => JSON.stringify(serverProgram(name)))
       .replaceAll('/srv/notes', notes)
       .replaceAll('tickets.example.com:8080', tickets.host)
   for (const [name, printed] of Object.entries(files)) {

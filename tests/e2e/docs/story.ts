@@ -6,12 +6,10 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { compiled } from '../../fixtures/compiled.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
+import { compiled, serverProgram, toolwayLibrary, toolwayMain } from '../../fixtures/programs.ts'
 import { until } from '../../fixtures/until.ts'
 import { type Block, fileOf, isOutput } from './blocks.ts'
-
-const bin = fileURLToPath(new URL('bin', import.meta.url))
 
 /** As the pages write it in addresses. */
 const usualPort = ':4322'
@@ -26,14 +24,15 @@ export async function tell(blocks: readonly Block[]): Promise<void> {
   const { path } = open.use(await temporaryFolder())
   const home = join(path, 'home')
   const folder = join(path, 'work')
-  await Promise.all([mkdir(home), mkdir(folder)])
+  const bin = join(path, 'bin')
+  await Promise.all([mkdir(home), mkdir(folder), mkdir(bin)])
   if (blocks.some(({ text: content }) => content.includes('createGateway('))) await installIn(folder)
   const port = await freePort()
+  await writePrograms(bin, port)
   const env = {
     PATH: [bin, dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':'),
     HOME: home,
     ...compiled,
-    STORY_PORT: port,
   }
   const start = (block: Block) =>
     spawn('sh', ['-ec', `exec 2>&1\n${block.text.replaceAll(usualPort, `:${port}`)}`], {
@@ -60,13 +59,26 @@ export async function tell(blocks: readonly Block[]): Promise<void> {
   }
 }
 
+/** `toolway` of this checkout, on a port of its own because stories run at the same time, and `npx` without a network. */
+async function writePrograms(bin: string, port: string): Promise<void> {
+  const cached = Object.entries(compiled).map(([name, value]) => `export ${name}='${value}'`)
+  const toolway = `case "$1" in serve | stats) set -- "$@" --port ${port} ;; esac
+exec node '${toolwayMain}' "$@"`
+  const servers = (['everything', 'filesystem', 'memory'] as const).map(
+    (name) => `@modelcontextprotocol/server-${name}) set -- '${serverProgram(name)}' "$@" ;;`,
+  )
+  const npx = `name="$2"; shift 2; case "$name" in\n${servers.join('\n')}\nesac\nexec node "$@"`
+  for (const [name, script] of Object.entries({ toolway, npx })) {
+    await writeFile(join(bin, name), `#!/bin/sh\n${cached}\n${script}\n`, { mode: 0o755 })
+  }
+}
+
 /** Lets programs import Toolway as it is in this checkout, and what it comes with. */
 async function installIn(folder: string): Promise<void> {
   const place = join(folder, 'node_modules/toolway')
   await mkdir(place, { recursive: true })
   await writeFile(join(place, 'package.json'), JSON.stringify({ type: 'module', exports: './index.js' }))
-  const index = new URL('../../../src/index.ts', import.meta.url).href
-  await writeFile(join(place, 'index.js'), `export * from ${JSON.stringify(index)}\n`)
+  await writeFile(join(place, 'index.js'), `export * from ${JSON.stringify(toolwayLibrary)}\n`)
   const zod = fileURLToPath(new URL('../../../node_modules/zod', import.meta.url))
   await symlink(zod, join(folder, 'node_modules/zod'))
 }

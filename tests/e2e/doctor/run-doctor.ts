@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import type { ServerFinding } from '../../../src/core/source-status.ts'
-import { toolwayMain } from '../../fixtures/command.ts'
-import { compiled } from '../../fixtures/compiled.ts'
+import { compiled, toolwayMain } from '../../fixtures/programs.ts'
 
 interface Line {
   readonly name: string

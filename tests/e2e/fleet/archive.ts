@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { toolwayMain } from '../../fixtures/command.ts'
 import { ask } from '../../fixtures/postgres.ts'
+import { toolwayMain } from '../../fixtures/programs.ts'
 import type { Endpoint } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 import type { Outcome } from './load.ts'

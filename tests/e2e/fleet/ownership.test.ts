@@ -1,5 +1,4 @@
 import { readdir } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { calls, type ModelServer, modelServer, says } from '../../../src/chat/models/server.fixture.ts'
 import { systemClock } from '../../../src/core/clock.ts'
@@ -9,6 +8,7 @@ import { startIssuer, type TestIssuer } from '../../../src/upstream/oauth/issuer
 import { startResource } from '../../../src/upstream/oauth/resource.fixture.ts'
 import { type Balancer, startBalancer } from '../../fixtures/balancer.ts'
 import { connectCaller, type Params } from '../../fixtures/callers.ts'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { rawModern } from '../../fixtures/raw-callers.ts'
 import { startRedis } from '../../fixtures/redis.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
@@ -22,7 +22,7 @@ interface ChatAnswer {
   readonly tool_calls?: readonly { readonly id: string }[]
 }
 
-const fixture = fileURLToPath(new URL('../../conformance/fixture-server.ts', import.meta.url))
+const fixture = serverProgram('conformance')
 const token = 'the-token-of-the-whole-fleet'
 const secret = 'the key of the whole fleet, which is in no Redis'
 const extensions = { extensions: { 'io.modelcontextprotocol/tasks': {} } }

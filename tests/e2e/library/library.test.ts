@@ -9,6 +9,7 @@ import { createGateway, defineTool, type ProgramOptions } from '../../../src/ind
 import { connect } from '../../fixtures/clients.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { createKeptLog } from '../../fixtures/log.ts'
+import { toolwayLibrary } from '../../fixtures/programs.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 
 const execute = promisify(execFile)
@@ -134,7 +135,7 @@ describe('V26: a gateway in a program', () => {
   test('a program that only waits for a call lives to see its timeout', async () => {
     await using place = await temporaryFolder()
     const program = `
-      import { createGateway, defineTool } from ${JSON.stringify(import.meta.resolve('../../../src/index.ts'))}
+      import { createGateway, defineTool } from ${JSON.stringify(toolwayLibrary)}
       const hang = defineTool({ name: 'hang', description: '', handler: () => new Promise(() => {}) })
       const config = { stores: { path: './state' }, audit: { path: './audit' } }
       const gateway = await createGateway({ config, tools: [hang] })

@@ -2,7 +2,6 @@ import { createHash, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../../src/config/load.ts'
 import { createGateway } from '../../../src/runtime/gateway.ts'
@@ -10,11 +9,12 @@ import { connectCaller, type StoryCaller } from '../../fixtures/callers.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { createKeptLog } from '../../fixtures/log.ts'
 import { marked } from '../../fixtures/processes.ts'
+import { serverProgram, serverSources } from '../../fixtures/programs.ts'
 import { stdioServers, withMark } from '../../fixtures/servers.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
-const notebook = fileURLToPath(new URL('../../fixtures/notebook/program.ts', import.meta.url))
+const notebook = serverProgram('notebook')
 const idle = '300ms'
 /** Several times as long as a process may be idle. */
 const longIdle = () => sleep(1_500)
@@ -50,7 +50,8 @@ test("V3, G2: stateful servers of a client's file have a process for each caller
   const mark = randomUUID()
   const imported = {
     browser: withMark(mark, { command: browser }),
-    memory: withMark(mark, stdioServers.memory(join(path, 'memory.json'))),
+    // By its own path: the name of the package says that it keeps state.
+    memory: withMark(mark, { ...stdioServers.memory(join(path, 'memory.json')), args: [serverSources.memory] }),
   }
   const names = ['ann', 'bob']
   const keyOf = (name: string) => `twk_${name}_0123456789abcdefghijklmnopqrstuvwxyz`

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CallerKind, connectCaller, type Params, type StoryCaller } from '../../fixtures/callers.ts'
 import { type Era, startServer } from '../../fixtures/conversation/http.ts'
 import { createLegacy } from '../../fixtures/notebook/legacy.ts'
 import { modernMaker } from '../../fixtures/notebook/modern.ts'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { startEverything, stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
-const program = fileURLToPath(new URL('../../fixtures/notebook/program.ts', import.meta.url))
+const program = serverProgram('notebook')
 
 async function notebookEntry(era: Era, wire: string, open: AsyncDisposableStack) {
   if (wire === 'stdio') return { command: process.execPath, args: [program, era] }

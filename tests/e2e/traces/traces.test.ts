@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { toolwayMain } from '../../fixtures/command.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { startMirror } from '../../fixtures/mirror-server.ts'
@@ -9,6 +7,7 @@ import { type Collector, startCollector } from '../../fixtures/otlp/collector.ts
 import { installCollector } from '../../fixtures/otlp/install.ts'
 import { newId } from '../../fixtures/otlp/send-span.ts'
 import { startTracedServer } from '../../fixtures/otlp/traced-server.ts'
+import { serverProgram, toolwayMain } from '../../fixtures/programs.ts'
 import { rawModern } from '../../fixtures/raw-callers.ts'
 import { startEverything, stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
@@ -24,7 +23,7 @@ if (why !== undefined && process.env.CI) {
   test('a real OTLP receiver can be had', () => expect.fail(why))
 }
 
-const program = fileURLToPath(new URL('../../fixtures/otlp/traced-server.ts', import.meta.url))
+const program = serverProgram('traced')
 
 describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (skipped: ${why})`}`, () => {
   const open = new AsyncDisposableStack()

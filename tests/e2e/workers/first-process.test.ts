@@ -4,9 +4,10 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { startCommand, toolwayMain } from '../../fixtures/command.ts'
+import { startCommand } from '../../fixtures/command.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { alive, commandLine, descendants } from '../../fixtures/processes.ts'
+import { compiled, toolwayMain } from '../../fixtures/programs.ts'
 import { goodHeaders, rpc } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -25,7 +26,7 @@ test('B10: when the first process is killed, workers answer what they were asked
   }
   const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
   const { session } = await answerTo(send(rpc(1, 'initialize', hello)))
-  const workers = toolway.children().filter((pid) => commandLine(pid).includes('main.ts serve'))
+  const workers = toolway.children().filter((pid) => commandLine(pid).includes(`${toolwayMain} serve`))
   expect(workers).toHaveLength(2)
 
   // The call is there before the end of the first process is, so that its worker asks one that is gone what the limits say.
@@ -44,9 +45,9 @@ test('B10: when the first process is killed, workers answer what they were asked
 test('B10: a worker that is just starting when the first process is killed ends, too', async () => {
   await using folder = await temporaryFolder()
   const { path: home } = folder
-  const env = { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: home, XDG_CONFIG_HOME: home }
+  const env = { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: home, XDG_CONFIG_HOME: home, ...compiled }
   // From the moment it exists to the one when it asks whether it may listen.
-  for (const afterMs of [0, 300, 450, 600]) {
+  for (const afterMs of [0, 100, 200, 400]) {
     const words = [toolwayMain, 'serve', '--port', '0', '--workers', '2']
     const first = spawn(process.execPath, words, { cwd: home, env, stdio: 'ignore' })
     const pid = first.pid as number

@@ -9,6 +9,7 @@ import { conversationEntry } from '../../fixtures/conversation/entry.ts'
 import { connectTalkers, converseAll } from '../../fixtures/conversation/talkers.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { commandLine } from '../../fixtures/processes.ts'
+import { toolwayMain } from '../../fixtures/programs.ts'
 import { rawModern } from '../../fixtures/raw-callers.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
@@ -34,7 +35,7 @@ describe('B10: three workers are one gateway', () => {
   const client = (sdk: 'v1' | 'v2' = 'v1'): Promise<TestClient> =>
     connect(sdk, { endpoint: endpoint() }).then((one) => open.use(one))
   const now = (caller: TestClient) => caller.callTool('time', { name: 'get_time_utc' })
-  const workers = () => toolway.children().filter((pid) => commandLine(pid).includes('main.ts serve'))
+  const workers = () => toolway.children().filter((pid) => commandLine(pid).includes(`${toolwayMain} serve`))
   const metrics = async () => {
     const headers = { authorization: `Bearer ${toolway.token}`, connection: 'close' }
     return (await fetch(new URL('/metrics', toolway.url), { headers })).text()

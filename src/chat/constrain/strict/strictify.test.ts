@@ -1,6 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../../../tests/fixtures/runs.ts'
 import { CannotExpress } from '../conversion.ts'
 import { dice } from '../gbnf/dice.fixture.ts'
 import { readGrammar } from '../gbnf/grammar.fixture.ts'
@@ -211,7 +212,7 @@ describe('S4: nulls of a strict answer are removed', () => {
         expect(compile(strict.schema)(answer), text).toBe(true)
         expect(compile(whole)(strict.restore(answer)), `${text} for ${JSON.stringify(whole)}`).toBe(true)
       }),
-      { numRuns: 250 },
+      runs(80, 5_000),
     )
     expect(tried).toBeGreaterThan(20)
   })

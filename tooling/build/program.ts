@@ -1,0 +1,94 @@
+import { cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Plugin, rolldown } from 'rolldown'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** What is started by itself: others know these files by their names. */
+const entries = [
+  'index',
+  'cli/main',
+  'runtime/admin/audit-worker',
+  'tools/plugins/library',
+  'tools/plugins/isolated/child',
+]
+
+/**
+ * Each of these is one file, with all that its modules import and that is in none before it. What other processes and
+ * threads need does not come with all that a gateway needs, nor does what all commands need.
+ */
+const together = [
+  // What `main` needs before anything else is loaded, and before it is known that this Node can read the rest.
+  { name: 'home', test: /src\/core\/home\.ts$/, priority: 6 },
+  { name: 'start', test: /src\/(cli\/(run|interrupt)|core\/clock)\.ts$/, priority: 5 },
+  // Never a module that does something when it is loaded, such as `isolated/child`: the gateway loads these files, too.
+  { name: 'audit', test: /src\/audit\/(log-files|search\/search|verify\/verify)\.ts$/, priority: 4 },
+  { name: 'plugins', test: /src\/tools\/plugins\/(library|load-module)\.ts$/, priority: 3 },
+  { name: 'serve', test: /src\/cli\/commands\/serve\.ts$/, priority: 2 },
+  { name: 'gateway', test: /src\/cli\/open\.ts$/, priority: 1 },
+]
+
+/** Modules of Node that hide others behind some of their names: `node:http` a second HTTP client of 40 ms and 13 MB. */
+const laden = ['node:http', 'node:fs', 'node:util', 'node:process']
+
+/** An import of such a module reads all of its names; here only those are read that somebody uses. */
+const readWhatIsUsed: Plugin = {
+  name: 'read-what-is-used',
+  resolveId(id, _, { kind }) {
+    if (!laden.includes(id)) return undefined
+    return kind === 'import-statement' ? `\0${id}` : { id, external: true }
+  },
+  load(id) {
+    const name = id.slice(1)
+    if (!laden.includes(name)) return undefined
+    const read = (key: string) => `const _${key} = /* @__PURE__ */ (() => whole.${key})()\nexport { _${key} as ${key} }`
+    const keys = Object.keys(process.getBuiltinModule(name) as object)
+    return [`const whole = process.getBuiltinModule('${name}')`, 'export default whole', ...keys.map(read)].join('\n')
+  },
+}
+
+/** The first reads files of its own package; the second is there where somebody has installed it. */
+const apart = /^(libpg-query|node-llama-cpp)/
+
+/**
+ * Bundles the program into a folder; returns the modules that it contains. A few large files start in half the time that
+ * hundreds of small ones need, and unused parts of dependencies are left out (docs/decisions/0019).
+ */
+export async function bundleProgram(out: string): Promise<string[]> {
+  rmSync(out, { recursive: true, force: true })
+  const bundle = await rolldown({
+    cwd: root,
+    input: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
+    platform: 'node',
+    external: (id) => apart.test(id) || (id.startsWith('node:') && !laden.includes(id)),
+    plugins: [readWhatIsUsed],
+    // The other form of it loads its parts by names that only it knows.
+    resolve: { alias: { 'jsonc-parser': join(root, 'node_modules/jsonc-parser/lib/esm/main.js') } },
+  })
+  const program = await bundle.write({
+    dir: out,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    // At the top of the folder, where src/runtime/package-paths.ts expects them.
+    chunkFileNames: '[name]-[hash].js',
+    comments: { jsdoc: false },
+    // Left readable, for the sake of those who read a stack. The engine keeps the text, and any other letter would double it.
+    minify: { compress: false, mangle: false, codegen: { removeWhitespace: false, asciiOnly: true } },
+    codeSplitting: { groups: together },
+  })
+
+  // Children of the sandbox see one folder and nothing else of the package.
+  const child = await rolldown({
+    cwd: root,
+    input: { 'sandbox/guest/main': 'src/sandbox/guest/main.ts' },
+    platform: 'node',
+    external: [/^node:/],
+  })
+  const guest = await child.write({ dir: out, format: 'esm', entryFileNames: '[name].js' })
+  for (const file of ['package.json', 'python.py']) {
+    cpSync(join(root, 'src/sandbox/guest', file), join(out, 'sandbox/guest', file))
+  }
+
+  return [...program.output, ...guest.output].flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+}

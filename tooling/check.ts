@@ -1,0 +1,38 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * `npm run check`: type checks, format, lint and unused code, at the same time. It prints what the failed ones print.
+ * The type checks and knip keep what they know about unchanged files in node_modules/.cache.
+ */
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const cache = join(root, 'node_modules/.cache/toolway/check')
+mkdirSync(cache, { recursive: true })
+
+const typeCheck = (name: string, ...more: string[]): string[] => [
+  ...['tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', join(cache, `${name}.tsbuildinfo`), ...more],
+]
+
+const commands = [
+  typeCheck('program'),
+  typeCheck('web', '-p', 'web'),
+  ['biome', 'check', '--error-on-warnings', '.'],
+  ['knip', '--cache', '--cache-location', join(cache, 'knip')],
+]
+
+async function run([program = '', ...words]: readonly string[]): Promise<boolean> {
+  const child = spawn(join(root, 'node_modules/.bin', program), words, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  const exit = once(child, 'exit')
+  const [printed, complaint] = await Promise.all([text(child.stdout), text(child.stderr)])
+  const [code] = await exit
+  if (code !== 0) process.stderr.write(`${[program, ...words].join(' ')}\n${printed}${complaint}\n`)
+  return code === 0
+}
+
+const results = await Promise.all(commands.map(run))
+process.exitCode = results.every(Boolean) ? 0 : 1
