@@ -15,8 +15,23 @@ const properties = [
   'src/upstream/transports/http1/differential.test.ts',
 ]
 
-// Quick tests beside the code, stories with real servers, the official conformance suite, the
-// dashboard in a real browser, and the long loops of `npm run test:deep`.
+/** Tests beside the code that start programs: servers, sandboxes, databases, the command line. */
+const programs = ['src/**/*.program.test.ts', 'tests/{,contract/}*.program.test.ts']
+
+const beside = {
+  // Tests share nothing but what they import, and importing it again for each file takes longer than many a test.
+  isolate: false,
+  // Node loads the sources, as it does in a checkout: that takes half as long as transforming and running them.
+  experimental: { viteModuleRunner: false, nodeLoader: false },
+  // Most garbage of a test is young.
+  execArgv: ['--max-semi-space-size=64'],
+  // A hang, not slowness: a busy machine takes a multiple of the usual time.
+  expect: { poll: { timeout: 30_000 } },
+  testTimeout: 120_000,
+}
+
+// Fast tests beside the code, those with programs of their own, stories with real servers, the official conformance
+// suite, the dashboard in a real browser, and the long loops of `npm run test:deep`.
 export default defineConfig({
   test: {
     // A test often waits for processes of its own: three at once keep two cores busy.
@@ -25,20 +40,33 @@ export default defineConfig({
       provider: 'v8',
       include: ['src/**/*.ts'],
       exclude: ['src/**/*.{test,fixture}.ts'],
-      // Of `npm run coverage`, which sees the quick tests alone: what runs in processes of its own is not counted.
+      // Of `npm run coverage`, which sees the tests beside the code alone: what runs in other processes is not counted.
       thresholds: { lines: 90 },
     },
     projects: [
       {
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'web/src/**/*.test.ts', 'tests/*.test.ts', 'tests/contract/**/*.test.ts'],
-          globalSetup: ['tests/programs.setup.ts', 'tests/parts.setup.ts'],
-          // Tests share nothing but what they import, and importing it again for each file takes longer than many a test.
+          include: ['src/**/*.test.ts', 'tests/*.test.ts', 'tests/contract/**/*.test.ts'],
+          exclude: programs,
+          globalSetup: ['tests/programs.setup.ts'],
+          ...beside,
+        },
+      },
+      {
+        test: {
+          name: 'web',
+          // Vite itself loads them, because the dashboard uses its imports of text.
+          include: ['web/src/**/*.test.ts'],
           isolate: false,
-          // A hang, not slowness: a busy machine takes a multiple of the usual time.
-          expect: { poll: { timeout: 30_000 } },
-          testTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'programs',
+          include: programs,
+          globalSetup: ['tests/programs.setup.ts', 'tests/parts.setup.ts'],
+          ...beside,
         },
       },
       {
