@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inBrowser } from '../in-browser.ts'
-import { expectWhole, go, row, rows, tile, title } from './pages.ts'
+import { expectFits, expectWhole, go, row, rows, tile, title } from './pages.ts'
 import { openWorld, type World } from './world.ts'
 
 inBrowser('G10: an operator', () => {
@@ -26,7 +26,7 @@ inBrowser('G10: an operator', () => {
     await row(page, 'Statistics by server', 'everything')
     await page.getByRole('button', { name: 'Tool', exact: true }).click()
     await row(page, 'Statistics by tool', 'everything.get-sum')
-    await expectWhole(visitor)
+    await expectFits(visitor)
   })
 
   test('restarts a server: a new process, one more restart', async () => {
@@ -43,7 +43,7 @@ inBrowser('G10: an operator', () => {
     await page.getByRole('status').getByText('Restarted memory').waitFor()
     await process.getByText('1 restart').waitFor()
     await expect.poll(() => process.locator('code').textContent()).not.toBe(before)
-    await expectWhole(visitor)
+    await expectFits(visitor)
   })
 
   test('turns a server off and on: its tools disappear and return', async () => {
