@@ -43,7 +43,7 @@ inBrowser('G10: an operator', () => {
     await page.getByRole('status').getByText('Restarted memory').waitFor()
     await process.getByText('1 restart').waitFor()
     await expect.poll(() => process.locator('code').textContent()).not.toBe(before)
-    await expectFits(visitor)
+    await expectWhole(visitor)
   })
 
   test('turns a server off and on: its tools disappear and return', async () => {
