@@ -87,6 +87,7 @@ export default defineConfig({
           name: 'conformance',
           include: ['tests/conformance/**/*.test.ts'],
           globalSetup: ['tests/programs.setup.ts'],
+          isolate: false,
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },

@@ -18,9 +18,10 @@ const typeCheck = (name: string, ...more: string[]): string[] => [
   ...['tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', join(cache, `${name}.tsbuildinfo`), ...more],
 ]
 
+// Each checker of the compiler checks the types of libraries again: as many as there are cores, and one for the dashboard.
 const commands = [
-  typeCheck('program'),
-  typeCheck('web', '-p', 'web'),
+  typeCheck('program', '--checkers', '2'),
+  typeCheck('web', '-p', 'web', '--singleThreaded'),
   ['biome', 'check', '--error-on-warnings', '.'],
   ['knip', '--cache', '--cache-location', join(cache, 'knip')],
 ]

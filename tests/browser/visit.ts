@@ -16,12 +16,17 @@ export interface Visit extends AsyncDisposable {
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+export interface VisitOptions extends BrowserContextOptions {
+  /** The page to open when signing in. */
+  readonly at?: string
+}
+
 /** Opens a page, and signs in if a token is given. */
 export async function visit(
   browser: Browser,
   origin: string,
   token?: string,
-  options: BrowserContextOptions = {},
+  { at = '/', ...options }: VisitOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
@@ -40,7 +45,7 @@ export async function visit(
     if (!request.url().startsWith(origin) && !request.url().startsWith('data:')) troubles.push(`asked ${request.url()}`)
   })
   if (token !== undefined) {
-    await page.goto(`/#token=${token}`)
+    await page.goto(`${at}#token=${token}`)
     await page.locator('.shell').waitFor()
   }
   return {

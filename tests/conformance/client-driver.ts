@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
+import { serverProgram } from '../fixtures/programs.ts'
 import { takeAuthSteps } from './client-auth.ts'
 import { type Task, takeSteps } from './client-steps.ts'
 
@@ -24,10 +24,9 @@ export async function startClientDriver(): Promise<ClientDriver> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const program = fileURLToPath(new URL('./client-command.ts', import.meta.url))
   const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    command: [process.execPath, program, own].map((word) => `'${word}'`).join(' '),
+    command: [process.execPath, serverProgram('client'), own].map((word) => `'${word}'`).join(' '),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       server.close()

@@ -15,10 +15,10 @@ describe.each(requiredBy)('conformance %s', (requirements, count) => {
   let through: ScenarioResult[]
 
   beforeAll(async () => {
-    const fixture = open.use(await startFixture())
-    direct = await runSuite({ url: fixture.url, requirements })
-    const url = await toolwayInFrontOf(fixture.url, open)
-    through = await runSuite({ url, requirements })
+    const [alone, behind] = [open.use(await startFixture()), open.use(await startFixture())]
+    const url = await toolwayInFrontOf(behind.url, open)
+    const runs = [alone.url, url].map((target) => runSuite({ url: target, requirements }))
+    ;[direct = [], through = []] = await Promise.all(runs)
   }, 180_000)
   afterAll(() => open.disposeAsync())
 

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inBrowser } from '../in-browser.ts'
 import type { Visit } from '../visit.ts'
-import { expectWhole, go, row, rows, title } from './pages.ts'
+import { expectFits, expectWhole, go, row, rows, title } from './pages.ts'
 import { openWorld, type World } from './world.ts'
 
 inBrowser('G10: with real servers', () => {
@@ -40,7 +40,7 @@ inBrowser('G10: with real servers', () => {
     await page.getByText(/^\d+ tokens$/).waitFor()
     await page.getByRole('tab', { name: 'Who may use it' }).click()
     await row(page, 'Who may use filesystem__read_text_file', 'researcher.junior', 'allowed')
-    await expectWhole(visitor)
+    await expectFits(visitor)
   })
 
   test('a form with a choice returns an image', async () => {
@@ -156,7 +156,7 @@ inBrowser('G10: with real servers', () => {
     await page.getByRole('tab', { name: 'Permissions' }).click()
     await page.getByRole('searchbox', { name: 'Search tools' }).fill('read_graph')
     await row(page, 'Permissions', 'memory.read_graph', /allowed.*allowed.*denied/)
-    await expectWhole(visitor)
+    await expectFits(visitor)
     await page.getByTitle('researcher.junior, memory.read_graph: why?').click()
     await page.getByRole('heading', { name: 'researcher.junior may not use memory.read_graph' }).waitFor()
     await page.getByRole('heading', { name: 'Rules considered' }).waitFor()

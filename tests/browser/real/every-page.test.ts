@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inBrowser } from '../in-browser.ts'
 import { visit } from '../visit.ts'
-import { expectWhole, go, title } from './pages.ts'
+import { expectFits, expectWhole, go, title } from './pages.ts'
 import { servedToPeople } from './printed-link.ts'
 import { openWorld, type World } from './world.ts'
 
@@ -42,7 +42,7 @@ inBrowser('G10: a real gateway', () => {
     await title(visitor.page, 'Overview')
     expect(visitor.page.url()).toBe(`${origin}/`)
     await visitor.page.getByText('No calls have been made yet').waitFor()
-    await expectWhole(visitor)
+    await expectFits(visitor)
   })
 
   test('every page has no serious axe violations, no overflow and no script errors', async () => {

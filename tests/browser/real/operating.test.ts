@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inBrowser } from '../in-browser.ts'
-import { expectWhole, go, row, rows, tile, title } from './pages.ts'
+import { expectFits, expectWhole, go, row, rows, tile, title } from './pages.ts'
 import { openWorld, type World } from './world.ts'
 
 inBrowser('G10: an operator', () => {
@@ -26,7 +26,7 @@ inBrowser('G10: an operator', () => {
     await row(page, 'Statistics by server', 'everything')
     await page.getByRole('button', { name: 'Tool', exact: true }).click()
     await row(page, 'Statistics by tool', 'everything.get-sum')
-    await expectWhole(visitor)
+    await expectFits(visitor)
   })
 
   test('restarts a server: a new process, one more restart', async () => {

@@ -7,14 +7,14 @@ const content = (...blocks: object[]) => ({ content: blocks })
 
 /** Results of the tools of a scene. */
 export function answerOf(tool: string, given: Readonly<Record<string, unknown>>, agent: string | undefined): TryResult {
-  const answered = { call: 'call_0139', ms: 182.4, error: null }
+  const answered = { call: 'call_0039', ms: 182.4, error: null }
   if (agent === 'researcher.junior') {
     const error = {
       code: 'DENIED_BY_POLICY',
       message: 'The agent researcher.junior may not use this tool. Use another one, or ask whoever runs this gateway.',
       rule: 'agents.researcher.junior.deny.servers[0]',
     }
-    return { call: 'call_0140', ms: 0.2, result: null, error }
+    return { call: 'call_0040', ms: 0.2, result: null, error }
   }
   switch (tool) {
     case 'screenshot':

@@ -32,6 +32,6 @@ export function createScene(name: SceneName, now: number): Scene {
   }
   return {
     ...{ name, agents, servers: [...usualServers(now)], tools: usualTools },
-    ...{ calls: recentCalls(now, 140), audit: records(now, 320) },
+    ...{ calls: recentCalls(now, 40), audit: records(now, 320) },
   }
 }

@@ -18,8 +18,7 @@ inBrowser('G10, S6: the chat page', () => {
   })
 
   const chatting = async (token = 'operator') => {
-    const visitor = await visit(browser, door.origin, token)
-    await visitor.page.goto('/chat')
+    const visitor = await visit(browser, door.origin, token, { at: '/chat' })
     await visitor.page.getByLabel('Message').waitFor()
     return visitor
   }
@@ -82,8 +81,7 @@ inBrowser('G10, S6: the chat page', () => {
 
   test('without a model it explains how to configure one', async () => {
     await using empty = await openScene('empty')
-    await using visitor = await visit(browser, empty.origin, 'operator')
-    await visitor.page.goto('/chat')
+    await using visitor = await visit(browser, empty.origin, 'operator', { at: '/chat' })
     await visitor.page.getByRole('heading', { name: 'No model is configured' }).waitFor()
     expect(await visitor.page.getByLabel('Message').count()).toBe(0)
   })

@@ -35,9 +35,8 @@ inBrowser('G10: keyboard', () => {
   })
 
   test('G10: / focuses the search, where letters are not shortcuts', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: '/tools' })
     const { page } = visitor
-    await page.goto('/tools')
     await page.getByRole('link', { name: 'native__hash' }).waitFor()
     await press(page, '/')
     await page.keyboard.type('gs hash?')
@@ -51,9 +50,8 @@ inBrowser('G10: keyboard', () => {
   })
 
   test('G10: arrow keys move between rows, Enter opens one, Escape returns to it', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: '/servers' })
     const { page } = visitor
-    await page.goto('/servers')
     await page.getByRole('link', { name: 'github', exact: true }).focus()
     await press(page, 'ArrowDown', 'ArrowDown', 'ArrowUp')
     expect(await focused(page)).toBe('browser')

@@ -14,9 +14,8 @@ inBrowser('G10: live pages', () => {
 
   test('G10: calls appear live; a paused list does not change and counts new calls', async () => {
     await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
     const { page } = visitor
-    await page.goto('/calls')
     const newest = () => page.locator('tbody tr').first().getByRole('link').getAttribute('href')
     await page.locator('tbody tr').first().waitFor()
     const first = await newest()
@@ -31,9 +30,8 @@ inBrowser('G10: live pages', () => {
 
   test('G10: a call opens its timeline and record; filters stay in the address', async () => {
     await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
     const { page } = visitor
-    await page.goto('/calls')
     await page.getByLabel('Outcome').selectOption('failed')
     await expect.poll(() => page.url()).toContain('outcome=failed')
     await page.getByRole('button', { name: 'Pause' }).click()
@@ -89,9 +87,8 @@ inBrowser('G10: live pages', () => {
 
   test('G10: actions: turn a server off and on, verify the audit log, reload the configuration', async () => {
     await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: '/servers/memory' })
     const { page } = visitor
-    await page.goto('/servers/memory')
     await page.getByRole('button', { name: 'Turn off' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click()
     await page.getByRole('button', { name: 'Turn on' }).click()
@@ -109,9 +106,8 @@ inBrowser('G10: live pages', () => {
 
   test('G6: each cell of the matrix links to its explanation', async () => {
     await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: '/policy?view=matrix' })
     const { page } = visitor
-    await page.goto('/policy?view=matrix')
     await page.getByTitle('researcher, filesystem.write_file: why?').click()
     await page.getByRole('heading', { name: 'researcher may not use filesystem.write_file' }).waitFor()
     await page.getByLabel('Agent').fill('default')

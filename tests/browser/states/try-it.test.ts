@@ -18,8 +18,7 @@ inBrowser('G10: trying a tool', () => {
   })
 
   const trying = async (tool: string): Promise<Visit> => {
-    const visitor = await visit(browser, door.origin, 'operator')
-    await visitor.page.goto(`/tools/${tool}?view=try`)
+    const visitor = await visit(browser, door.origin, 'operator', { at: `/tools/${tool}?view=try` })
     await visitor.page.getByRole('button', { name: 'Run' }).waitFor()
     return visitor
   }
