@@ -13,6 +13,7 @@ const properties = [
   'src/serve/http/connections.test.ts',
   'src/tools/sinks/file.test.ts',
   'src/upstream/transports/http1/differential.test.ts',
+  'tests/e2e/crossings/{bytes,exact-arguments}.test.ts',
 ]
 
 // Quick tests beside the code, stories with real servers, the official conformance suite, the
