@@ -13,6 +13,7 @@ const properties = [
   'src/serve/http/connections.test.ts',
   'src/tools/sinks/file.test.ts',
   'src/upstream/transports/http1/differential.test.ts',
+  'tests/e2e/crossings/{bytes,exact-arguments}.test.ts',
 ]
 
 /** Tests beside the code that start programs: servers, sandboxes, databases, the command line. */

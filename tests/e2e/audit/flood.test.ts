@@ -16,8 +16,8 @@ test('F11, B6, B7: a flood of calls in vain neither fills the disk nor leaves a 
     const uri = `postgres://me:hunter2hunter2@host/${secret}`
     await expect(caller.request('resources/read', { uri })).rejects.toThrow()
     const call = () => caller.call(`nowhere__${secret}`, { text: 'x'.repeat(15_000) })
-    // In waves: a busy machine lets some of two thousand connections at once wait for too long.
-    for (let wave = 0; wave < 20; wave++) await Promise.allSettled(Array.from({ length: 100 }, call))
+    // In waves: a busy machine lets some of hundreds of connections at once wait for too long.
+    for (let wave = 0; wave < 5; wave++) await Promise.allSettled(Array.from({ length: 100 }, call))
   }
   const lane = join(folder.path, '1')
   const segments = readdirSync(lane).filter((name) => name.endsWith('.jsonl'))
@@ -28,5 +28,5 @@ test('F11, B6, B7: a flood of calls in vain neither fills the disk nor leaves a 
   const records = text.split('\n').filter((line) => line.includes('_not_found"') || line.includes('"refusals"'))
   const refusals = records.map((line) => JSON.parse(line) as { operation: string; suppressed?: number })
   const told = refusals.map(({ operation, suppressed = 0 }) => (operation === 'refusals' ? 0 : 1) + suppressed)
-  expect(told.reduce((sum, count) => sum + count, 0)).toBe(2_001)
+  expect(told.reduce((sum, count) => sum + count, 0)).toBe(501)
 })

@@ -8,7 +8,7 @@ import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
 // They would be waited for as long as for the download of a package.
-const startTimeout = '5s'
+const startTimeout = '2s'
 const restarts = { max: 100, window: '1m' }
 const baseline = descriptors()
 const open = new AsyncDisposableStack()

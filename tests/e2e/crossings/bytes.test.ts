@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RawAsk, rawLines, rawModern } from '../../fixtures/raw-callers.ts'
 import { rawSession } from '../../fixtures/raw-http.ts'
+import { runs } from '../../fixtures/runs.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 import { startVerbatim } from '../../fixtures/verbatim-server.ts'
 import { type Carried, errorText, keyOf, linkingText, membersOf, type ResultText, resultText } from './json-text.ts'
@@ -126,7 +127,7 @@ test('B2: whatever a result is written like, it crosses eras and wires as it is 
       (message, caller, server) => check(text, text[server], resultIn(message), caller, server),
     ),
   )
-  await fc.assert(carried, { numRuns: 80 })
+  await fc.assert(carried, runs(16, 400))
 })
 
 test('T2: so does an error, whatever is in it', async () => {
@@ -136,7 +137,7 @@ test('T2: so does an error, whatever is in it', async () => {
       (message) => expect(message.slice(message.indexOf(',"error":'))).toBe(`,"error":${error}}`),
     ),
   )
-  await fc.assert(carried, { numRuns: 40 })
+  await fc.assert(carried, runs(8, 200))
 })
 
 test('B2: in a result that names resources their URIs are served ones, and nothing else is touched', async () => {
@@ -148,7 +149,7 @@ test('B2: in a result that names resources their URIs are served ones, and nothi
       for (const message of answers) expect(message).toContain(written(`demo://${name}/`).slice(1))
     }
   })
-  await fc.assert(carried, { numRuns: 40 })
+  await fc.assert(carried, runs(8, 200))
 })
 
 test('B2: line breaks between the tokens of a result may become spaces, and nothing else changes', async () => {

@@ -7,6 +7,7 @@ import { createLineReader } from '../../../src/wire/bytes.ts'
 import { encodeHeaderValue } from '../../../src/wire/param-headers.ts'
 import { nameField } from '../../../src/wire/revisions.ts'
 import { goodHeaders, messageOf, rawRequest, rawSession } from '../../fixtures/raw-http.ts'
+import { runs } from '../../fixtures/runs.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { startVerbatim } from '../../fixtures/verbatim-server.ts'
 
@@ -157,7 +158,7 @@ test('V5: whatever numbers are in the arguments, every server gets their digits'
       expect(heard(answer)).toContain(`"arguments":${text}`)
     },
   )
-  await fc.assert(carried, { numRuns: 60 })
+  await fc.assert(carried, runs(20, 300))
 })
 
 test('V5: two numbers that round to the same one have two results in the cache, and are told apart in the audit log', async () => {
