@@ -39,7 +39,7 @@ const listed = async (endpoint: Endpoint) => {
 const alarms = ({ log }: LocalToolway) =>
   log.lines
     .filter(({ level }) => level === 'warn' || level === 'error')
-    .map(({ message, facts }) => ({ message, ...facts }))
+    .map(({ facts }) => facts as { readonly kind?: string; readonly definition?: string })
 
 interface Verified {
   readonly ok: boolean
