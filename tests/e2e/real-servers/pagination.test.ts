@@ -8,7 +8,8 @@ let toolway: LocalToolway
 
 beforeAll(async () => {
   const mcpServers = { many: stdioServers.manyTools('many', 10_500, 1_000) }
-  toolway = await startToolway({ mcpServers, discovery: { listDeadline: '30s' } })
+  // More than a page of the gateway's, and more than a server may list by default.
+  toolway = await startToolway({ mcpServers, discovery: { listDeadline: '30s', maxEntries: 10_500 } })
 })
 
 afterAll(() => toolway[Symbol.asyncDispose]())

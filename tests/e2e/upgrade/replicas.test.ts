@@ -85,7 +85,7 @@ withPart('redis-server', 'V25: what replicas of 0.1.0 shared', () => {
     expect(await run('auth', '--list')).toMatchObject(frozenGrants)
     const alarms = gateway.log.lines.filter(({ level }) => level === 'warn' || level === 'error')
     expect(alarms).toEqual([
-      expect.objectContaining({ facts: expect.objectContaining({ reason: 'hidden characters in name' }) }),
+      expect.objectContaining({ facts: expect.objectContaining({ kind: 'malformed-definition' }) }),
     ])
   })
 })
