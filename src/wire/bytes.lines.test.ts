@@ -98,3 +98,20 @@ test('security: a million one-byte chunks cost linear time and bounded memory', 
   push(Buffer.from('\n'))
   expect(lengths).toEqual([1_000_000])
 })
+
+test('V6: the chunks of a long line are freed once the line is complete', () => {
+  const lines: Buffer[] = []
+  const { push } = createLineReader({ maxLength: 1e6, line: (bytes) => lines.push(bytes), tooLong: () => {} })
+  const chunk = (text: string, length: number) => Buffer.alloc(length, text)
+  const first = Buffer.concat([Buffer.from('earlier\n'), chunk('a', 20_000)])
+  const middle = chunk('b', 20_000)
+  const last = Buffer.concat([chunk('c', 20_000), Buffer.from('\nlater\n')])
+  for (const one of [first, middle, last]) push(one)
+  expect(lines.map(String)).toEqual([
+    'earlier',
+    `${'a'.repeat(20_000)}${'b'.repeat(20_000)}${'c'.repeat(20_000)}`,
+    'later',
+  ])
+  // Other lines are slices of the first and last chunk.
+  expect([first, middle, last].map(({ length }) => length)).toEqual([20_008, 0, 20_007])
+})

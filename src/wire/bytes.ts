@@ -4,14 +4,21 @@ import { isUtf8 } from 'node:buffer'
 export interface ByteCollector {
   readonly length: number
   append(piece: Buffer): void
-  /** Returns the collected bytes and starts over. */
+  /** Returns the collected bytes and starts over. The appended chunks must not be used afterwards. */
   take(): Buffer
+  /** Discards the collected bytes and starts over. */
+  clear(): void
 }
 
 /** Smaller chunks are copied into one buffer: an object for each could take a hundred times the memory of its bytes. */
 const large = 16 * 1024
 
 const nothing = Buffer.alloc(0)
+
+/** Frees memory that nothing else can refer to, instead of leaving it to a later collection. */
+function free({ buffer, length }: Buffer): void {
+  if (length === buffer.byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)
+}
 
 export function createByteCollector(): ByteCollector {
   let pieces: Buffer[] = []
@@ -47,10 +54,18 @@ export function createByteCollector(): ByteCollector {
     },
     take() {
       keepSmall()
-      const gathered = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, length)
+      const [first = nothing, ...others] = pieces
+      const gathered = others.length === 0 ? first : Buffer.concat(pieces, length)
+      if (others.length > 0) for (const piece of pieces) free(piece)
       pieces = []
       length = 0
       return gathered
+    },
+    clear() {
+      pieces = []
+      space = nothing
+      used = 0
+      length = 0
     },
   }
 }
@@ -126,7 +141,7 @@ export function createLineReader(options: {
   let dropping = false
 
   const drop = (length: number): void => {
-    begun.take()
+    begun.clear()
     dropping = true
     options.tooLong(length)
   }
@@ -138,7 +153,7 @@ export function createLineReader(options: {
     }
     const length = begun.length + rest.length
     if (length > maxLength) {
-      begun.take()
+      begun.clear()
       options.tooLong(length)
       return
     }

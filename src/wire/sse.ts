@@ -39,14 +39,14 @@ export function createEventReader(options: {
     type = ''
     data = undefined
     dropping = false
-    further.take()
+    further.clear()
   }
 
   const drop = (): void => {
     if (!dropping) options.tooLong()
     dropping = true
     data = undefined
-    further.take()
+    further.clear()
   }
 
   const finish = (): void => {

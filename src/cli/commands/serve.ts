@@ -8,7 +8,6 @@ import { systemClock } from '../../core/clock.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { currentWorker } from '../../runtime/workers/worker.ts'
-import { releaseWhenIdle } from '../idle-memory.ts'
 import {
   commandName,
   createOutput,
@@ -20,6 +19,7 @@ import {
   type Shell,
 } from '../kit.ts'
 import { adjusted, type CommonOptions, load, openLog } from '../load.ts'
+import { limitMemory } from '../memory.ts'
 import { count } from '../table.ts'
 
 interface ServeOptions extends CommonOptions {
@@ -42,7 +42,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
     print: (text) => void shell.stdout.write(text),
     shared: worker?.shared,
   })
-  using _releasing = releaseWhenIdle(systemClock)
+  using _memory = limitMemory(systemClock)
   // A worker may listen only when the primary process allows it. Stop waiting if the primary process exits.
   const listening = gateway.listen()
   const server = await (worker ? Promise.race([listening, worker.gone]) : listening)
@@ -197,7 +197,7 @@ export async function stdio(shell: Shell, options: StdioOptions): Promise<ExitCo
   warnOfRoot(createOutput(shell, options.json))
   const { openWatching } = await import('../open.ts')
   await using gateway = await openWatching(shell, options)
-  using _releasing = releaseWhenIdle(systemClock)
+  using _memory = limitMemory(systemClock)
   if (shell.interrupted.aborted) return exit.ok
   await Promise.race([gateway.stdio(shell.stdin, shell.stdout, options.agent), once(shell.interrupted, 'abort')])
   return exit.ok

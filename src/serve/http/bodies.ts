@@ -108,7 +108,7 @@ function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): 
         gathered.append(chunk)
       } catch (refusal) {
         request.off('data', onData).pause()
-        gathered.take()
+        gathered.clear()
         account.close()
         reject(refusal)
       }

@@ -1,6 +1,8 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { releaseWhenIdle } from './idle-memory.ts'
+import { boundGarbage, releaseWhenIdle } from './memory.ts'
 
 function processWith({ cpuMs = 0, spare = 20e6 }) {
   const state = { cpuMs, spare, released: 0 }
@@ -70,4 +72,48 @@ test('F14: the heap of a real process gets smaller', () => {
   clock.advance(10_000)
   expect(garbage).toEqual([])
   expect(process.memoryUsage().heapTotal).toBeLessThan(heapTotal)
+})
+
+/** V8's settings with a fixed heap; `collect` runs what follows a full collection. */
+function heapWith(state: { used: number; young: number }) {
+  const set: { growth?: number; youngGrows?: boolean } = {}
+  const heap = {
+    used: () => state.used,
+    young: () => state.young,
+    setGrowth: (percent: number) => {
+      set.growth = percent
+    },
+    setYoungGrows: (grows: boolean) => {
+      set.youngGrows = grows
+    },
+  }
+  return { heap, set }
+}
+
+test.each([
+  { used: 10e6, growth: 200 },
+  { used: 20e6, growth: 100 },
+  { used: 2e6, growth: 300 },
+  { used: 1e9, growth: 40 },
+])('V16: a heap of $used bytes may grow by $growth %', ({ used, growth }) => {
+  const { heap, set } = heapWith({ used, young: 1e6 })
+  using _ = boundGarbage(heap)
+  expect(set.growth).toBe(growth)
+})
+
+test('V16: the young generation stops growing at its limit, and may grow again after it shrank', async () => {
+  const state = { used: 20e6, young: 1e6 }
+  const { heap, set } = heapWith(state)
+  using _ = boundGarbage(heap)
+  expect(set.youngGrows).toBeUndefined()
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  for (const [young, grows] of [
+    [8e6, false],
+    [1e6, true],
+  ] as const) {
+    state.young = young
+    collect()
+    await expect.poll(() => set.youngGrows).toBe(grows)
+  }
 })
