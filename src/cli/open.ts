@@ -16,7 +16,8 @@ export async function openWatching(
   { change = (config: Config) => config, print, shared }: Watching = {},
 ): Promise<Gateway> {
   const read = async (whileRunning: boolean) => adjusted(await load(shell, options, whileRunning), change)
-  const first = await read(false)
+  // Like a reload, a restarted worker does not accept an empty file: an editor may be writing it at this moment.
+  const first = await read(shared?.restarted ?? false)
   const lines = openLog(shell, options.log ?? first.config.telemetry.log)
   const log = shared ? labelledLog(lines, { worker: shared.number }) : lines
   return createGateway(first, { load: () => read(true), watch: options.watch !== false, print, shared, log })

@@ -34,6 +34,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   const { workers: of, interrupted, clock, log } = options
   const services = createPrimaryServices(clock)
   const handles = new Set<WorkerHandle>()
+  let restarted = false
   cluster.setupPrimary({ serialization: 'advanced' })
 
   const others = (handle: WorkerHandle) => [...handles].filter((other) => other !== handle)
@@ -56,7 +57,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   /** Starts a worker, and restarts it with backoff whenever it exits. */
   const start = (number: number, failures = 0): WorkerHandle => {
     const startedAt = clock.monotonic()
-    const handle = startWorker({ number, of, methods: (name) => methodsFor(() => handle, name), clock, log })
+    const handle = startWorker({ number, of, restarted, methods: (name) => methodsFor(() => handle, name), clock, log })
     handles.add(handle)
     void handle.ended.then(({ code, signal }) => {
       services.registry.leave(handle.name)
@@ -113,6 +114,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
     if (failed) return failed.code ?? 1
     const rest = Array.from({ length: of - 1 }, (_, index) => start(index + 2).listening)
     await Promise.race([Promise.all(rest), stop])
+    restarted = true
     if (!interrupted.aborted) options.listening(await first.listening)
     await stop
     return 0
@@ -151,9 +153,9 @@ interface WorkerHandleOptions extends Pick<PrimaryOptions, 'clock' | 'log'>, Omi
 /** Timeout for requests to workers. Workers are asked only for metrics, and a busy worker needs a moment to respond. */
 const metricsTimeoutMs = 2_000
 
-function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): WorkerHandle {
+function startWorker({ number, of, restarted = false, methods, clock, log }: WorkerHandleOptions): WorkerHandle {
   const name = randomBytes(6).toString('base64url')
-  const identity: WorkerIdentity = { name, number, of }
+  const identity: WorkerIdentity = { name, number, of, restarted }
   const worker = cluster.fork({ [workerVariable]: JSON.stringify(identity) })
   const listening = Promise.withResolvers<unknown>()
   const ended = Promise.withResolvers<WorkerExit>()

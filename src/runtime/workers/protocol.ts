@@ -16,6 +16,8 @@ export interface WorkerIdentity {
   readonly name: string
   readonly number: number
   readonly of: number
+  /** Whether all workers had been running before this one was started. */
+  readonly restarted?: boolean
 }
 
 /** Primary methods that workers call. */

@@ -34,7 +34,7 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   const { worker } = cluster
   const identity = env[workerVariable]
   if (worker === undefined || identity === undefined) return undefined
-  const { name, number, of } = JSON.parse(identity) as WorkerIdentity
+  const { name, number, of, restarted = false } = JSON.parse(identity) as WorkerIdentity
   const stop = new AbortController()
   const gone = Promise.withResolvers<void>()
   let replaced = false
@@ -67,6 +67,7 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   const shared: SharedServices = {
     number,
     of,
+    restarted,
     async open({ local, limits, ownSecret, clock, log }) {
       const secret = await ownSecret()
       const opened = connectRpc<PrimaryMethods>({
@@ -128,6 +129,8 @@ export interface SharedServices {
   /** This worker's number, counted from 1, and the total number of workers. */
   readonly number: number
   readonly of: number
+  /** Whether all workers had been running before this one was started. */
+  readonly restarted: boolean
   open(options: SharedServicesOptions): Promise<SharedStores>
   /** Undefined before `open` is called. */
   readonly membership: IpcMembership | undefined

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { verifyAudit } from '../../../src/audit/verify/verify.ts'
@@ -125,6 +125,23 @@ describe('B10: three workers are one gateway', () => {
     await until(async () => /toolway_build_info\{worker="2"/.test(await metrics()), { what: 'its metrics' })
     for (const caller of callers) expect((await now(caller)).isError).not.toBe(true)
     expect(toolway.said()).toContain('took over a session')
+  })
+
+  test('B10, G8: a worker that is restarted while the configuration file is empty does not serve the defaults', async () => {
+    const { configFile = '' } = toolway
+    const text = await readFile(configFile, 'utf8')
+    const exits = () => toolway.said().split('worker exited').length
+    const [before, victim = 0] = [exits(), workers()[0]]
+    await writeFile(configFile, '')
+    process.kill(victim, 'SIGKILL')
+    await until(() => exits() >= before + 2, { what: 'its successor to refuse the empty file' })
+    expect(workers().length).toBeLessThan(3)
+    await writeFile(configFile, text)
+    await until(async () => (await metrics()).match(/toolway_build_info\{worker=/g)?.length === 3, {
+      what: 'three workers',
+    })
+    const callers = await Promise.all([client('v1'), client('v1'), client('v1')])
+    for (const caller of callers) expect((await now(caller)).isError).not.toBe(true)
   })
 
   test('B10, F11: SIGTERM ends all, one that just starts too, and what each has written down is as it was', async () => {
