@@ -95,13 +95,13 @@ test.each([
   { used: 20e6, growth: 100 },
   { used: 2e6, growth: 300 },
   { used: 1e9, growth: 40 },
-])('V16: a heap of $used bytes may grow by $growth %', ({ used, growth }) => {
+])('F14: a heap of $used bytes may grow by $growth %', ({ used, growth }) => {
   const { heap, set } = heapWith({ used, young: 1e6 })
   using _ = boundGarbage(heap)
   expect(set.growth).toBe(growth)
 })
 
-test('V16: the young generation stops growing at its limit, and may grow again after it shrank', async () => {
+test('F14: the young generation stops growing at its limit, and may grow again after it shrank', async () => {
   const state = { used: 20e6, young: 1e6 }
   const { heap, set } = heapWith(state)
   using _ = boundGarbage(heap)
