@@ -24,7 +24,7 @@ import { memoryCache } from '../stores/cache.ts'
 import type { PostgresAudit, PostgresAuditOptions } from '../stores/postgres/audit.ts'
 import type { RedisMembership } from '../stores/redis/membership.ts'
 import type { RedisStoresOptions } from '../stores/redis/stores.ts'
-import { keptAuditKey, keptSealSecret } from '../stores/secret-file.ts'
+import { keptAuditKey, keptSealSecret, rememberedSharedSecret } from '../stores/secret-file.ts'
 import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { createRecentCalls, type RecentCalls } from '../telemetry/calls/call-records.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
@@ -127,7 +127,8 @@ export async function openProcessState(
   const local = memoryBuckets()
   const ownSecret = () => keptSealSecret(stores.path)
   const sharing = { limits: cacheLimits(current), local, ownSecret, clock, log }
-  const redis = open.use(await openRedis(stores, sharing))
+  const remembered = rememberedSharedSecret(stores.path)
+  const redis = open.use(await openRedis(stores, { ...sharing, remembered }))
   const primary = await workers?.open(sharing)
   const shared = redis ?? primary
   const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.membership.self)

@@ -2,7 +2,7 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { writeNew } from '../lib/atomic-write.ts'
+import { writeAtomic, writeNew } from '../lib/atomic-write.ts'
 
 /** Reads a secret from a file that only its owner can read. The file is created on the first start. */
 export async function keptSecret(folder: string, name: string, made = newSecret()): Promise<string> {
@@ -57,6 +57,18 @@ export const derivedSecret = (key: string, purpose: string): string =>
 
 /** The secret that seals the values that callers keep for Toolway. It is stored, so that they survive a restart. */
 export const keptSealSecret = (folder: string): Promise<string> => keptSecret(folder, 'seal')
+
+/** The secret that replicas share in Redis, as last read, for a start while Redis is down. */
+export const rememberedSharedSecret = (folder: string) => ({
+  read: (): Promise<string | undefined> => read(join(folder, sharedName)),
+  async write(secret: string): Promise<void> {
+    if (secret !== (await read(join(folder, sharedName)))) {
+      await writeAtomic(join(folder, sharedName), `${secret}\n`, { mode: 0o600 })
+    }
+  },
+})
+
+const sharedName = 'shared-seal'
 
 /** The access token. It is stored, because an editor's configuration needs a token that never changes. */
 export const keptToken = (folder: string): Promise<string> => keptSecret(folder, 'token', `tw_${newSecret(24)}`)

@@ -3,12 +3,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { keepsakesContract } from '../../../tests/contract/keepsakes.ts'
 import { locksContract } from '../../../tests/contract/locks.ts'
 import { vaultContract } from '../../../tests/contract/vault.ts'
+import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { systemClock as clock } from '../../core/clock.ts'
 import { memoryBuckets } from '../buckets.ts'
+import { rememberedSharedSecret } from '../secret-file.ts'
 import type { SharedRedis } from './connection.ts'
 import { redisLocks } from './locks.ts'
 import { connected } from './redis.fixture.ts'
@@ -63,7 +65,16 @@ withPart('redis-server', 'B10: what replicas own together', () => {
 
   test('B6: the key is never in Redis, and neither is what is made of it', async () => {
     const limits = { maxEntries: 10, maxBytes: 1_000 }
-    const around = { url: server.url, limits, local: memoryBuckets(), clock, log, ownSecret: async () => 'own' }
+    const remembered = { read: async () => undefined, write: async () => {} }
+    const around = {
+      url: server.url,
+      limits,
+      local: memoryBuckets(),
+      clock,
+      log,
+      ownSecret: async () => 'own',
+      remembered,
+    }
     await using one = await openRedisStores({ ...around, key })
     await using other = await openRedisStores({ ...around, key })
     expect(other.secret).toBe(one.secret)
@@ -78,6 +89,20 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     await using without = await openRedisStores(around)
     expect(without.safe).toBeUndefined()
     expect(without.secret).not.toBe(one.secret)
+  })
+
+  test('B10: a replica that restarts while Redis is down has the secret of the others', async () => {
+    await using folder = await temporaryFolder()
+    const limits = { maxEntries: 10, maxBytes: 1_000 }
+    const remembered = rememberedSharedSecret(folder.path)
+    const around = { limits, local: memoryBuckets(), clock, log, ownSecret: async () => 'own', remembered }
+    const down = 'redis://127.0.0.1:1'
+    await using first = await openRedisStores({ ...around, url: down })
+    expect(first.secret).toBe('own')
+    await using before = await openRedisStores({ ...around, url: server.url })
+    await using after = await openRedisStores({ ...around, url: down })
+    expect(after.secret).toBe(before.secret)
+    expect(after.secret).not.toBe('own')
   })
 
   test('B10: a lock outlives its lease while it is held, and its holder not at all', async () => {

@@ -32,8 +32,10 @@ export interface RedisStoresOptions {
   readonly key?: string | undefined
   readonly limits: CacheLimits
   readonly local: Buckets
-  /** This replica's own secret, used if Redis is down when Toolway starts. */
+  /** This replica's own secret, used if Redis is down at the first start. */
   ownSecret(): Promise<string>
+  /** Where this replica remembers the secret in Redis, to use it if Redis is down at a later start. */
+  readonly remembered: { read(): Promise<string | undefined>; write(secret: string): Promise<void> }
   readonly clock: Clock
   readonly log: Log
 }
@@ -43,7 +45,7 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
   await using open = new AsyncDisposableStack()
   const redis = open.use(await connectRedis({ url, clock, log }))
   await isUp(redis, clock)
-  const shared = key === undefined ? await sharedSecret(redis, 'fleet') : derivedSecret(key, 'fleet')
+  const shared = key === undefined ? await rememberingSecret(redis, options) : derivedSecret(key, 'fleet')
   if (shared === undefined)
     log.warn({}, 'Redis was unavailable at startup: data sealed by other replicas cannot be opened until a restart')
   const secret = shared ?? (await options.ownSecret())
@@ -61,6 +63,18 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
     secret,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
+}
+
+async function rememberingSecret(
+  redis: SharedRedis,
+  { remembered, log }: Pick<RedisStoresOptions, 'remembered' | 'log'>,
+): Promise<string | undefined> {
+  const secret = await sharedSecret(redis, 'fleet')
+  if (secret === undefined) return remembered.read()
+  await remembered.write(secret).catch((error: Error) => {
+    log.warn({ error: error.message }, 'the shared secret cannot be stored; a start while Redis is down is without it')
+  })
+  return secret
 }
 
 /** The secret that replicas share in Redis; the first replica creates it. Undefined while Redis is down. */
