@@ -27,7 +27,7 @@ interface HeapSettings {
  * Garbage to allow between two full collections, in bytes. With less, results of 1 MiB cause so many collections that
  * these take longer than the calls. V8's own choice, a multiple of what is in use, kept over 100 MB of garbage.
  */
-const garbageBytes = 20e6
+const garbageBytes = 16e6
 const leastGrowth = 40
 const mostGrowth = 300
 /** By itself, V8 lets the young generation grow beyond 100 MB under load, and calls become no faster. */
