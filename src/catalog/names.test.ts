@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { assignNames, createNamer, type NameClaim } from './names.ts'
 import { namingOf } from './source.fixture.ts'
 
@@ -195,7 +196,7 @@ test('B1, F2: every name is unique, of the allowed characters and length, whatev
       for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
       for (const name of names) expect(name.length).toBeLessThanOrEqual(naming.maxLength)
     }),
-    { numRuns: 500 },
+    runs(100, 5_000),
   )
 })
 
@@ -210,7 +211,7 @@ test('B1: with prefix, and with custom aliases that are distinct, a name does no
       const { names } = namesOf(entries, chosen)
       expect(names).toEqual(entries.map(({ server, name }) => only(server, name, chosen)))
     }),
-    { numRuns: 500 },
+    runs(100, 5_000),
   )
 })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { Json } from '../core/json.ts'
 import { errorBytes, type Message, notificationBytes, readMessage, requestBytes, resultBytes } from './message.ts'
 
@@ -113,7 +114,7 @@ describe('readMessage', () => {
         const message = readMessage(Buffer.concat([start, Buffer.from(array), Buffer.from('"}}')]))
         if (message.kind === 'response') JSON.parse(message.result.toString())
       }),
-      { numRuns: 1_000 },
+      runs(200, 10_000),
     )
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import {
   declaredParamHeaders,
   decodeHeaderValue,
@@ -46,6 +47,7 @@ describe('B2: values of headers', () => {
           expect(decodeHeaderValue(header)).toBe(text)
         },
       ),
+      runs(20, 1_000),
     )
   })
 })

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import type { AuditEnd } from '../../core/audit.ts'
 import { beginOf, endOf } from '../audit.fixture.ts'
 import { parseSealedLine, sealLine, zeroHash } from '../record.ts'
@@ -31,7 +32,7 @@ test('F11: whatever an event holds, its line is canonical and not longer than th
         expect(line.length).toBeLessThan(maxLine)
       }
     }),
-    { numRuns: 50 },
+    runs(10, 50),
   )
 })
 

@@ -190,7 +190,7 @@ describe('files', () => {
         expect(readFileSync(join(outside, 'victim'), 'utf8')).toBe('untouched')
         expect(readdirSync(base.path).sort()).toEqual(['inside', 'outside'])
       }),
-      { numRuns: 100 },
+      runs(20, 100),
     )
   })
 
