@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { anyCharacter } from '../../tests/fixtures/any-character.ts'
 import { runs } from '../../tests/fixtures/runs.ts'
 import { assignNames, createNamer, type NameClaim } from './names.ts'
 import { namingOf } from './source.fixture.ts'
@@ -41,7 +42,7 @@ const anyName = fc.oneof(
   ),
   fc.string({ unit: fc.constantFrom('a', 'b', '_', '-', '.'), maxLength: 6 }),
   fc.string({ maxLength: 100 }),
-  fc.string({ unit: 'binary', maxLength: 5 }),
+  fc.string({ unit: anyCharacter, maxLength: 5 }),
 )
 const anyServer = fc.oneof(anyName, fc.constantFrom('native', 'toolway'))
 const anyEntries = fc.uniqueArray(
