@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { namedServers, resolveName } from './resolve.ts'
 import { fakeSource, namingOf, snapshotOf } from './source.fixture.ts'
 
@@ -107,7 +108,7 @@ test('F3: each spelling of each entry finds that entry, unless it is another’s
         }
       }
     }),
-    { numRuns: 300 },
+    runs(60, 3_000),
   )
 })
 

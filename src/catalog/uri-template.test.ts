@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { templateMatcher } from './uris.ts'
 
 const matches = (template: string, uri: string) => templateMatcher(template)(uri)
@@ -49,7 +50,7 @@ test('B2: the matcher agrees with a backtracking one on short texts', () => {
       const expected = new RegExp(`^${parts.map((one) => patterns.get(one) ?? one).join('')}$`).test(uri)
       expect(matches(parts.join(''), uri)).toBe(expected)
     }),
-    { numRuns: 2_000 },
+    runs(400, 20_000),
   )
 })
 

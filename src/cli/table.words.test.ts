@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { commandLine, count, span, took } from './table.ts'
 
 test('B11: numbers and times are printed in words', () => {
@@ -22,6 +23,6 @@ test('B11: a command that is shown can be pasted: a shell reads the same words',
       const read = execFileSync('sh', ['-c', line]).toString('latin1').split('\0').slice(0, -1)
       expect(read).toEqual(words)
     }),
-    { numRuns: 50 },
+    runs(10, 50),
   )
 })

@@ -138,7 +138,7 @@ describe('B11: connect and undo', () => {
           await undo()
           expect((await bytes()).equals(before)).toBe(true)
         }),
-        runs(20, 1_000),
+        runs(4, 1_000),
       )
     },
   )

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { parse } from 'jsonc-parser'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { FileProblem } from './file.ts'
 import { jsonText } from './json-edit.ts'
 import { jsonFile } from './written-json.fixture.ts'
@@ -95,6 +96,6 @@ test('B11: whatever a file looks like, an entry joins it and everything else sta
         expect(parse(jsonText(changed).remove(['mcpServers', name])).mcpServers).toEqual({ ...others, toolway: entry })
       }
     }),
-    { numRuns: 500 },
+    runs(100, 5_000),
   )
 })

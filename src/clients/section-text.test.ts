@@ -3,6 +3,7 @@ import { parse as parseJson } from 'jsonc-parser'
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { serversText } from './section-text.ts'
 import { serversBlock } from './yaml-servers.ts'
 
@@ -102,7 +103,7 @@ test('B11: whatever servers say, one that is set is there, and one that is remov
         })
       }
     }),
-    { numRuns: 30 },
+    runs(6, 30),
   )
 })
 
@@ -113,6 +114,6 @@ test('B11: what is added behind the others and removed again leaves the file as 
       const added = yaml(before).set({ name: 'b', definition: second, comment: 'from Zed' })
       expect(yaml(added).remove('b')).toBe(before)
     }),
-    { numRuns: 50 },
+    runs(10, 50),
   )
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { parse } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { codex } from '../config/import/client-files.fixture.ts'
 import { tomlText } from './toml-edit.ts'
 
@@ -77,6 +78,6 @@ test('B11: whatever a file looks like, setting and removing leave the rest to th
       })
       expect(tomlText(changed).remove(path).trimEnd()).toBe(text.trimEnd())
     }),
-    { numRuns: 300 },
+    runs(60, 3_000),
   )
 })

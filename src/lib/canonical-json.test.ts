@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { canonical, TooLong } from './canonical-json.ts'
 
 describe('F11: canonical JSON', () => {
@@ -10,7 +11,7 @@ describe('F11: canonical JSON', () => {
         expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)))
         expect(canonical(JSON.parse(text))).toBe(text)
       }),
-      { numRuns: 500 },
+      runs(100, 5_000),
     )
   })
 

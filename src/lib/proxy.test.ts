@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { ProxyError, proxyFor, proxySecrets } from './proxy.ts'
 
 const of = (url: string, env: Record<string, string>) => proxyFor(new URL(url), env)
@@ -98,7 +99,7 @@ describe('G1: the proxy that an environment names', () => {
         const env = { HTTPS_PROXY: `${before}me:zzz-secret-zzz@${address}`, no_proxy: exceptions }
         return !toldOf(url, env).includes('zzz-secret-zzz') && of(url, { ...env, no_proxy: '*' }) === undefined
       }),
-      { numRuns: 200 },
+      runs(40, 2_000),
     )
   })
 })

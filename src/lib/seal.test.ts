@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { createSeal } from './seal.ts'
 
 const seal = createSeal('a secret that is long enough')
@@ -13,7 +14,7 @@ test('G3: what was sealed comes back under its own binding only', () => {
       if (other !== binding) expect(seal.open(sealed, other)).toBeUndefined()
       expect(createSeal('another secret, also long').open(sealed, binding)).toBeUndefined()
     }),
-    { numRuns: 300 },
+    runs(60, 3_000),
   )
 })
 

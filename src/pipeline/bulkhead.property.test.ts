@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { type Asked, bulkheadOf, type Running, settled } from './bulkhead.fixture.ts'
 
 interface Limits {
@@ -217,7 +218,7 @@ test('B7: never more in flight than allowed, everybody in turn, and no place is 
       expect(real.stats()).toMatchObject({ inFlight: 0, queued: 0 })
       expect(real.clock.pending).toBe(0)
     }),
-    { numRuns: 300 },
+    runs(60, 3_000),
   )
 })
 
@@ -245,6 +246,6 @@ test('B7: as long as calls end, everybody who waits is served within one turn of
         before = lane
       }
     }),
-    { numRuns: 100 },
+    runs(20, 100),
   )
 })

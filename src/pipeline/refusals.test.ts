@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { temporaryFolder } from '../../tests/fixtures/folders.ts'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { openLog, recordsIn } from '../audit/audit.fixture.ts'
 import { isEvent } from '../audit/record.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -147,7 +148,7 @@ test('F11: no refusal is lost: each has a record or is counted in one, and no mi
       const passed = steps.reduce((sum, { passes }) => sum + Math.max(passes, 0), 0)
       expect(written).toBeLessThanOrEqual(2 * burst + 10 + 3 * Math.ceil((passed * perMinute) / 60_000))
     }),
-    { numRuns: 60 },
+    runs(12, 60),
   )
 })
 

@@ -8,9 +8,9 @@ import { bothSay, callerOf, cases, entryOf, policies } from './policies.fixture.
 import type { WrittenPolicy } from './rules.model.fixture.ts'
 import { compileRules } from './rules.ts'
 
-const each = runs(600, 20_000)
+const each = runs(120, 20_000)
 
-test('G6, F7: 2,000 random policies decide as the model does, by the same step and with the same code', () => {
+test('G6, F7: random policies decide as the model does, by the same step and with the same code', () => {
   fc.assert(
     fc.property(cases(5), ([written, asked]) => {
       for (const { said, modelled, decision, explained } of bothSay(written, asked)) {
@@ -18,17 +18,17 @@ test('G6, F7: 2,000 random policies decide as the model does, by the same step a
         assert.deepEqual(explained, decision)
       }
     }),
-    { numRuns: 2_000 },
+    runs(400, 20_000),
   )
 })
 
 test('the random policies and calls reach every step, allow often and deny often', () => {
   const steps = new Map<string, number>()
-  for (const [written, asked] of fc.sample(cases(5), { numRuns: 2_000, seed: 4 })) {
+  for (const [written, asked] of fc.sample(cases(5), { numRuns: 400, seed: 4 })) {
     for (const { said } of bothSay(written, asked)) steps.set(said.step!, (steps.get(said.step!) ?? 0) + 1)
   }
   expect(steps.size).toBe(11)
-  expect(Math.min(...steps.values())).toBeGreaterThan(100)
+  expect(Math.min(...steps.values())).toBeGreaterThan(20)
 })
 
 test('G7: nobody can use what those it inherits from cannot use', () => {
@@ -48,6 +48,7 @@ test('G7: nobody can use what those it inherits from cannot use', () => {
 
 test('G6: nothing can be used of a server that is closed to an agent', () => {
   let closed = 0
+  const some = runs(100, 5_000)
   fc.assert(
     fc.property(cases(5), ([written, asked]) => {
       const rules = compileRules({ ...written, servers: [] })
@@ -57,9 +58,9 @@ test('G6: nothing can be used of a server that is closed to an agent', () => {
         assert.ok(!rules.decide(callerOf(question), entryOf(question)).allowed)
       }
     }),
-    { numRuns: 500 },
+    some,
   )
-  expect(closed).toBeGreaterThan(100)
+  expect(closed).toBeGreaterThan(some.numRuns / 5)
 })
 
 test('G6: one more deny never allows anything', () => {

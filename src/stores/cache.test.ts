@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { cacheContract } from '../../tests/contract/cache.ts'
 import { settledHeap } from '../../tests/fixtures/memory.ts'
+import { runs } from '../../tests/fixtures/runs.ts'
 import type { CacheLimits, CacheLookup, CacheStore } from '../core/stores.ts'
 import { memoryCache } from './cache.ts'
 
@@ -135,7 +136,7 @@ test('F13: the bounds hold after every step, and who stays is whom a plain list 
         }
       },
     ),
-    { numRuns: 500 },
+    runs(100, 5_000),
   )
 })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { createLineReader } from './bytes.ts'
 
 const reading = (maxLength = 1_000, skipsEmpty = false) => {
@@ -31,7 +32,7 @@ test('security: however the bytes are cut, the lines are the same', () => {
       reader.end()
       expect(reader.told).toEqual(expected)
     }),
-    { numRuns: 500 },
+    runs(100, 5_000),
   )
 })
 
@@ -45,7 +46,7 @@ test('security: empty lines need not be told, and then nothing else is missing',
       }
       expect(some.told).toEqual(every.told.filter((line) => line !== ''))
     }),
-    { numRuns: 300 },
+    runs(60, 3_000),
   )
 })
 
@@ -60,7 +61,7 @@ test('security: a line that is too long is dropped to its end and reported once,
       reader.end()
       expect(reader.told).toEqual(expected)
     }),
-    { numRuns: 500 },
+    runs(100, 5_000),
   )
 })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { AmbiguousMember, definedBytes, definedMembers, misspelling } from './check-members.ts'
 import {
   answers,
@@ -172,6 +173,6 @@ test('V1: every spelling of a known member that a lax reader folds to it is refu
       const scope = { revision: modernRevision, extension: () => true }
       expect(() => definedMembers(value, level, scope, [])).toThrow(AmbiguousMember)
     }),
-    { numRuns: 3_000 },
+    runs(600, 30_000),
   )
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { members } from '../lib/json-text.ts'
 import { readEnvelope } from './message.ts'
 
@@ -23,7 +24,7 @@ describe('readEnvelope', () => {
           expect(found?.[name]?.toString()).toBe(expected?.get(name)?.toString())
         }
       }),
-      { numRuns: 2_000 },
+      runs(400, 20_000),
     )
   })
 
@@ -37,7 +38,7 @@ describe('readEnvelope', () => {
       fc.property(json, (text) => {
         expect(notesOf(text)?.isError).toBe(JSON.parse(text).isError === true)
       }),
-      { numRuns: 500 },
+      runs(100, 5_000),
     )
   })
 

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { type Folder, temporaryFolder } from '../../../tests/fixtures/folders.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { beginOf, endOf, openLog, operationsIn, recordsIn, verify } from '../audit.fixture.ts'
 
 let folder: Folder
@@ -100,7 +101,7 @@ test('F11: whatever part of a record a kill left behind, the next start cuts it 
       const { problems } = await verify(folder.path)
       expect(problems).toEqual([])
     }),
-    { numRuns: 60 },
+    runs(12, 60),
   )
 })
 

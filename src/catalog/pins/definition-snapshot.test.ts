@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import type { Definition } from '../../core/entry.ts'
 import { canonical } from '../../lib/canonical-json.ts'
 import { hashOf, pinnedPart } from './definition-snapshot.ts'
@@ -58,7 +59,7 @@ test('B5: the hash changes with every value, wherever it stands', () => {
         }
       }
     }),
-    { numRuns: 60 },
+    runs(12, 60),
   )
 })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { CannotExpress, isInexpressible } from './conversion.ts'
 import { bestGrammar } from './gbnf/grammar.ts'
@@ -70,7 +71,7 @@ test('S4: no form of constraint fails for any input schema', () => {
         }
       }
     }),
-    runs(100, 10_000),
+    runs(20, 10_000),
   )
 })
 
@@ -99,9 +100,9 @@ test.each<readonly [string, object]>([
   [
     'many spellings of one place',
     {
-      properties: named(600, (index) => ({ $ref: spelt('high', index) })),
+      properties: named(300, (index) => ({ $ref: spelt('high', index) })),
       $defs: {
-        high: { properties: named(600, (index) => ({ $ref: spelt('low', index) })) },
+        high: { properties: named(300, (index) => ({ $ref: spelt('low', index) })) },
         low: { properties: {} },
       },
     },
@@ -114,8 +115,9 @@ test.each<readonly [string, object]>([
     },
   ],
   ['thousands of members that may be left out', { properties: named(5_000, () => ({ type: 'null' })) }],
-])('security: %s hold nobody up, in any form of constraint', { timeout: 30_000 }, (_what, given) => {
+])('security: %s hold nobody up, in any form of constraint', (_what, given) => {
   const schema = { type: 'object', ...given }
+  const start = cpuMs()
   for (const make of [sanitizeSchema, bestGrammar, strictify]) {
     try {
       make(schema)
@@ -123,4 +125,5 @@ test.each<readonly [string, object]>([
       expect(isInexpressible(error)).toBe(true)
     }
   }
+  expect(cpuMs() - start).toBeLessThan(4_000)
 })

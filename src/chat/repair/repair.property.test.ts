@@ -8,7 +8,7 @@ import { repair } from './repair.ts'
 import { containers, isPrefix, sloppiness, written } from './sloppy.fixture.ts'
 
 const container = fc.oneof(containers.object, containers.array)
-const each = runs(150, 10_000)
+const each = runs(30, 10_000)
 
 const repaired = (text: string): RepairResult => {
   const found = repair(text)
@@ -87,7 +87,7 @@ test('S4: fences, thoughts and tokens around a value do not hide it', () => {
 test('S4: quotes, keys, commas, comments and words of other languages are understood', () => {
   fc.assert(
     fc.property(container, sloppiness, (value, how) => same(value, written(value, how))),
-    runs(300, 10_000),
+    runs(60, 10_000),
   )
 })
 
@@ -105,7 +105,7 @@ test('S4: truncated text gives a partial value, marked as incomplete', () => {
         expect(found.complete).toBe(cut.length === text.length)
       },
     ),
-    runs(300, 10_000),
+    runs(60, 10_000),
   )
 })
 
@@ -146,7 +146,7 @@ test('S4: a repaired value can be written as JSON and read again', () => {
       const again = JSON.stringify(found.value)
       expect(JSON.stringify(repaired(again).value)).toBe(again)
     }),
-    runs(800, 30_000),
+    runs(160, 30_000),
   )
 })
 
@@ -157,7 +157,7 @@ test.each(pairs)('S4: two flaws at once are repaired: %s and %s', (...pair) => {
       fc.pre(text !== undefined)
       expect(parseObject(text, { accepts: () => true, ended: true }), text).toEqual({ value })
     }),
-    runs(15, 500),
+    runs(3, 500),
   )
 })
 
@@ -170,7 +170,7 @@ test('S4: a truncated value is not acted upon; one that lacks only brackets is',
       const closed = ['', '}', ']}', '}}'].some((end) => isJson(cut + end))
       expect('value' in read, cut).toBe(closed && !/[\d{[]$/.test(cut))
     }),
-    runs(300, 10_000),
+    runs(60, 10_000),
   )
 })
 

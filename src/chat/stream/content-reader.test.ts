@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { createContentReader } from './content-reader.ts'
 
 /** Reads a text in these pieces. */
@@ -45,7 +46,7 @@ describe('the text of a streamed answer', () => {
       fc.property(chunked(written), (pieces) => {
         expect(read(pieces).join('')).toBe(JSON.parse(pieces.join('')).content)
       }),
-      { numRuns: 500 },
+      runs(100, 5_000),
     )
   })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { createThinkingSplitter, splitThinking } from './thinking.ts'
 
 test.each([
@@ -25,6 +26,6 @@ test('S6: the split does not depend on the pieces', () => {
       const { thinking, text } = splitThinking(pieces.join(''))
       expect([joined('thinking'), joined('text')]).toEqual([thinking, text])
     }),
-    { numRuns: 500 },
+    runs(100, 5_000),
   )
 })

@@ -1,6 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { compile } from './compile.ts'
 import { schemaProblem } from './validate.ts'
@@ -92,23 +93,25 @@ describe('hostile schemas and arguments', () => {
   test('F9: many alternatives for many items end', async () => {
     const anyOf = Array.from({ length: 900 }, (_, index) => ({ const: `x${index}` }))
     const schema = { properties: { a: { type: 'array', items: { anyOf } } } }
-    expect(await refusal(schema, { a: Array(500_000).fill('x899') })).toContain('too complex to check')
+    expect(await refusal(schema, { a: Array(20_000).fill('x899') })).toContain('too complex to check')
     expect(await refusal(schema, { a: Array(100).fill('x899') })).toBeUndefined()
   })
 
   test('F9: long lists are compared in linear time', async () => {
     const schema = { properties: { a: { uniqueItems: true } } }
-    const items = Array.from({ length: 100_000 }, (_, index) => ({ index, list: [index] }))
+    const items = Array.from({ length: 30_000 }, (_, index) => ({ index, list: [index] }))
+    const start = cpuMs()
     expect(await refusal(schema, { a: items })).toBeUndefined()
     expect(await refusal(schema, { a: [...items, { list: [5], index: 5 }] })).toBeDefined()
+    expect(cpuMs() - start).toBeLessThan(2_500)
   })
 
-  const members = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`m${at}`, at]))
+  const members = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`m${at}`, at]))
   test.each<[string, Fields, unknown]>([
     ['minLength', { minLength: 1_000_001 }, 'x'.repeat(1_000_000)],
     ['maxLength', { maxLength: 999_999 }, 'x'.repeat(1_000_000)],
     ['uniqueItems', { allOf: [{ uniqueItems: true }, false] }, ['x'.repeat(1_000_000)]],
-    ['minProperties', { minProperties: 20_001 }, members],
+    ['minProperties', { minProperties: 5_001 }, members],
     ['objects to compare with', { enum: [{ a: 1 }, { b: 2 }] }, members],
   ])('F9: going through all of a large value for each of many forms ends (%s)', async (_, form, value) => {
     const anyOf = Array.from({ length: 100 }, () => form)
@@ -172,7 +175,7 @@ describe('hostile schemas and arguments', () => {
             expect(told).toMatch(/^(Invalid arguments for files\.read: .+\.|files\.read cannot be used: .+)$/s)
         },
       ),
-      runs(300, 20_000),
+      runs(60, 20_000),
     )
   })
 
@@ -236,7 +239,7 @@ describe('hostile schemas and arguments', () => {
         const withoutNulls = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
         expect((await refusal(whole, values)) === undefined).toBe(plain(values) || plain(withoutNulls))
       }),
-      runs(80, 5_000),
+      runs(16, 5_000),
     )
     expect(warnings).toEqual([])
   })

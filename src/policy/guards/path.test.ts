@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { shown } from '../../../tests/abuse/case.ts'
 import { honestPaths, pathAttacks } from '../../../tests/abuse/paths.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { compileGuards } from './index.ts'
 import { climbs, pathGuard, readings } from './path.ts'
@@ -174,7 +175,7 @@ describe('readings of a path', () => {
       fc.asyncProperty(path, async (text) => {
         expect(await refusal(text), text).toMatchObject({ code: 'INVALID_PATH' })
       }),
-      { numRuns: 1500 },
+      runs(300, 15_000),
     )
   })
 
@@ -186,7 +187,7 @@ describe('readings of a path', () => {
       fc.asyncProperty(fc.array(name, { minLength: 1, maxLength: 4 }), async (names) => {
         expect(await refusal([folders.root, ...names].join('/'))).toBeUndefined()
       }),
-      { numRuns: 300 },
+      runs(60, 3_000),
     )
   })
 

@@ -78,14 +78,14 @@ describe('SQL guard', () => {
   test('F9: the guard still works after statements that overflow the parser', async () => {
     // A module that is kept after an overflow breaks for good at about the thirtieth.
     for (let attempt = 0; attempt < 33; attempt++) {
-      expect((await refusal(`SELECT ${'1+'.repeat(25_000)}1`))?.message).toContain('nested too deeply')
+      expect((await refusal(`SELECT ${'1+'.repeat(10_000)}1`))?.message).toContain('nested too deeply')
     }
     expect(await refusal('SELECT a FROM t')).toBeUndefined()
     expect((await refusal('DROP TABLE t'))?.message).toContain('is DROP')
   })
 
   test('F9: a statement that overflows the parser does not disturb those beside it', async () => {
-    const deep = `SELECT ${'1+'.repeat(25_000)}1`
+    const deep = `SELECT ${'1+'.repeat(10_000)}1`
     const all = await Promise.all(
       Array.from({ length: 20 }, (_, index) => refusal(index % 2 ? deep : 'SELECT a FROM t')),
     )

@@ -134,11 +134,11 @@ describe('B6: who guesses', () => {
   const tries = async ({ raw }: Awaited<ReturnType<typeof open>>, token: string) =>
     raw('/admin/api/session', { method: 'POST', headers: json, body: JSON.stringify({ token }) })
 
-  test('1,000 failed logins: ten are told that they are wrong, the others to wait; a right one is let in', async () => {
+  test('failed logins: ten are told that they are wrong, the others to wait; a right one is let in', async () => {
     let address = '192.0.2.1'
     const door = await open({ address: () => address })
     const statuses: number[] = []
-    for (let count = 0; count < 1_000; count++) statuses.push((await tries(door, `guess-${count}`)).status)
+    for (let count = 0; count < 100; count++) statuses.push((await tries(door, `guess-${count}`)).status)
     expect(statuses.slice(0, 10).every((status) => status === 401)).toBe(true)
     expect(statuses.slice(10).every((status) => status === 429)).toBe(true)
     const wrong = await tries(door, 'another-guess')
@@ -150,7 +150,7 @@ describe('B6: who guesses', () => {
     address = '192.0.2.1'
     door.clock.advance(1_000)
     expect([(await tries(door, 'a')).status, (await tries(door, 'b')).status]).toEqual([401, 429])
-    expect(door.access.turned).toHaveLength(1_004)
+    expect(door.access.turned).toHaveLength(104)
   })
 
   test('with a header is told to wait, too, but a right one is let in: scripts of others share its address', async () => {

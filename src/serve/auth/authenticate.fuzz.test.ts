@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { anyCharacter } from '../../../tests/fixtures/any-character.ts'
 import { type Provider, startProvider } from '../../../tests/fixtures/identity-provider.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { HttpError } from '../errors.ts'
@@ -64,7 +66,7 @@ const header = fc
   .map((value) => Buffer.from(JSON.stringify(value)).toString('base64url'))
 
 test('B6: whatever stands in the Authorization header, it lets nobody in and brings nothing down', async () => {
-  const anything = fc.oneof(fc.string({ unit: 'binary', maxLength: 200 }), fc.string({ maxLength: 200 }))
+  const anything = fc.oneof(fc.string({ unit: anyCharacter, maxLength: 200 }), fc.string({ maxLength: 200 }))
   const credential = fc.oneof(
     anything,
     anything.map((text) => `twk_${text}`),
@@ -78,7 +80,7 @@ test('B6: whatever stands in the Authorization header, it lets nobody in and bri
       fc.pre(![token, key, good].includes(given.trim()))
       await isRefused(before + given)
     }),
-    { numRuns: 1_000 },
+    runs(200, 10_000),
   )
 })
 
@@ -99,7 +101,7 @@ test('B6: one changed character of a good credential makes it nobody', async () 
         expect(outcome).toBeInstanceOf(HttpError)
       }
     }),
-    { numRuns: 1_000 },
+    runs(200, 10_000),
   )
 })
 

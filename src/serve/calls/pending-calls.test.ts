@@ -265,9 +265,15 @@ describe('B2: who may come back', () => {
 
   test('calls that wait are bounded, and the server hears why it gets no answer', async () => {
     const door = await openDoor()
-    for (let count = 0; count < 500; count++) {
+    const waits = async () =>
       expect((await door.ask('tools/call', asking([roots]), capable)).result.resultType).toBe('input_required')
-    }
+    for (let count = 0; count < 9; count++) await waits()
+    const { questions } = door.budgets
+    const { principal } = door.access.calls[0]!.caller
+    expect(questions.usedBy(principal)).toBe(9)
+    // As if 490 more of them waited.
+    questions.claim(principal, 490)
+    await waits()
     const { result } = await door.ask('tools/call', { name: 'ask_then_fail' }, capable)
     expect(result.content[0].text).toMatch(/^survived: .*500 calls/)
   })

@@ -1,6 +1,7 @@
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { applicators, assertions } from '../../core/schema-keywords.ts'
 import { isCompilable } from './tool-list.ts'
 
@@ -66,6 +67,6 @@ test('S1: whatever passes, clients can compile', () => {
     fc.property(value, (inner) => {
       if (isCompilable(about(inner))) expect(compiles(about(inner)), JSON.stringify(inner)).toBe(true)
     }),
-    { numRuns: 300 },
+    runs(60, 3_000),
   )
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { createTestConnection, type TestConnection } from './connection.fixture.ts'
 import { createEventStore } from './event-store.ts'
 import { type ResumableStream, SessionStreams } from './resumable-streams.ts'
@@ -99,7 +100,7 @@ describe('B2: whatever happens to connections', () => {
         const place = (text: string) => Number(text.split(' ')[1])
         for (const each of heard) expect(each).toEqual(each.toSorted((a, b) => place(a) - place(b)))
       }),
-      { numRuns: 500 },
+      runs(100, 5_000),
     )
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { addLatencies, addPacked, createLatencies, latencyBucket, pack, percentile } from './history.ts'
 
 const durations = fc.array(
@@ -30,7 +31,7 @@ test('G9: every percentile is within two percent of the exact one', () => {
         expect(Math.abs((percentile(latencies, all.length, part) as number) - truth) / truth).toBeLessThanOrEqual(0.02)
       }
     }),
-    { numRuns: 500 },
+    runs(100, 5_000),
   )
 })
 

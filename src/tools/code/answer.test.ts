@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import type { ExecutionOutcome } from '../../core/executor.ts'
 import { codeAnswer } from './answer.ts'
 import type { CallStatus, InnerCall } from './call-log.ts'
@@ -96,7 +97,7 @@ describe('at most 24,000 characters reach a model', () => {
         expect(text.length).toBeLessThanOrEqual(24_000)
         expect(/[^\\](\\\\)*\\ud[89a-f]/i.test(text)).toBe(false)
       }),
-      { numRuns: 15 },
+      runs(3, 15),
     )
   })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import type { ManualClock } from '../../../tests/fixtures/clock.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type Result, resultOf, textResult } from '../../core/result.ts'
@@ -79,7 +80,7 @@ test('F6: answers come in the order asked, whatever the servers and however long
       expect(house.clock.now() - start).toBe(Math.max(...calls.map(({ ms }) => ms)))
       expect(house.clock.pending).toBe(0)
     }),
-    { numRuns: 30 },
+    runs(6, 30),
   )
 })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { anyCharacter } from '../../../tests/fixtures/any-character.ts'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { bodyOf, refusalOf, runTool } from '../access.fixture.ts'
 import { hash } from './hash.ts'
@@ -47,7 +48,7 @@ test('S2: hash reads bytes in base64 (also the URL alphabet, also unpadded) and 
 })
 
 test('S2: hash decodes what it encoded', async () => {
-  const text = fc.string({ unit: 'binary' }).filter((data) => data.isWellFormed())
+  const text = fc.string({ unit: anyCharacter }).filter((data) => data.isWellFormed())
   await fc.assert(
     fc.asyncProperty(text, fc.constantFrom('base64', 'hex'), async (data, encoding) => {
       const encoded = (await hashed({ data, algorithm: encoding })).result

@@ -1,6 +1,7 @@
 import { PromptSchema, ResourceSchema, ResourceTemplateSchema, ToolSchema } from '@modelcontextprotocol/sdk/types.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import type { Definition } from '../../core/entry.ts'
 import { type ListedKind, repairedDefinition } from './definitions.ts'
 
@@ -40,7 +41,7 @@ test.each([
         const definition = repairedDefinition(kind, { ...bare, ...rest, ...input })
         expect(schema.safeParse(definition).error?.issues, JSON.stringify(definition)).toBeUndefined()
       }),
-      { numRuns: 200 },
+      runs(40, 2_000),
     )
   },
 )

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { memoryLocks } from '../../stores/locks.ts'
 import { startIssuer } from './issuer.fixture.ts'
 import { ask, memoryVault, openOAuth, serverConfig, signIn } from './oauth.fixture.ts'
@@ -52,7 +53,7 @@ test('B10: however many calls find their token expired, in however many processe
       expect(new Set(statuses)).toEqual(new Set([200]))
       expect(grantTypes(issuer.tokenRequests.slice(before))).toEqual(['refresh_token'])
     }),
-    { numRuns: 12 },
+    runs(2, 12),
   )
 })
 

@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../../../tests/fixtures/runs.ts'
 import { dice } from './dice.fixture.ts'
 import { readGrammar } from './grammar.fixture.ts'
 import { toGrammar } from './grammar.ts'
@@ -43,7 +44,7 @@ describe('S4: a pattern becomes a grammar', () => {
         expect(sample).toMatch(expression)
         expect([...sample].length).toBeLessThanOrEqual(300)
       }),
-      { numRuns: 40 },
+      runs(8, 40),
     )
   })
 })
@@ -94,7 +95,7 @@ describe('S4: a format becomes a grammar', () => {
         const text: string = JSON.parse(grammar.sample(roll))
         expect(isRight(text), text).toBe(true)
       }),
-      { numRuns: 40 },
+      runs(8, 40),
     )
   })
 })

@@ -2,6 +2,7 @@ import { stripTypeScriptTypes } from 'node:module'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { cpuMs } from '../../../../tests/fixtures/cpu-time.ts'
+import { runs } from '../../../../tests/fixtures/runs.ts'
 import { declare, toolDeclaration } from './tool-declaration.ts'
 
 /** Any half of a character: cheaper to make than whole ones, and worse. */
@@ -68,7 +69,7 @@ test('B9: whatever the schemas, names and words, the declaration is TypeScript a
       )
       expect(stripTypeScriptTypes(declare(new Map([[server, methods]]))).trim()).toBe('')
     }),
-    { numRuns: 8 },
+    runs(2, 8),
   )
 })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../../../tests/fixtures/runs.ts'
 import { createResponseReader, type ParsedHead } from './response-reader.ts'
 
 interface Told {
@@ -154,7 +155,7 @@ describe('G1: answers over HTTP/1.1', () => {
           expect(read(pieces, { whole }).answers.map((told) => told.body)).toEqual(answers.map((one) => one.body))
         },
       ),
-      { numRuns: 200 },
+      runs(40, 2_000),
     )
   })
 })
