@@ -14,6 +14,7 @@ const properties = [
   'src/tools/sinks/file.test.ts',
   'src/upstream/transports/http1/differential.test.ts',
   'tests/e2e/crossings/{bytes,exact-arguments}.test.ts',
+  'tests/e2e/go-server/go-server.test.ts',
 ]
 
 /** Tests beside the code that start programs: servers, sandboxes, databases, the command line. */
@@ -109,7 +110,7 @@ export default defineConfig({
         test: {
           name: 'deep',
           include: ['tests/deep/**/*.test.ts', ...properties],
-          globalSetup: ['tests/programs.setup.ts'],
+          globalSetup: ['tests/programs.setup.ts', 'tests/e2e.setup.ts'],
           // Many random cases instead of a few (tests/fixtures/runs.ts).
           env: { TOOLWAY_TEST_RUNS: 'many' },
           testTimeout: 1_800_000,
