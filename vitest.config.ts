@@ -24,6 +24,7 @@ const properties = [
   'src/upstream/transports/http1/{differential,response-reader}.test.ts',
   'src/wire/{bytes.lines,check-members,message,message.envelope,modern,sse}.test.ts',
   'tests/e2e/crossings/{bytes,exact-arguments}.test.ts',
+  'tests/e2e/go-server/go-server.test.ts',
 ]
 
 /** Tests beside the code that start programs: servers, sandboxes, databases, the command line. */
@@ -119,7 +120,7 @@ export default defineConfig({
         test: {
           name: 'deep',
           include: ['tests/deep/**/*.test.ts', ...properties],
-          globalSetup: ['tests/programs.setup.ts'],
+          globalSetup: ['tests/programs.setup.ts', 'tests/e2e.setup.ts'],
           // Many random cases instead of a few (tests/fixtures/runs.ts).
           env: { TOOLWAY_TEST_RUNS: 'many' },
           testTimeout: 1_800_000,

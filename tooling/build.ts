@@ -14,6 +14,8 @@ const out = process.argv[2] ?? join(root, 'dist')
 writeFileSync(join(out, 'THIRD-PARTY-NOTICES.md'), noticesFor(await bundleProgram(out)))
 
 const compiler = join(root, 'node_modules/.bin/tsc')
-const types = spawnSync(compiler, ['-p', join(root, 'tsconfig.build.json'), '--outDir', out], { stdio: 'inherit' })
+// Only written: `npm run check` has the types checked, which takes three times as long.
+const words = ['-p', join(root, 'tsconfig.build.json'), '--outDir', out, '--noCheck']
+const types = spawnSync(compiler, words, { stdio: 'inherit' })
 process.exitCode = types.status ?? 1
 keepReachable(out)

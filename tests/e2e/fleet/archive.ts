@@ -1,17 +1,8 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
+import { toolway } from '../../../src/cli/kit.fixture.ts'
 import { ask } from '../../fixtures/postgres.ts'
-import { toolwayMain } from '../../fixtures/programs.ts'
 import type { Endpoint } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 import type { Outcome } from './load.ts'
-
-const run = promisify(execFile)
-
-interface Said {
-  readonly stdout: string
-  readonly stderr: string
-}
 
 /** Waits until PostgreSQL has the end of every call that was answered. */
 export async function allArrived(database: string, outcomes: readonly Outcome[]): Promise<void> {
@@ -36,8 +27,8 @@ export async function allArrived(database: string, outcomes: readonly Outcome[])
 
 /** What is wrong with the records of all replicas: with their chains, or with the order in which they were appended. */
 export async function archiveFaults(database: string, configFile: string, cwd: string): Promise<readonly unknown[]> {
-  const words = [toolwayMain, 'audit', 'verify', '--postgres', '--json', '--config', configFile]
-  const { stdout, stderr } = await run(process.execPath, words, { cwd }).catch((error: Said) => error)
+  const words = ['audit', 'verify', '--postgres', '--json', '--config', configFile]
+  const { stdout, stderr } = await toolway(words, { cwd, env: process.env })
   if (stdout === '') return [stderr]
   const { ok, problems = [] } = JSON.parse(stdout) as { ok: boolean; problems?: readonly unknown[] }
   const misplaced = await ask(

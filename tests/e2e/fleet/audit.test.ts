@@ -1,7 +1,6 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import pg from 'pg'
 import { expect, test } from 'vitest'
+import { toolway } from '../../../src/cli/kit.fixture.ts'
 import { loadConfig } from '../../../src/config/load.ts'
 import { createGateway } from '../../../src/runtime/gateway.ts'
 import { connect, type TestClient } from '../../fixtures/clients.ts'
@@ -11,12 +10,9 @@ import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { createKeptLog } from '../../fixtures/log.ts'
 import { startPostgres } from '../../fixtures/postgres.ts'
-import { toolwayMain } from '../../fixtures/programs.ts'
 import { startRedis } from '../../fixtures/redis.ts'
 import { until } from '../../fixtures/until.ts'
 import { withPart } from '../../fixtures/with-part.ts'
-
-const run = promisify(execFile)
 
 withPart('redis-server', 'B10, F11: the audit of a fleet', () => {
   test('every call that was answered is in PostgreSQL, whatever was stopped or killed meanwhile, for as long as audit.retain says', async () => {
@@ -66,10 +62,9 @@ withPart('redis-server', 'B10, F11: the audit of a fleet', () => {
     }
     expect(answered).toHaveLength(19)
     await until(async () => (await missing()).length === 0, { what: 'all records' })
-    const { stdout } = await run(
-      process.execPath,
-      [toolwayMain, 'audit', 'verify', '--postgres', '--json', '--config', other.configFile as string],
-      { cwd: folders[1].path },
+    const { stdout } = await toolway(
+      ['audit', 'verify', '--postgres', '--json', '--config', other.configFile as string],
+      { cwd: folders[1].path, env: process.env },
     )
     expect(JSON.parse(stdout)).toMatchObject({ ok: true })
 

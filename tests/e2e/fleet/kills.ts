@@ -24,8 +24,8 @@ interface Replica {
   name: string
 }
 
-/** One of three replicas is killed and started again on its state, so many times, while 16 callers call without a pause. */
-export async function killUnderLoad(times: number): Promise<Kills> {
+/** One of three replicas is killed and started again on its state, so many times, while 16 callers call. */
+export async function killUnderLoad(times: number, pauseMs = 0): Promise<Kills> {
   await using open = new AsyncDisposableStack()
   const { redis, config, database, token } = await openFleetParts(open, { audit: { path: './audit', sync: 'all' } })
   const start = async (folder: Folder, port = '0'): Promise<Replica> => {
@@ -35,7 +35,7 @@ export async function killUnderLoad(times: number): Promise<Kills> {
   }
   const replicas = await Promise.all([1, 2, 3].map(async () => start(open.use(await temporaryFolder()))))
   const balancer = open.use(await startBalancer(replicas.map(({ command }) => command.url)))
-  const load = await startLoad({ url: balancer.url, token })
+  const load = await startLoad({ url: balancer.url, token }, { pauseMs })
   const holders = (sessions: readonly string[]) =>
     askRedis(redis, async (client) => {
       const held = new Map<string, string | null>()

@@ -6,6 +6,7 @@ import { able, connectCaller } from '../../fixtures/callers.ts'
 import type { Fetch } from '../../fixtures/clients.ts'
 import { buildGoServer, startGoServer } from '../../fixtures/go-server.ts'
 import { goodHeaders, messageOf, rawRequest, rawSession } from '../../fixtures/raw-http.ts'
+import { runs } from '../../fixtures/runs.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { withPart } from '../../fixtures/with-part.ts'
 
@@ -200,7 +201,7 @@ withPart('go', 'a server written in Go', () => {
       if (error) expect(error.code).toBe(-32602)
       else expect(textOf(result)).toMatchObject({ ran: 'read', path: '/data/a' })
     })
-    await fc.assert(holds, { numRuns: 200 })
+    await fc.assert(holds, runs(50, 200))
   })
 
   describe.each(crossings)('V1: what %s clients of %s are asked', (era, server) => {

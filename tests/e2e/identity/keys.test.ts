@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process'
 import { request } from 'node:http'
-import { promisify } from 'node:util'
+import { dirname } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { toolway as command } from '../../../src/cli/kit.fixture.ts'
 import { connectCaller } from '../../fixtures/callers.ts'
 import { type Command, startCommand } from '../../fixtures/command.ts'
-import { toolwayMain } from '../../fixtures/programs.ts'
 import { goodHeaders, rawRequest, rawSession, rpc } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -16,9 +15,12 @@ afterAll(() => toolway[Symbol.asyncDispose]())
 
 /** The command line as an operator uses it, beside the running gateway. */
 async function keys(...words: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [
-    ...[toolwayMain, 'keys', ...words, '--config', toolway.configFile as string],
-  ])
+  const configFile = toolway.configFile as string
+  const { code, stdout, stderr } = await command(['keys', ...words, '--config', configFile], {
+    cwd: dirname(configFile),
+    env: process.env,
+  })
+  expect(code, stderr).toBe(0)
   return stdout.trim()
 }
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type Peer } from '../../fixtures/clients.ts'
 import { type RunOptions, runServe } from '../../fixtures/command.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
-import { toolwayMain } from '../../fixtures/programs.ts'
+import { compiled, toolwayMain } from '../../fixtures/programs.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
   const home = join(folder.path, 'home')
   const cwd = join(folder.path, 'work')
   await Promise.all([mkdir(home), mkdir(cwd)])
-  const env = { PATH: process.env.PATH as string, HOME: home }
+  const env = { PATH: process.env.PATH as string, HOME: home, ...compiled }
   options = { cwd, env }
 })
 

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect } from '../../fixtures/clients.ts'
 import { runServe } from '../../fixtures/command.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { compiled } from '../../fixtures/programs.ts'
 import { install, type Packed, pack, root, run } from './packed.ts'
 
 describe('the package', () => {
@@ -29,7 +30,7 @@ describe('the package', () => {
     const everything = join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
     const servers = { everything: { command: process.execPath, args: [everything], guards } }
     await writeFile(config, JSON.stringify({ mcpServers: servers }))
-    const env = { PATH: process.env.PATH, HOME: home }
+    const env = { PATH: process.env.PATH, HOME: home, ...compiled }
     await using toolway = await runServe({ cwd: empty, env, main, configFile: config })
     await using client = await connect('v2', { endpoint: toolway })
 
@@ -68,7 +69,7 @@ describe('the package', () => {
     `
     await writeFile(join(empty, 'program.ts'), program)
     const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
-    const types = ['--typeRoots', join(root, 'node_modules/@types')]
+    const types = ['--typeRoots', join(root, 'node_modules/@types'), '--singleThreaded']
     const { stdout } = await run(join(root, 'node_modules/.bin/tsc'), [...options, ...types, 'program.ts'], {
       cwd: empty,
     }).catch((error: { stdout: string }) => error)

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RawAsk, rawLines, rawModern } from '../../fixtures/raw-callers.ts'
 import { messageOf, messagesOf, type RpcAnswer, rawSession, rpc } from '../../fixtures/raw-http.ts'
@@ -17,6 +18,8 @@ const policy = { blockedTools: ['files.tool_7', 'db.*_5'] }
 const tools = ['files', 'db'].flatMap((server) =>
   Array.from({ length: 12 }, (_, number) => ({ server, tool: `tool_${number}` })),
 )
+/** Without those about which no rule says more than about `tool_0`. */
+const differing = tools.filter(({ tool }) => !['tool_6', 'tool_8', 'tool_9'].includes(tool))
 const args = { message: 'x' }
 
 const open = new AsyncDisposableStack()
@@ -124,11 +127,11 @@ describe.each(Object.keys(agents))('G6: %s', (agent) => {
   test('is decided about alike by every spelling, era, batch, meta-tool and direct call, and `why` agrees', async () => {
     const { gateway } = toolway
     const ways = await waysOf(agent)
-    for (const { server, tool } of tools) {
+    for (const { server, tool } of differing) {
       const { decision } = await gateway.why(agent, `${server}.${tool}`)
       const expected = decision.allowed ? 'allowed' : `${decision.code} ${decision.rule}`
       for (const [way, call] of Object.entries(ways)) {
-        expect([way, server, tool, await call(server, tool)]).toEqual([way, server, tool, expected])
+        assert.equal(await call(server, tool), expected, `${way}: ${server}.${tool}`)
       }
     }
   })

@@ -32,7 +32,8 @@ const errorOf = (result: Record<string, unknown>) => ({
   text: (result.content as { text: string }[])[0]?.text ?? '',
 })
 
-test.each([
+// At once, because each waits for seconds.
+test.concurrent.each([
   ['local', 'v1'],
   ['remote', 'v1'],
   ['local', 'modern'],
@@ -47,7 +48,7 @@ test.each([
   },
 )
 
-test('V4: without progress in time the error names the setting and its value', async () => {
+test.concurrent('V4: without progress in time the error names the setting and its value', async () => {
   await using client = await connectCaller('v1', toolway)
   const result = await client.call(`local__${tool}`, { duration: 30, steps: 1 })
   expect(errorOf(result)).toMatchObject({
@@ -56,7 +57,7 @@ test('V4: without progress in time the error names the setting and its value', a
   })
 })
 
-test('V4: progress does not carry a call beyond the maximum, which the error names', async () => {
+test.concurrent('V4: progress does not carry a call beyond the maximum, which the error names', async () => {
   await using client = await connectCaller('modern', toolway)
   const result = await client.call(`bounded__${tool}`, { duration: 30, steps: 100 })
   expect(errorOf(result)).toMatchObject({
@@ -65,7 +66,7 @@ test('V4: progress does not carry a call beyond the maximum, which the error nam
   })
 })
 
-test('V4: a limit that the caller names holds, whatever progress there is', async () => {
+test.concurrent('V4: a limit that the caller names holds, whatever progress there is', async () => {
   await using client = await connectCaller('v1', toolway)
   const asked = { server: 'local', tool, args: { duration: 30, steps: 100 }, timeout_ms: 1_500 }
   const result = await client.call('execute_tool', asked)
