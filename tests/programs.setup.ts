@@ -30,7 +30,8 @@ export default async function setup(): Promise<void> {
 async function build(folder: string): Promise<void> {
   const unfinished = `${folder}.${process.pid}`
   mkdirSync(unfinished, { recursive: true })
-  await bundleProgram(join(unfinished, 'dist'))
+  // One process can run many command lines (tests/fixtures/commands/).
+  await bundleProgram(join(unfinished, 'dist'), ['cli/run'])
   // Files of the package that the program reads, by their place next to dist.
   for (const file of ['package.json', 'web']) symlinkSync(join(root, file), join(unfinished, file))
 

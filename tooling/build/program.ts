@@ -53,13 +53,13 @@ const apart = /^(libpg-query|node-llama-cpp)/
 
 /**
  * Bundles the program into a folder; returns the modules that it contains. A few large files start in half the time that
- * hundreds of small ones need, and unused parts of dependencies are left out (docs/decisions/0019).
+ * hundreds of small ones need, and unused parts of dependencies are left out (docs/decisions/0019). `more` are further modules with files of their own, by their path in `src/`.
  */
-export async function bundleProgram(out: string): Promise<string[]> {
+export async function bundleProgram(out: string, more: readonly string[] = []): Promise<string[]> {
   rmSync(out, { recursive: true, force: true })
   const bundle = await rolldown({
     cwd: root,
-    input: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
+    input: Object.fromEntries([...entries, ...more].map((name) => [name, `src/${name}.ts`])),
     platform: 'node',
     external: (id) => apart.test(id) || (id.startsWith('node:') && !laden.includes(id)),
     plugins: [readWhatIsUsed],

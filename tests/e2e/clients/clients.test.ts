@@ -1,14 +1,13 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type Program } from '../../fixtures/clients.ts'
+import { type Commands, startCommands } from '../../fixtures/commands/commands.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
-import { compiled, toolwayMain } from '../../fixtures/programs.ts'
+import { compiled } from '../../fixtures/programs.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 
+let commands: Commands
 let folder: Folder
 let home: string
 let shop: string
@@ -39,6 +38,7 @@ const originals = (): Record<string, string> => ({
 })
 
 beforeAll(async () => {
+  commands = startCommands()
   folder = await temporaryFolder()
   home = join(folder.path, 'home')
   shop = join(folder.path, 'shop')
@@ -49,20 +49,21 @@ beforeAll(async () => {
   }
 })
 
-afterAll(() => folder[Symbol.asyncDispose]())
+afterAll(async () => {
+  await commands[Symbol.asyncDispose]()
+  await folder[Symbol.asyncDispose]()
+})
 
 const environment = () => ({ PATH: process.env.PATH as string, HOME: home, ...compiled })
 
 async function toolway(...words: string[]) {
-  const child = spawn(process.execPath, [toolwayMain, ...words], {
-    cwd: shop,
-    env: environment(),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const exit = once(child, 'exit')
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
-  const [code] = await exit
-  return { code, stdout, stderr }
+  const { code, printed } = await commands.run({ words, cwd: shop, env: environment() })
+  const all = (stream: 'stdout' | 'stderr') =>
+    printed
+      .filter(({ to }) => to === stream)
+      .map(({ text }) => text)
+      .join('')
+  return { code, stdout: all('stdout'), stderr: all('stderr') }
 }
 
 test('B11: somebody with servers in two editors runs them through Toolway, and can go back', async () => {

@@ -1,7 +1,8 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Commands, startCommands } from '../../fixtures/commands/commands.ts'
 import { anchorsOf, linksOf, pathsOf } from './anchors.ts'
 import { type Block, storiesOf } from './blocks.ts'
 import { commandsIn, complaintOf } from './commands.ts'
@@ -105,7 +106,13 @@ test('files and outputs are shown only where something is run', () => {
   expect(stories.length).toBeGreaterThan(10)
 })
 
+let commands: Commands
+beforeAll(() => {
+  commands = startCommands()
+})
+afterAll(() => commands[Symbol.asyncDispose]())
+
 /** A story takes seconds, and much longer where all tests run at the same time on few cores. */
 const patienceMs = 180_000
 
-test.concurrent.each(stories)('what $name says is what happens', ({ blocks }) => tell(blocks), patienceMs)
+test.concurrent.each(stories)('what $name says is what happens', ({ blocks }) => tell(blocks, commands), patienceMs)

@@ -6,10 +6,12 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
+import type { Commands } from '../../fixtures/commands/commands.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { compiled, serverProgram, toolwayLibrary, toolwayMain } from '../../fixtures/programs.ts'
 import { until } from '../../fixtures/until.ts'
 import { type Block, fileOf, isOutput } from './blocks.ts'
+import { offerCommands } from './desk.ts'
 
 /** As the pages write it in addresses. */
 const usualPort = ':4322'
@@ -19,7 +21,7 @@ export const isTold = (block: Block): boolean =>
   block.marks.includes('test') || block.marks.includes('output') || fileOf(block) !== undefined
 
 /** Does what the blocks of a story say, one after another. Each failure names the line of its block. */
-export async function tell(blocks: readonly Block[]): Promise<void> {
+export async function tell(blocks: readonly Block[], commands: Commands): Promise<void> {
   await using open = new AsyncDisposableStack()
   const { path } = open.use(await temporaryFolder())
   const home = join(path, 'home')
@@ -28,7 +30,7 @@ export async function tell(blocks: readonly Block[]): Promise<void> {
   await Promise.all([mkdir(home), mkdir(folder), mkdir(bin)])
   if (blocks.some(({ text: content }) => content.includes('createGateway('))) await installIn(folder)
   const port = await freePort()
-  await writePrograms(bin, port)
+  await writePrograms(bin, port, offerCommands(commands, path, open))
   const env = {
     PATH: [bin, dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':'),
     HOME: home,
@@ -59,17 +61,21 @@ export async function tell(blocks: readonly Block[]): Promise<void> {
   }
 }
 
-/** `toolway` of this checkout, on a port of its own because stories run at the same time, and `npx` without a network. */
-async function writePrograms(bin: string, port: string): Promise<void> {
+/**
+ * `toolway` of this checkout, on a port of its own because stories run at the same time, and `npx` without a network.
+ * Only what serves, or reads what another program prints, is a process of its own; `runElsewhere` runs the rest.
+ */
+async function writePrograms(bin: string, port: string, runElsewhere: string): Promise<void> {
   const cached = Object.entries(compiled).map(([name, value]) => `export ${name}='${value}'`)
   const toolway = `case "$1" in serve | stats) set -- "$@" --port ${port} ;; esac
-exec node '${toolwayMain}' "$@"`
+if [ "$1" = serve ] || [ -p /dev/stdin ]; then exec node '${toolwayMain}' "$@"; fi
+${runElsewhere}`
   const servers = (['everything', 'filesystem', 'memory'] as const).map(
     (name) => `@modelcontextprotocol/server-${name}) set -- '${serverProgram(name)}' "$@" ;;`,
   )
   const npx = `name="$2"; shift 2; case "$name" in\n${servers.join('\n')}\nesac\nexec node "$@"`
   for (const [name, script] of Object.entries({ toolway, npx })) {
-    await writeFile(join(bin, name), `#!/bin/sh\n${cached}\n${script}\n`, { mode: 0o755 })
+    await writeFile(join(bin, name), `#!/bin/sh\n${cached.join('\n')}\n${script}\n`, { mode: 0o755 })
   }
 }
 
