@@ -91,7 +91,7 @@ inBrowser('G10: every page', () => {
       await using visitor = await visit(browser, door.origin, token, options)
       const { page } = visitor
       for (const path of at) {
-        await page.goto(path)
+        await visitor.follow(path)
         await page.getByRole('heading', { level: 1 }).waitFor()
         // Wait until everything is loaded or has failed.
         await expect.poll(() => page.locator('.loading').count()).toBe(0)
