@@ -184,6 +184,19 @@ describe('who has to go', () => {
     expect(house.stats().queued).toBe(5)
   })
 
+  test('V6: a call that is refused late does not make the share of its caller larger', async () => {
+    const house = bulkheadOf({ serverLimit: () => 4, queue: 2 })
+    const mallory = { principal: 'mallory' }
+    const early = fill(house, 4, mallory)
+    const late = house.begin(mallory)
+    for (const call of early) await call.end()
+    expect(fill(house, 3, mallory).every(({ sent }) => sent)).toBe(true)
+    await house.clock.pass(500)
+    await expect(late.answer).rejects.toThrow('your share of the queue is full')
+    expect(house.begin(mallory).sent).toBe(false)
+    expect(house.begin({ principal: 'anna' }).sent).toBe(true)
+  })
+
   test('V6: the operator has no share: a gateway with a single user keeps no slot for others', () => {
     const house = bulkheadOf({ serverLimit: () => 4 })
     expect(fill(house, 4).every(({ sent }) => sent)).toBe(true)

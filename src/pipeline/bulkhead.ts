@@ -84,8 +84,11 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
   }
 
   const forgetUnused = ({ caller, callerAtServer, principal, key }: Needs) => {
-    if (isUnused(caller)) callers.delete(principal)
-    if (callerAtServer && isUnused(callerAtServer)) callersAtServers.delete(key)
+    // A call that waits for its refusal is not counted, so its slots may have been forgotten and created anew since.
+    if (isUnused(caller) && callers.get(principal) === caller) callers.delete(principal)
+    if (callerAtServer && isUnused(callerAtServer) && callersAtServers.get(key) === callerAtServer) {
+      callersAtServers.delete(key)
+    }
   }
 
   return {
