@@ -15,10 +15,11 @@ describe.each(requiredBy)('conformance %s', (requirements, count) => {
   let through: ScenarioResult[]
 
   beforeAll(async () => {
-    const [alone, behind] = [open.use(await startFixture()), open.use(await startFixture())]
-    const url = await toolwayInFrontOf(behind.url, open)
-    const runs = [alone.url, url].map((target) => runSuite({ url: target, requirements }))
-    ;[direct = [], through = []] = await Promise.all(runs)
+    const fixture = open.use(await startFixture())
+    direct = await runSuite({ url: fixture.url, requirements })
+    const url = await toolwayInFrontOf(fixture.url, open)
+    // Not beside the direct run: some scenarios measure how long reconnecting takes.
+    through = await runSuite({ url, requirements })
   }, 180_000)
   afterAll(() => open.disposeAsync())
 
