@@ -24,8 +24,8 @@ interface HeapSettings {
 }
 
 /**
- * Garbage to allow between two full collections, in bytes. With less, results of 1 MiB cause so many collections that
- * these take longer than the calls. V8's own choice, a multiple of what is in use, kept over 100 MB of garbage.
+ * Garbage to allow between two full collections, in bytes. With much less, results of 1 MiB cause so many collections
+ * that these take longer than the calls.
  */
 const garbageBytes = 16e6
 const leastGrowth = 40
@@ -121,7 +121,7 @@ function thisProcess(): ProcessMemory {
     release() {
       setFlagsFromString('--expose-gc')
       const collect = runInNewContext('gc') as (how: object) => void
-      // Only this type of collection shrinks the young generation, which holds most of the memory.
+      // Only this type of collection shrinks the young generation.
       collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
     },
   }

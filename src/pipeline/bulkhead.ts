@@ -84,7 +84,8 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
   }
 
   const forgetUnused = ({ caller, callerAtServer, principal, key }: Needs) => {
-    // A call that waits for its refusal is not counted, so its slots may have been forgotten and created anew since.
+    // Delete only these counters: a call that is refused after a pause is not counted during that pause, so the map may
+    // already contain new ones, which other calls use.
     if (isUnused(caller) && callers.get(principal) === caller) callers.delete(principal)
     if (callerAtServer && isUnused(callerAtServer) && callersAtServers.get(key) === callerAtServer) {
       callersAtServers.delete(key)

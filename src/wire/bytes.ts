@@ -15,7 +15,7 @@ const large = 16 * 1024
 
 const nothing = Buffer.alloc(0)
 
-/** Frees memory that nothing else can refer to, instead of leaving it to a later collection. */
+/** Frees a chunk at once, instead of at a later collection, if this is all of it: then no other line is a slice of it. */
 function free({ buffer, length }: Buffer): void {
   if (length === buffer.byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }

@@ -72,7 +72,10 @@ async function rememberingSecret(
   const secret = await sharedSecret(redis, 'fleet')
   if (secret === undefined) return remembered.read()
   await remembered.write(secret).catch((error: Error) => {
-    log.warn({ error: error.message }, 'the shared secret cannot be stored; a start while Redis is down is without it')
+    log.warn(
+      { error: error.message },
+      'the shared secret could not be stored, so it is not available if Redis is down at the next start',
+    )
   })
   return secret
 }
