@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { fingerprint } from '../../tooling/build/fingerprint.ts'
 import { provide } from '../fixtures/debian.ts'
-import { endpointVariable, noBrowser, serveBrowser } from './chromium.ts'
+import { endpointVariable, serveBrowser, whyNoBrowser } from './chromium.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const sources = ['web/{src,public}/**/*.*', 'web/*.{html,json}', 'tooling/build-web.ts', 'tooling/build/*.ts']
@@ -14,12 +14,19 @@ const sources = ['web/{src,public}/**/*.*', 'web/*.{html,json}', 'tooling/build-
  * browser that all tests share.
  */
 export default async function setup(): Promise<(() => Promise<void>) | undefined> {
-  if (noBrowser !== undefined) provide('chromium', 'chromium', 'fonts-inter')
+  installBrowser()
   buildDashboard()
-  if (noBrowser !== undefined) return undefined
+  if (whyNoBrowser() !== undefined) return undefined
   const browser = await serveBrowser()
   process.env[endpointVariable] = browser.wsEndpoint()
   return () => browser.close()
+}
+
+function installBrowser(): void {
+  if (process.env.TOOLWAY_CHROMIUM !== undefined) return
+  provide('chromium-headless-shell', 'chromium-headless-shell', 'fonts-inter')
+  // Not every distribution has the shell as a package.
+  if (whyNoBrowser() !== undefined) provide('chromium', 'chromium', 'fonts-inter')
 }
 
 function buildDashboard(): void {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { noBrowser } from './chromium.ts'
+import { whyNoBrowser } from './chromium.ts'
+
+const noBrowser = whyNoBrowser()
 
 /** Browser tests; skipped with a reason if there is no browser. */
 export function inBrowser(title: string, tests: () => void): void {
