@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -51,6 +52,18 @@ test('E1: a call of a known tool whose server is gone fails with SERVER_UNAVAILA
   await server[Symbol.asyncDispose]()
   expect(await called()).toMatchObject({ code: 3, said: expect.stringContaining('ECONNREFUSED') })
 })
+
+test.skipIf(process.platform !== 'linux')(
+  'F14: a gateway is started with an allocator that returns large blocks, in the same process',
+  async () => {
+    await using place = await folder()
+    const child = start(['serve', '--port', '0', '--json', '--log', 'error'], place)
+    await once(createInterface(child.stdout), 'line')
+    expect(await readFile(`/proc/${child.pid}/environ`, 'utf8')).toContain('MALLOC_MMAP_THRESHOLD_=131072')
+    child.kill()
+    expect(await once(child, 'exit')).toEqual([0, null])
+  },
+)
 
 test('B11: serve --json says where it listens, asks for its token, and ends with 0 on SIGTERM', async () => {
   await using place = await folder({ 'toolway.json': twoServers })

@@ -2,6 +2,7 @@
 import * as nodeModule from 'node:module'
 import { isAbsolute, join } from 'node:path'
 import { homeOf } from '../core/home.ts'
+import { limitMalloc } from './malloc.ts'
 
 // Check the version here: older Node versions cannot parse the other modules and would fail with an unhelpful error.
 const minVersion = 24
@@ -12,6 +13,8 @@ if (Number.parseInt(process.versions.node, 10) < minVersion) {
   )
   process.exit(2)
 }
+
+limitMalloc(process.argv[2])
 
 // Without a listener, SIGUSR1 opens Node's inspector, and anyone who can connect to the inspector can run code here.
 process.on('SIGUSR1', () => {})
