@@ -7,7 +7,7 @@ import { missing, provide } from '../../tests/fixtures/debian.ts'
 import { descendants } from '../../tests/fixtures/processes.ts'
 import { until } from '../../tests/fixtures/until.ts'
 import type { ExecutionOutcome } from '../core/executor.ts'
-import { bundleChild } from './bundled-child.fixture.ts'
+import { bundledChild } from './bundled-child.fixture.ts'
 import { openWorkshop, type Workshop } from './executor.fixture.ts'
 
 provide('bwrap', 'bubblewrap')
@@ -17,7 +17,7 @@ let workshop: Workshop
 let child: { readonly url: URL } & Disposable
 
 beforeAll(async () => {
-  child = await bundleChild()
+  child = bundledChild()
   workshop = openWorkshop({ minIsolation: 'worker' }, { child: child.url })
   await workshop.executor.probe()
 }, 60_000)

@@ -5,7 +5,7 @@ import { missing, provide } from '../../tests/fixtures/debian.ts'
 import { commandLine, descendants } from '../../tests/fixtures/processes.ts'
 import { until } from '../../tests/fixtures/until.ts'
 import type { Language } from '../core/executor.ts'
-import { bundleChild } from './bundled-child.fixture.ts'
+import { bundledChild } from './bundled-child.fixture.ts'
 import { createEnvironments } from './environments.ts'
 import { openWorkshop, type Workshop } from './executor.fixture.ts'
 import { defaultLimits } from './limits.ts'
@@ -17,7 +17,7 @@ let workshop: Workshop
 let child: { readonly url: URL } & Disposable
 
 beforeAll(async () => {
-  child = await bundleChild()
+  child = bundledChild()
   const limits = { cpuMs: 1000, interpreters: 1 }
   workshop = openWorkshop({ minIsolation: 'worker', memory: '32MiB' }, { child: child.url, limits })
 }, timeout)

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { systemClock } from '../core/clock.ts'
-import { bundleChild } from './bundled-child.fixture.ts'
+import { bundledChild } from './bundled-child.fixture.ts'
 import { openWorkshop } from './executor.fixture.ts'
 import type { FindRuntimeOptions } from './find-runtime.ts'
 import { defaultLimits } from './limits.ts'
@@ -14,7 +14,7 @@ import type { Runtime, RuntimeSearch, SandboxChild } from './runtime.ts'
 import { createRuntimePool } from './runtime-pool.ts'
 
 test('S7: an unavailable tier is logged once and tried again later', async () => {
-  using bundle = await bundleChild()
+  using bundle = bundledChild()
   const folder = mkdtempSync(join(tmpdir(), 'toolway-engines-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const file = join(folder, 'main.mjs')

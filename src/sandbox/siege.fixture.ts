@@ -9,7 +9,7 @@ import { missing, provide } from '../../tests/fixtures/debian.ts'
 import { descendants, zombiesOf } from '../../tests/fixtures/processes.ts'
 import { type Responsiveness, watchResponsiveness } from '../../tests/fixtures/responsiveness.ts'
 import type { ExecutionOutcome, Language, Tier } from '../core/executor.ts'
-import { bundleChild } from './bundled-child.fixture.ts'
+import { bundledChild } from './bundled-child.fixture.ts'
 import { openWorkshop, type Workshop } from './executor.fixture.ts'
 
 /** Hostile programs by kind. */
@@ -44,7 +44,7 @@ export const some = (count: number, attacks: Attacks): Attacks =>
   )
 
 /** Low limits are reached quickly. Starting a program on a busy machine alone can take 250 ms of CPU time. */
-const limits = { cpuMs: 1_000 }
+const limits = { cpuMs: 500 }
 const memory = '16MiB'
 
 provide('bwrap', 'bubblewrap')
@@ -59,7 +59,7 @@ export function siege(tier: Tier, language: Language, attacks: Attacks): void {
     let watch: { stop(): Responsiveness }
 
     beforeAll(async () => {
-      const bundle = await bundleChild()
+      const bundle = bundledChild()
       child = bundle
       workshop = openWorkshop({ minIsolation: 'worker', memory }, { limits, tiers: [tier], child: bundle.url })
       await workshop.executor.probe()

@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { descriptorStore } from '../../src/catalog/descriptor-store.ts'
 import { configSchema, type ServerConfig } from '../../src/config/schema.ts'
 import { callOf } from '../../src/core/call.fixture.ts'
@@ -14,6 +11,7 @@ import { createSeal } from '../../src/lib/seal.ts'
 import { createConnector } from '../../src/upstream/connection/connect.ts'
 import { createServer, type UpstreamServer } from '../../src/upstream/server.ts'
 import { type HttpFixture, startFixture } from '../conformance/fixture/http.ts'
+import { temporaryFolder } from '../fixtures/folders.ts'
 import { serverProgram } from '../fixtures/programs.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -27,39 +25,49 @@ describe.each([
   { era: 'modern', kind: 'stdio' },
 ] as const)('a server of the $era era over $kind', ({ era, kind }) => {
   let fixture: HttpFixture | undefined
-  let folder: string
-  let server: UpstreamServer
+  /** For tests that leave it as it was. */
+  let shared: Opened
 
   beforeAll(async () => {
     if (kind === 'http') fixture = await startFixture({ eras: era })
+    shared = await open()
   })
-  afterAll(async () => fixture?.[Symbol.asyncDispose]())
+  afterAll(async () => {
+    await shared[Symbol.asyncDispose]()
+    await fixture?.[Symbol.asyncDispose]()
+  })
 
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'toolway-eras-'))
+  async function open(): Promise<Opened> {
+    const folder = await temporaryFolder()
     const how = fixture
       ? { url: fixture.url }
       : { command: process.execPath, args: [program, '--stdio', '--eras', era] }
     const config = configSchema.parse({ mcpServers: { s: how } }).mcpServers.s as ServerConfig
     const common = { name: 's', config, clock: systemClock, log: silentLog }
-    server = createServer({
+    const server = createServer({
       ...common,
       timeoutMs: 10_000,
       refreshMs: 60_000,
       discovery: 'hybrid',
-      store: descriptorStore(folder),
+      store: descriptorStore(folder.path),
       connect: createConnector({ ...common, identity: { name: 'toolway', version: '1' } }),
       servedUri: (uri) => `served+${uri}`,
       seal: createSeal('a secret for the test'),
     })
     await server.start()
-  })
-  afterEach(async () => {
-    await server[Symbol.asyncDispose]()
-    await rm(folder, { recursive: true })
-  })
+    return {
+      server,
+      async [Symbol.asyncDispose]() {
+        await server[Symbol.asyncDispose]()
+        await folder[Symbol.asyncDispose]()
+      },
+    }
+  }
+  interface Opened extends AsyncDisposable {
+    readonly server: UpstreamServer
+  }
 
-  const find = (kind: string, name: string, capabilities = {}) => {
+  const find = (kind: string, name: string, { capabilities = {}, server = shared.server } = {}) => {
     const entry = server
       .seenBy(capabilities)
       .entries()
@@ -68,10 +76,11 @@ describe.each([
     return entry
   }
 
-  async function call(name: string, { args = {}, caller = {}, peer = {}, rest = {}, meta = {} }: CallSetup = {}) {
+  async function call(name: string, setup: CallSetup = {}) {
+    const { args = {}, caller = {}, peer = {}, rest = {}, meta = {}, server = shared.server } = setup
     const capabilities = caller.capabilities ?? {}
     await server.seenBy(capabilities).ready()
-    const entry = find('tool', name, capabilities)
+    const entry = find('tool', name, { capabilities, server })
     const input = { arguments: Json.of(args), meta, rest }
     const whole = { ...callOf().caller, ...caller }
     return entry.run(callOf({ entry, input, caller: whole, peer: { ...callOf().peer, ...peer } }))
@@ -82,9 +91,11 @@ describe.each([
     peer?: Partial<Peer>
     rest?: Record<string, unknown>
     meta?: Record<string, unknown>
+    server?: UpstreamServer
   }
 
   test('B2/F5: its era is found out, its lists are read, its tools run', async () => {
+    const { server } = shared
     await server.ready()
     expect(server.status()).toMatchObject({ health: 'healthy', era, transport: kind })
     expect(server.status().protocolVersion).toBe(era === 'modern' ? '2026-07-28' : '2025-11-25')
@@ -94,7 +105,7 @@ describe.each([
   })
 
   test('B2: URIs in results are served ones, resources are read by their own', async () => {
-    await server.ready()
+    await shared.server.ready()
     const { body } = await call('test_embedded_resource')
     expect(JSON.stringify(body.value)).toContain('"uri":"served+test://')
     const entry = find('resource', 'test://static-text')
@@ -145,6 +156,7 @@ describe.each([
   })
 
   test('F4: a list that changes is read again', async () => {
+    const { server } = shared
     await server.ready()
     const before = server.entries().length
     await call('test_trigger_tool_change')
@@ -154,14 +166,17 @@ describe.each([
   })
 
   test('B2: followed resources tell of changes, counted, until nobody follows', async () => {
+    // Its own, with one connection: over stdio, each further one has a process that knows nothing of the others.
+    await using own = await open()
+    const { server } = own
     await server.ready()
-    const entry = find('resource', 'test://watched-resource')
+    const entry = find('resource', 'test://watched-resource', { server })
     let ann = 0
     let bob = 0
     const { caller } = callOf()
     const first = await entry.subscribe?.(caller, entry.name, () => ann++)
     const second = await entry.subscribe?.({ ...caller, session: 's2' }, entry.name, () => bob++)
-    const change = () => call('test_trigger_resource_update', { args: { uri: 'test://watched-resource' } })
+    const change = () => call('test_trigger_resource_update', { args: { uri: 'test://watched-resource' }, server })
     // A server of the stateless era is told in the background, so the first change may come before it listens.
     await until(
       async () => {
@@ -185,7 +200,7 @@ describe.each([
   })
 
   test('F10: a call that is called off ends at once and leaves the line usable', async () => {
-    await server.ready()
+    await shared.server.ready()
     const entry = find('tool', 'test_tool_with_progress')
     const controller = new AbortController()
     const running = entry.run(callOf({ entry, signal: controller.signal, input: { arguments: Json.of({}), meta: {} } }))

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { ask, type PostgresServer, postgresProgram, startPostgres } from '../../../tests/fixtures/postgres.ts'
+import { serverProgram } from '../../../tests/fixtures/programs.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { sealLine } from '../../audit/record.ts'
@@ -15,7 +15,7 @@ import { currentSchemaVersion, migrate } from './migrations.ts'
 import { openReplica, verified } from './replica.fixture.ts'
 import { removeExpired } from './retention.ts'
 
-const script = join(import.meta.dirname, '../../../tests/fixtures/audit-shipper.ts')
+const script = serverProgram('audit-shipper')
 
 /** Kills a replica while it copies its records; returns the calls that it had acknowledged. */
 async function killOne(folder: string, url: string, run: number): Promise<string[]> {

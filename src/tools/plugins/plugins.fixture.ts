@@ -18,13 +18,19 @@ export interface PluginFolder extends Folder {
   problems(...paths: readonly string[]): Promise<readonly string[]>
 }
 
-const modules = {
+const sources = {
   library: new URL('library.ts', import.meta.url),
   child: new URL('isolated/child.ts', import.meta.url),
 }
 
 /** A folder for plugins, outside of the project. */
-export async function pluginFolder({ clock = systemClock }: { clock?: Clock } = {}): Promise<PluginFolder> {
+export async function pluginFolder({
+  clock = systemClock,
+  modules = sources,
+}: {
+  clock?: Clock
+  modules?: PluginOptions['modules']
+} = {}): Promise<PluginFolder> {
   const folder = await temporaryFolder()
   const log = createKeptLog()
   const load = (...paths: readonly string[]) =>

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
+import { isolatedPlugins as modules } from '../../../../tests/fixtures/programs.ts'
 import { refusalOf, runTool } from '../../access.fixture.ts'
 import type { Tool } from '../../define-tool.ts'
 import { pluginFolder, toolSource } from '../plugins.fixture.ts'
 
 test('S2: an isolated tool that talks on the channel of its process does the gateway no harm', async () => {
-  await using folder = await pluginFolder()
+  await using folder = await pluginFolder({ modules })
   const said = [null, 'ready', 7, {}, [], { kind: 'result', id: 1 }, { kind: 'failure', id: 1 }, { kind: 'broken' }]
   const talks = `{
     for (const said of ${JSON.stringify(said)}) process.send!(said)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../../tests/fixtures/clock.ts'
+import { isolatedPlugins as modules } from '../../../../tests/fixtures/programs.ts'
 import { refusalOf, runTool } from '../../access.fixture.ts'
 import type { Tool } from '../../define-tool.ts'
 import { pluginFolder, toolSource } from '../plugins.fixture.ts'
@@ -9,7 +10,7 @@ describe('isolated tools', { timeout: 60_000 }, () => {
   test('S2: run in one warm process of their own, with few of our variables', async () => {
     process.env.TOOLWAY_TEST_WANTED = 'wanted'
     process.env.TOOLWAY_TEST_SECRET = 'secret'
-    await using folder = await pluginFolder()
+    await using folder = await pluginFolder({ modules })
     const seen =
       '({ pid: process.pid, env: Object.keys(process.env).filter((name) => name.startsWith("TOOLWAY_")), who: context.caller.agent })'
     await folder.write({
@@ -27,7 +28,7 @@ describe('isolated tools', { timeout: 60_000 }, () => {
   })
 
   test('S2: their refusals and failures come back as they are, causes for the log alone', async () => {
-    await using folder = await pluginFolder()
+    await using folder = await pluginFolder({ modules })
     const fail =
       "{ if (word) throw new ToolwayError('UNSAFE_URL', 'not there', { retryAfterMs: 5 }); throw new Error('secret') }"
     const source = toolSource('fails', fail, 'isolated: true,').replace(
@@ -49,7 +50,7 @@ describe('isolated tools', { timeout: 60_000 }, () => {
 
   test('F10: one that listens stops when it is called off, and its process stays', async () => {
     const clock = createManualClock()
-    await using folder = await pluginFolder({ clock })
+    await using folder = await pluginFolder({ clock, modules })
     const waits =
       "word ? { pid: process.pid } : new Promise((_, no) => context.signal.addEventListener('abort', () => no(new Error('stopped'))))"
     await folder.write({ 'a.ts': toolSource('waits', waits, 'isolated: true,') })
@@ -68,7 +69,7 @@ describe('isolated tools', { timeout: 60_000 }, () => {
 
   test('F10: one that hangs is ended with its process, and the next call has a new one', async () => {
     const clock = createManualClock()
-    await using folder = await pluginFolder({ clock })
+    await using folder = await pluginFolder({ clock, modules })
     const hangs = '{ if (word) return { pid: process.pid }; for (;;); }'
     await folder.write({ 'a.ts': toolSource('hangs', hangs, 'isolated: true,') })
     await using plugins = await folder.load('a.ts')
@@ -87,7 +88,7 @@ describe('isolated tools', { timeout: 60_000 }, () => {
   })
 
   test('S2: one that dies says so and is started again; disposing of the plugins ends it', async () => {
-    await using folder = await pluginFolder()
+    await using folder = await pluginFolder({ modules })
     const dies = '{ if (word) return { pid: process.pid }; process.exit(3) }'
     await folder.write({ 'a.ts': toolSource('dies', dies, 'isolated: true,') })
     const plugins = await folder.load('a.ts')
@@ -104,7 +105,7 @@ describe('isolated tools', { timeout: 60_000 }, () => {
 
   test('S2: one that nobody uses is ended after a while, and started again when it is needed', async () => {
     const clock = createManualClock()
-    await using folder = await pluginFolder({ clock })
+    await using folder = await pluginFolder({ clock, modules })
     await folder.write({ 'a.ts': toolSource('where', '({ pid: process.pid })', 'isolated: true,') })
     await using plugins = await folder.load('a.ts')
     const pid = async () =>
