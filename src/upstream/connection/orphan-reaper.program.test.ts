@@ -5,14 +5,16 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { serverProgram } from '../../../tests/fixtures/programs.ts'
 import { silentLog } from '../../core/log.ts'
 import { isRunning } from '../transports/receiver.fixture.ts'
 import { established, gone, rogue } from '../transports/stdio.fixture.ts'
 import { createOrphanReaper, startOf } from './orphan-reaper.ts'
 
 const linux = test.runIf(existsSync('/proc/self/stat'))
-const at = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
+const transports = JSON.stringify(pathToFileURL(serverProgram('transports')).href)
 
 async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'toolway-leftovers-'))
@@ -32,10 +34,7 @@ const reaperIn = (path: string) => {
  */
 async function killedGateway(path: string, marked = true) {
   const code = `
-    import { createOrphanReaper } from ${at('./orphan-reaper.ts')}
-    import { stdioTransport } from ${at('../transports/stdio.ts')}
-    import { systemClock as clock } from ${at('../../core/clock.ts')}
-    import { silentLog as log } from ${at('../../core/log.ts')}
+    import { createOrphanReaper, stdioTransport, systemClock as clock, silentLog as log } from ${transports}
     const orphanReaper = createOrphanReaper(${JSON.stringify(path)}, log)
     const env = ${marked ? '{}' : "{ TOOLWAY_OWNER: '' }"}
     const line = stdioTransport({ name: 'rogue', command: process.execPath, args: [${JSON.stringify(rogue)}], env, orphanReaper, clock, log })
@@ -54,7 +53,7 @@ async function killedGateway(path: string, marked = true) {
     await line.open({ message, failed: console.log, closed: console.log }, new AbortController().signal)
     next()
   `
-  const gateway = spawn(process.execPath, ['--input-type=module-typescript', '-e', code], {
+  const gateway = spawn(process.execPath, ['--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [said] = await once(createInterface({ input: gateway.stdout }), 'line')

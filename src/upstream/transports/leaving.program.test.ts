@@ -1,23 +1,21 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
+import { serverProgram } from '../../../tests/fixtures/programs.ts'
 import { json, result, type Script, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { serving } from './http.fixture.ts'
 import { gone, rogue } from './stdio.fixture.ts'
 
-const at = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
+const transports = JSON.stringify(pathToFileURL(serverProgram('transports')).href)
 
 /**
  * The source of a small gateway: it opens a transport with `make`, sends one request, and runs `then` when the response
  * arrives.
  */
 const program = (make: string, params: object, then: string) => `
-  import { httpTransport } from ${at('./http.ts')}
-  import { sseTransport } from ${at('./sse.ts')}
-  import { stdioTransport } from ${at('./stdio.ts')}
-  import { systemClock as clock } from ${at('../../core/clock.ts')}
-  import { silentLog as log } from ${at('../../core/log.ts')}
+  import { httpTransport, sseTransport, stdioTransport, systemClock as clock, silentLog as log } from ${transports}
   const common = { name: 'rogue', clock, log, headers: {}, env: {} }
   const line = ${make}
   const message = async (body) => {
@@ -31,7 +29,7 @@ const program = (make: string, params: object, then: string) => `
 `
 
 const run = async (code: string): Promise<{ said: string; exit: number }> => {
-  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', code], {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const [[said], [exit]] = await Promise.all([

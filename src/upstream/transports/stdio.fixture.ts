@@ -1,5 +1,5 @@
-import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
+import { serverProgram } from '../../../tests/fixtures/programs.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { requestBytes } from '../../wire/message.ts'
@@ -7,7 +7,7 @@ import { ask, collector, isRunning } from './receiver.fixture.ts'
 import { type StdioTransport, type StdioTransportOptions, stdioTransport } from './stdio.ts'
 
 /** The path of a server that misbehaves on command. */
-export const rogue = fileURLToPath(new URL('../../../tests/fixtures/rogue-stdio.ts', import.meta.url))
+export const rogue = serverProgram('rogue-stdio')
 export const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
 export const never = new AbortController().signal
 

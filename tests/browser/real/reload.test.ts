@@ -31,7 +31,7 @@ inBrowser('G8: configuration reload', () => {
     await page.getByText(/^1 of \d+ applied$/).waitFor()
     await other.page.getByRole('link', { name: 'extra', exact: true }).click()
     await page.getByRole('searchbox', { name: 'Search keys and values' }).fill('mcpServers.extra')
-    await page.getByText('many-tools-server.ts').first().waitFor()
+    await page.getByText('many-tools-server').first().waitFor()
     await expectWhole(visitor)
     await go(page, 'Tools')
     await page.getByRole('searchbox', { name: 'Search tools' }).fill('extra')
