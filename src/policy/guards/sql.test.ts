@@ -87,7 +87,7 @@ describe('SQL guard', () => {
   test('F9: a statement that overflows the parser does not disturb those beside it', async () => {
     const deep = `SELECT ${'1+'.repeat(10_000)}1`
     const all = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => refusal(index % 2 ? deep : 'SELECT a FROM t')),
+      Array.from({ length: 6 }, (_, index) => refusal(index % 2 ? deep : 'SELECT a FROM t')),
     )
     expect(all.map((error) => error?.code)).toEqual(all.map((_, index) => (index % 2 ? 'UNSAFE_SQL' : undefined)))
   })

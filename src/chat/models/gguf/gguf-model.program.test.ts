@@ -75,10 +75,9 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect(mine.usage?.promptTokens).not.toBe(other.usage?.promptTokens)
     // Sooner or later chance begins a thought.
     let thinking = ''
-    for (let count = 0; thinking === '' && count < 50; count++) {
-      const answer = await collectAnswer(
-        templated.model.complete({ messages: hello, signal: patient(), temperature: 2 }),
-      )
+    const asked = { messages: hello, temperature: 2, maxTokens: 200 }
+    for (let count = 0; thinking === '' && count < 100; count++) {
+      const answer = await collectAnswer(templated.model.complete({ ...asked, signal: patient() }))
       thinking = answer.thinking
       expect(answer.text).not.toContain('<think>')
     }

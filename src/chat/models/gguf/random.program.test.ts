@@ -27,11 +27,11 @@ describe.skipIf(missingLibrary !== undefined)(title, { timeout: 60_000 }, () => 
     ['call', callSchema(writtenTools)],
     ['final', finalSchema],
   ])('under the schema of %s', async (_stage, schema) => {
-    for (let run = 0; run < 5; run++) expect(await tryConstraint(started.model, schema)).toBeUndefined()
+    for (let run = 0; run < 2; run++) expect(await tryConstraint(started.model, schema)).toBeUndefined()
   })
 
   test('for tools of every kind', async () => {
-    const tools = writtenTools.filter((_, place) => place % 2 === 1)
+    const tools = writtenTools.filter((_, place) => place % 4 === 1)
     for (const tool of tools) expect(await tryTools(started.model, [tool]), tool.name).toBeUndefined()
   })
 
