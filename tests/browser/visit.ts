@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { onTestFailed } from 'vitest'
 
 /** A browser page at the dashboard. */
 export interface Visit extends AsyncDisposable {
@@ -81,5 +82,36 @@ export async function visit(
     overflow: async () =>
       Number(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')),
     [Symbol.asyncDispose]: () => context.close(),
+  }
+}
+
+/** One page for several tests. */
+export interface SharedVisit extends AsyncDisposable {
+  /** Opens a path as a link does, with nothing left of the page before. */
+  at(path?: string): Promise<Visit>
+}
+
+const emptyPage = '/nowhere'
+
+/**
+ * Loads the dashboard once for tests that are not about loading it, which takes several times as long as what most of
+ * them do. A failed test closes the page, so that the next one starts with a new one.
+ */
+export function shareVisit(open: () => Promise<Visit>): SharedVisit {
+  let current: Visit | undefined
+  const close = async () => {
+    const closing = current
+    current = undefined
+    await closing?.[Symbol.asyncDispose]()
+  }
+  return {
+    async at(path = emptyPage) {
+      onTestFailed(close)
+      current ??= await open()
+      await current.follow(emptyPage)
+      if (path !== emptyPage) await current.follow(path)
+      return current
+    },
+    [Symbol.asyncDispose]: close,
   }
 }

@@ -16,7 +16,7 @@ inBrowser('G10: with real servers', () => {
 
   /** Searches for a tool and opens its form. */
   const trying = async (name: string): Promise<Visit> => {
-    const visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await go(page, 'Tools')
     await page.getByRole('searchbox', { name: 'Search tools' }).fill(name.replace('__', ' '))
@@ -29,7 +29,7 @@ inBrowser('G10: with real servers', () => {
   const outcome = (page: Page) => page.getByTestId('outcome')
 
   test('a search filters the tools; a tool shows its input, cost and permissions', async () => {
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await go(page, 'Tools')
     await page.getByRole('searchbox', { name: 'Search tools' }).fill('read text')
@@ -44,7 +44,7 @@ inBrowser('G10: with real servers', () => {
   })
 
   test('a form with a choice returns an image', async () => {
-    await using visitor = await trying('everything__get-annotated-message')
+    const visitor = await trying('everything__get-annotated-message')
     const { page } = visitor
     await run(page)
     await page.getByText('messageType is required').waitFor()
@@ -58,7 +58,7 @@ inBrowser('G10: with real servers', () => {
   })
 
   test('objects in lists: a created entity is in the graph of the memory server', async () => {
-    await using visitor = await trying('memory__create_entities')
+    const visitor = await trying('memory__create_entities')
     const { page } = visitor
     const entities = page.getByRole('group', { name: /^entities/ })
     await entities.getByRole('button', { name: 'Add item' }).click()
@@ -78,7 +78,7 @@ inBrowser('G10: with real servers', () => {
   })
 
   test('a destructive tool runs after confirmation', async () => {
-    await using visitor = await trying('filesystem__write_file')
+    const visitor = await trying('filesystem__write_file')
     const { page } = visitor
     const path = join(world.files, 'written.txt')
     await page.getByLabel('path').fill(path)
@@ -96,7 +96,7 @@ inBrowser('G10: with real servers', () => {
   })
 
   test('G6, F11: a denied call shows its code and rule, and appears in the calls and the audit log', async () => {
-    await using visitor = await trying('filesystem__move_file')
+    const visitor = await trying('filesystem__move_file')
     const { page } = visitor
     await page.getByLabel('source').fill(join(world.files, 'notes.md'))
     await page.getByLabel('destination').fill(join(world.files, 'moved.md'))
@@ -135,7 +135,7 @@ inBrowser('G10: with real servers', () => {
 
   test('F11: the hash chain of the audit log can be verified', async () => {
     await world.client.callTool('everything__echo', { message: 'for the record' })
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await go(page, 'Audit')
     await page.getByText('not checked yet').waitFor()
@@ -149,7 +149,7 @@ inBrowser('G10: with real servers', () => {
   })
 
   test('G6: the permission matrix links to the explanation of each decision', async () => {
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await go(page, 'Policy')
     await row(page, 'Agents', 'researcher.junior', 'inherits from researcher')
@@ -167,7 +167,7 @@ inBrowser('G10: with real servers', () => {
   })
 
   test('calls of agents appear live', async () => {
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await go(page, 'Calls')
     await world.client.callTool('everything__get-sum', { a: 2, b: 3 })

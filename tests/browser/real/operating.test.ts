@@ -13,7 +13,7 @@ inBrowser('G10: an operator', () => {
   const call = (tool: string, args = {}) => world.client.callTool(tool, args).catch((error: unknown) => error)
 
   test('sees statistics grow while agents make calls', async () => {
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at('/')
     const { page } = visitor
     await title(page, 'Overview')
     const calls = async () => Number.parseFloat((await tile(page, 'Calls per second')) ?? '')
@@ -30,7 +30,7 @@ inBrowser('G10: an operator', () => {
   })
 
   test('restarts a server: a new process, one more restart', async () => {
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await go(page, 'Servers')
     await page.getByRole('link', { name: 'memory', exact: true }).click()
@@ -47,7 +47,7 @@ inBrowser('G10: an operator', () => {
   })
 
   test('turns a server off and on: its tools disappear and return', async () => {
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await go(page, 'Servers')
     await page.getByRole('link', { name: 'filesystem', exact: true }).click()
@@ -60,7 +60,7 @@ inBrowser('G10: an operator', () => {
     await go(page, 'Tools')
     await row(page, 'Tools', 'memory__read_graph')
     expect(await rows(page, 'Tools', 'filesystem__').count()).toBe(0)
-    await page.goto('/servers/filesystem')
+    await visitor.follow('/servers/filesystem')
     await page.getByRole('button', { name: 'Turn on' }).click()
     await page.getByRole('button', { name: 'Turn off' }).waitFor()
     await page.getByRole('link', { name: 'View tools' }).click()
@@ -70,7 +70,7 @@ inBrowser('G10: an operator', () => {
 
   test('J3: sees a breaker open, reject calls and close again', async () => {
     await using glance = await world.visit()
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await go(page, 'Servers')
     await row(page, 'Servers', 'orders', 'closed')

@@ -8,7 +8,7 @@ import { startHttpServer } from '../../fixtures/http-server.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
-import { type Visit, visit } from '../visit.ts'
+import { type SharedVisit, shareVisit, type Visit, visit } from '../visit.ts'
 
 /** A gateway with real servers, a connected client and a browser. */
 export interface World extends AsyncDisposable {
@@ -22,6 +22,8 @@ export interface World extends AsyncDisposable {
   readonly client: TestClient
   /** Opens the dashboard, signed in. */
   visit(options?: BrowserContextOptions): Promise<Visit>
+  /** The same, on a page that tests share. */
+  readonly shared: SharedVisit
 }
 
 /** How long the breaker of `orders` stays open: long enough to observe, short enough to wait for. */
@@ -74,10 +76,12 @@ export async function openWorld({ folder: given, port = 0 }: WorldOptions = {}):
   const { origin } = new URL(toolway.url)
   const browser = open.adopt(await openBrowser(), (one) => one.close())
   const client = open.use(await connect('v2', { endpoint: toolway }))
+  const visitHere = (options?: BrowserContextOptions) => visit(browser, origin, toolway.token, options)
   const running = open.move()
   return {
     ...{ toolway, config, files, origin, browser, client },
-    visit: (options) => visit(browser, origin, toolway.token, options),
+    visit: visitHere,
+    shared: shareVisit(visitHere),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

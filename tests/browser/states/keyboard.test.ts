@@ -3,14 +3,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { openScene, type SceneDoor } from '../stand-in/door.ts'
-import { visit } from '../visit.ts'
+import { type SharedVisit, shareVisit, visit } from '../visit.ts'
 
 inBrowser('G10: keyboard', () => {
   let browser: Browser
   let door: SceneDoor
+  let shared: SharedVisit
   beforeAll(async () => {
     browser = await openBrowser()
     door = await openScene('usual')
+    shared = shareVisit(() => visit(browser, door.origin, 'operator'))
   })
   afterAll(async () => {
     await browser.close()
@@ -23,7 +25,7 @@ inBrowser('G10: keyboard', () => {
   }
 
   test('G10: g and a letter open each page and focus its title', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator')
+    const visitor = await shared.at('/')
     const { page } = visitor
     const places = { s: 'Servers', t: 'Tools', c: 'Calls', p: 'Policy', a: 'Audit', f: 'Configuration', o: 'Overview' }
     for (const [letter, title] of Object.entries(places)) {
@@ -35,7 +37,7 @@ inBrowser('G10: keyboard', () => {
   })
 
   test('G10: / focuses the search, where letters are not shortcuts', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/tools' })
+    const visitor = await shared.at('/tools')
     const { page } = visitor
     await page.getByRole('link', { name: 'native__hash' }).waitFor()
     await press(page, '/')
@@ -50,7 +52,7 @@ inBrowser('G10: keyboard', () => {
   })
 
   test('G10: arrow keys move between rows, Enter opens one, Escape returns to it', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/servers' })
+    const visitor = await shared.at('/servers')
     const { page } = visitor
     await page.getByRole('link', { name: 'github', exact: true }).focus()
     await press(page, 'ArrowDown', 'ArrowDown', 'ArrowUp')
@@ -63,7 +65,7 @@ inBrowser('G10: keyboard', () => {
   })
 
   test('G10: ? opens the help, Escape closes it', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator')
+    const visitor = await shared.at('/')
     const { page } = visitor
     await press(page, '?')
     const help = page.getByRole('dialog', { name: 'Keyboard' })

@@ -2,19 +2,25 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene } from '../stand-in/door.ts'
-import { visit } from '../visit.ts'
+import { openScene, type SceneDoor } from '../stand-in/door.ts'
+import { type SharedVisit, shareVisit, visit } from '../visit.ts'
 
 inBrowser('G10: live pages', () => {
   let browser: Browser
+  let door: SceneDoor
+  let shared: SharedVisit
   beforeAll(async () => {
     browser = await openBrowser()
+    door = await openScene('usual')
+    shared = shareVisit(() => visit(browser, door.origin, 'operator'))
   })
-  afterAll(() => browser.close())
+  afterAll(async () => {
+    await browser.close()
+    await door[Symbol.asyncDispose]()
+  })
 
   test('G10: calls appear live; a paused list does not change and counts new calls', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
+    const visitor = await shared.at('/calls')
     const { page } = visitor
     const newest = () => page.locator('tbody tr').first().getByRole('link').getAttribute('href')
     await page.locator('tbody tr').first().waitFor()
@@ -29,8 +35,7 @@ inBrowser('G10: live pages', () => {
   })
 
   test('G10: a call opens its timeline and record; filters stay in the address', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
+    const visitor = await shared.at('/calls')
     const { page } = visitor
     await page.getByLabel('Outcome').selectOption('failed')
     await expect.poll(() => page.url()).toContain('outcome=failed')
@@ -67,8 +72,7 @@ inBrowser('G10: live pages', () => {
   })
 
   test('G10: dragging across a chart selects a time range, which is in the address', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator')
+    const visitor = await shared.at('/')
     const { page } = visitor
     await page.getByRole('img', { name: /^Calls per second\. calls\/s: / }).waitFor()
     await page.locator('.u-over').first().waitFor()
@@ -86,17 +90,16 @@ inBrowser('G10: live pages', () => {
   })
 
   test('G10: actions: turn a server off and on, verify the audit log, reload the configuration', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/servers/memory' })
+    const visitor = await shared.at('/servers/memory')
     const { page } = visitor
     await page.getByRole('button', { name: 'Turn off' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click()
     await page.getByRole('button', { name: 'Turn on' }).click()
     await page.getByRole('button', { name: 'Restart' }).waitFor()
-    await page.goto('/audit')
+    await visitor.follow('/audit')
     await page.getByRole('button', { name: 'Verify' }).click()
     await page.getByText('intact').waitFor()
-    await page.goto('/config')
+    await visitor.follow('/config')
     await page.getByRole('button', { name: 'Reload now' }).click()
     await page.getByRole('status').getByText('Reloaded: server memory added').waitFor()
     await page.getByRole('searchbox').fill('github.url')
@@ -105,8 +108,7 @@ inBrowser('G10: live pages', () => {
   })
 
   test('G6: each cell of the matrix links to its explanation', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/policy?view=matrix' })
+    const visitor = await shared.at('/policy?view=matrix')
     const { page } = visitor
     await page.getByTitle('researcher, filesystem.write_file: why?').click()
     await page.getByRole('heading', { name: 'researcher may not use filesystem.write_file' }).waitFor()

@@ -3,14 +3,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { openScene, type SceneDoor } from '../stand-in/door.ts'
-import { type Visit, visit } from '../visit.ts'
+import { type SharedVisit, shareVisit, type Visit, visit } from '../visit.ts'
 
 inBrowser('G10: trying a tool', () => {
   let browser: Browser
   let door: SceneDoor
+  let shared: SharedVisit
   beforeAll(async () => {
     browser = await openBrowser()
     door = await openScene('usual')
+    shared = shareVisit(() => visit(browser, door.origin, 'operator'))
   })
   afterAll(async () => {
     await browser.close()
@@ -18,7 +20,7 @@ inBrowser('G10: trying a tool', () => {
   })
 
   const trying = async (tool: string): Promise<Visit> => {
-    const visitor = await visit(browser, door.origin, 'operator', { at: `/tools/${tool}?view=try` })
+    const visitor = await shared.at(`/tools/${tool}?view=try`)
     await visitor.page.getByRole('button', { name: 'Run' }).waitFor()
     return visitor
   }
@@ -26,7 +28,7 @@ inBrowser('G10: trying a tool', () => {
   const outcome = (page: Page) => page.getByTestId('outcome')
 
   test('G10: a form reports missing fields, sends the values, and shows the result', async () => {
-    await using visitor = await trying('github__search_issues')
+    const visitor = await trying('github__search_issues')
     const { page } = visitor
     await run(page)
     await page.getByText('query is required').waitFor()
@@ -41,7 +43,7 @@ inBrowser('G10: trying a tool', () => {
   })
 
   test('G10: all kinds of fields produce values, and form and JSON stay in sync', async () => {
-    await using visitor = await trying('github__create_issue')
+    const visitor = await trying('github__create_issue')
     const { page } = visitor
     await page.getByLabel('title').fill('Names change')
     await page.getByLabel('count').fill('1000')
@@ -95,7 +97,7 @@ inBrowser('G10: trying a tool', () => {
   })
 
   test('E1: a denial shows its message and rule and links to the page of its code', async () => {
-    await using visitor = await trying('postgres__query')
+    const visitor = await trying('postgres__query')
     const { page } = visitor
     await page.getByLabel('sql').fill('UPDATE t SET a = 1')
     await run(page)
@@ -108,7 +110,7 @@ inBrowser('G10: trying a tool', () => {
   })
 
   test('G7: a call as another agent is subject to its rules', async () => {
-    await using visitor = await trying('memory__create_entities')
+    const visitor = await trying('memory__create_entities')
     const { page } = visitor
     await page.getByLabel('Act as agent').selectOption('researcher.junior')
     await run(page)
@@ -116,28 +118,28 @@ inBrowser('G10: trying a tool', () => {
   })
 
   test('G10: destructive tools need confirmation, tool errors and images are shown', async () => {
-    await using destructive = await trying('filesystem__write_file')
-    await destructive.page.getByLabel('path').fill('/srv/a')
-    await destructive.page.getByLabel('content').fill('b')
-    await run(destructive.page)
-    const dialog = destructive.page.getByRole('dialog', { name: 'Run filesystem__write_file' })
+    const { page, troubles } = await trying('filesystem__write_file')
+    await page.getByLabel('path').fill('/srv/a')
+    await page.getByLabel('content').fill('b')
+    await run(page)
+    const dialog = page.getByRole('dialog', { name: 'Run filesystem__write_file' })
     await dialog.getByRole('button', { name: 'Cancel' }).click()
-    expect(await outcome(destructive.page).count()).toBe(0)
-    await run(destructive.page)
+    expect(await outcome(page).count()).toBe(0)
+    await run(page)
     await dialog.getByRole('button', { name: 'Run' }).click()
-    await outcome(destructive.page).getByText('Done').waitFor()
+    await outcome(page).getByText('Done').waitFor()
 
-    await using reading = await trying('filesystem__read_text_file')
-    await reading.page.getByLabel('path').fill('/nowhere')
-    await run(reading.page)
-    await outcome(reading.page).getByText('tool error').waitFor()
+    await trying('filesystem__read_text_file')
+    await page.getByLabel('path').fill('/nowhere')
+    await run(page)
+    await outcome(page).getByText('tool error').waitFor()
 
-    await using looking = await trying('browser__screenshot')
-    await run(looking.page)
-    await outcome(looking.page).getByRole('img', { name: 'Returned by the tool' }).waitFor()
+    await trying('browser__screenshot')
+    await run(page)
+    await outcome(page).getByRole('img', { name: 'Returned by the tool' }).waitFor()
     const width =
       'const image = document.querySelector("[data-testid=outcome] img"); image.decode().then(() => image.naturalWidth)'
-    expect(await looking.page.evaluate(width)).toBe(64)
-    expect(looking.troubles).toEqual([])
+    expect(await page.evaluate(width)).toBe(64)
+    expect(troubles).toEqual([])
   })
 })
