@@ -91,11 +91,9 @@ export default defineConfig({
           name: 'e2e',
           include: ['tests/e2e/**/*.test.ts'],
           globalSetup: ['tests/programs.setup.ts', 'tests/e2e.setup.ts'],
-          // As above: importing all of the gateway for each file takes longer than most of these tests.
-          isolate: false,
+          ...beside,
           // Commands and servers are processes that take a while to start.
           expect: { poll: { timeout: 40_000 } },
-          testTimeout: 120_000,
           hookTimeout: 120_000,
         },
       },
@@ -104,8 +102,7 @@ export default defineConfig({
           name: 'conformance',
           include: ['tests/conformance/**/*.test.ts'],
           globalSetup: ['tests/programs.setup.ts'],
-          isolate: false,
-          testTimeout: 120_000,
+          ...beside,
           hookTimeout: 180_000,
         },
       },

@@ -4,13 +4,20 @@ import { chmod, chown, copyFile, link, mkdir, readdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Commands, startCommands } from '../../fixtures/commands/commands.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { unusedPort } from '../../fixtures/listening.ts'
 import { compiled, toolwayMain } from '../../fixtures/programs.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { runDoctor, withoutCode } from './run-doctor.ts'
+
+let commands: Commands
+beforeAll(() => {
+  commands = startCommands()
+})
+afterAll(() => commands[Symbol.asyncDispose]())
 
 /** A process that ends with whoever asked for it, once it has said its first line. */
 async function spoken(child: ChildProcess) {
@@ -36,7 +43,7 @@ test('B11: a running gateway is recognised, asked, and left alone', async () => 
     spawn(process.execPath, served, { ...around, stdio: ['ignore', 'pipe', 'ignore'] }),
   )
   for (const _ of ['once', 'and again']) {
-    const { code, of } = await runDoctor({ cwd: folder.path })
+    const { code, of } = await runDoctor({ cwd: folder.path, commands })
     expect(of('port')).toMatchObject({
       status: 'ok',
       message: expect.stringContaining(String(gateway.pid)),
@@ -55,7 +62,7 @@ test('B11, S7: a port that is taken is told with who has it, and whether code ca
   await new Promise<void>((ready) => other.listen(0, '127.0.0.1', ready))
   const { port } = other.address() as { port: number }
   await writeConfig(folder.path, { server: { port } }, 'doctor')
-  const { code, of } = await runDoctor({ cwd: folder.path })
+  const { code, of } = await runDoctor({ cwd: folder.path, commands })
   expect(code).toBe(5)
   expect(of('port')).toMatchObject({ status: 'problem', message: expect.stringContaining(`process ${process.pid}`) })
   expect(of('sandbox')).toMatchObject({ status: 'ok', message: expect.stringMatching(/^code in JavaScript.* runs /) })
@@ -108,7 +115,7 @@ test('B11: a lane of the audit log in the hands of another program is told', asy
   await link(process.execPath, program).catch(() => copyFile(process.execPath, program))
   const child = spawn(program, ['-e', holding, join(lane, 'lock')], { stdio: ['ignore', 'pipe', 'inherit'] })
   await using holder = await spoken(child)
-  const { of } = await runDoctor({ cwd: folder.path })
+  const { of } = await runDoctor({ cwd: folder.path, commands })
   expect(of('audit.lock')).toMatchObject({
     status: 'warning',
     message: expect.stringContaining(`backup-tool (process ${holder.pid})`),

@@ -3,7 +3,8 @@ import { createServer as createPlain } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Commands, startCommands } from '../../fixtures/commands/commands.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { unusedPort } from '../../fixtures/listening.ts'
@@ -13,6 +14,12 @@ import { selfSigned } from '../../fixtures/self-signed.ts'
 import { behindShell, type ServerEntry, startEverything, stdioServers } from '../../fixtures/servers.ts'
 import { until } from '../../fixtures/until.ts'
 import { runDoctor, startDoctor, withoutCode } from './run-doctor.ts'
+
+let commands: Commands
+beforeAll(() => {
+  commands = startCommands()
+})
+afterAll(() => commands[Symbol.asyncDispose]())
 
 /** A folder with these servers configured, and nothing of them left in the end. */
 async function patient(mcpServers: Readonly<Record<string, ServerEntry>>) {
@@ -69,7 +76,7 @@ test('B11: broken programs are told apart, each with what to do', async () => {
     sloppy: stdioServers.probe({ malformed: true }),
     ahead: stdioServers.probe({ revision: '2031-01-01' }),
   })
-  const { code, of } = await runDoctor(at, '--timeout', '4s')
+  const { code, of } = await runDoctor({ ...at, commands }, '--timeout', '4s')
   expect(code).toBe(5)
   const said = (name: string) => {
     const { status, message, remedy = '', details = [] } = of(`server.${name}`) ?? {}
@@ -114,7 +121,7 @@ test('B11: servers that are called are told apart by how they refuse', async () 
     clear: { url: `http://127.0.0.1:${secure.port}/mcp` },
     sealed: { url: `https://127.0.0.1:${plain.port}/mcp` },
   })
-  const { code, checks } = await runDoctor(at, '--timeout', '10s')
+  const { code, checks } = await runDoctor({ ...at, commands }, '--timeout', '10s')
   expect(code).toBe(5)
   const messages = Object.fromEntries(checks.map(({ name, status, message }) => [name, `${status}: ${message}`]))
   expect(messages).toMatchObject({

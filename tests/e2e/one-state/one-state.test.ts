@@ -116,15 +116,22 @@ describe.each([
 })
 
 describe.each(['stdio', 'streamableHttp', 'sse'] as const)('the real server-everything over %s', (wire) => {
+  const shared = new AsyncDisposableStack()
+  let toolway: LocalToolway
+
+  beforeAll(async () => {
+    const everything =
+      wire === 'stdio'
+        ? stdioServers.everything()
+        : { url: shared.use(await startEverything(wire)).url, ...(wire === 'sse' && { transport: 'sse' }) }
+    toolway = shared.use(await startToolway({ mcpServers: { everything }, auth: { keys } }))
+  })
+  afterAll(() => shared.disposeAsync())
+
   test.each(['v2', 'modern'] as const)(
     'V3: a call that a %s client has cancelled costs later callers nothing',
     async (kind) => {
       await using open = new AsyncDisposableStack()
-      const everything =
-        wire === 'stdio'
-          ? stdioServers.everything()
-          : { url: open.use(await startEverything(wire)).url, ...(wire === 'sse' && { transport: 'sse' }) }
-      const toolway = open.use(await startToolway({ mcpServers: { everything }, auth: { keys } }))
       const join = async (name: string) => {
         const person = await connect(toolway, name, kind, { elicitation: {} })
         open.use(person.caller)
