@@ -9,11 +9,8 @@ import { stdioServers } from '../../fixtures/servers.ts'
 import { until } from '../../fixtures/until.ts'
 import { asking, keyFor, originOf } from '../admin/people.ts'
 
-/**
- * How long each attack lasts, at least: those that reach a bound go on until something was refused.
- * `npm run bench:adversary` attacks for longer.
- */
-const attackMs = 250
+/** How long each attack lasts, at least: those that reach a bound go on until something was refused. */
+const attackMs = 1_000
 
 const [attacker, bystander] = [keyFor('attacker', ['default']), keyFor('bystander', ['default'])]
 
