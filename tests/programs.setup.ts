@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symli
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
+import { mallocVariables } from '../src/cli/malloc.ts'
 import { fingerprint } from '../tooling/build/fingerprint.ts'
 import { bundleProgram } from '../tooling/build/program.ts'
 import { serverSources } from './fixtures/programs.ts'
@@ -24,6 +25,7 @@ export default async function setup(): Promise<void> {
   removeOld(now)
   process.env.TOOLWAY_TEST_PROGRAMS = folder
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled')
+  Object.assign(process.env, mallocVariables)
 }
 
 /** Builds next to the folder and renames at the end: several runs may want it at the same time. */

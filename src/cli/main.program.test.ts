@@ -57,7 +57,8 @@ test.skipIf(process.platform !== 'linux')(
   'F14: a gateway is started with an allocator that returns large blocks, in the same process',
   async () => {
     await using place = await folder()
-    const child = start(['serve', '--port', '0', '--json', '--log', 'error'], place)
+    const words = [toolwayMain, 'serve', '--port', '0', '--json', '--log', 'error']
+    const child = spawn(process.execPath, words, { cwd: place.cwd, env: place.env, stdio: 'pipe' })
     await once(createInterface(child.stdout), 'line')
     expect(await readFile(`/proc/${child.pid}/environ`, 'utf8')).toContain('MALLOC_MMAP_THRESHOLD_=131072')
     child.kill()
