@@ -40,7 +40,10 @@ async function build(folder: string): Promise<void> {
   const servers = await rolldown({ cwd: root, input: serverSources, platform: 'node', external: [/^node:/] })
   await servers.write({ dir: join(unfinished, 'servers/bin'), format: 'esm', entryFileNames: '[name].js' })
   await servers.close()
+  // Files that programs read, by their place next to their own.
   symlinkSync(join(dirname(serverSources.everything), 'docs'), join(unfinished, 'servers/docs'))
+  const suite = join(serverSources['conformance-suite'], '../..')
+  symlinkSync(join(suite, 'requirements'), join(unfinished, 'servers/requirements'))
 
   try {
     renameSync(unfinished, folder)

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { temporaryFolder } from '../fixtures/folders.ts'
+import { serverProgram } from '../fixtures/programs.ts'
 
 export type Revision = '2025-11-25' | '2026-07-28'
 
@@ -76,7 +76,5 @@ function requiredScenarios(suite: string, revision: Revision, leg: 'server' | 'c
 
 /** Of this project, or of the variable CONFORMANCE_BIN, by which another version can be tried. */
 export function installedSuite(): string {
-  return (
-    process.env.CONFORMANCE_BIN ?? fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js'))
-  )
+  return process.env.CONFORMANCE_BIN ?? serverProgram('conformance-suite')
 }

@@ -72,8 +72,11 @@ export function createUnreadResponses(budget: Budget) {
       unread.bytes = response.writableLength
       if (known === undefined) {
         waiting.set(response, unread)
-        const over = () => release(response)
-        response.on('drain', over).once('finish', over).once('close', over)
+        const over = () => {
+          response.off('drain', over).off('finish', over).off('close', over)
+          release(response)
+        }
+        response.on('drain', over).on('finish', over).on('close', over)
       }
       while (budget.usedBy(caller) > budget.perCaller) closeOldestOf(caller)
       while (budget.used > budget.limit) closeOldestOf(largestHolder())

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, stdioDoor, type TestClient } from '../../fixtures/clients.ts'
 import { type Command, startCommand } from '../../fixtures/command.ts'
+import { writeConfig } from '../../fixtures/config-file.ts'
+import { temporaryFolder } from '../../fixtures/folders.ts'
 import { alive, commandLine, descendants, parentOf } from '../../fixtures/processes.ts'
 import { behindShell, stdioServers } from '../../fixtures/servers.ts'
 import { until } from '../../fixtures/until.ts'
@@ -92,8 +95,9 @@ describe('the end of Toolway', () => {
   })
 
   test('G1: the stdio door ends with its client, and its servers with it', async () => {
-    await using toolway = await startCommand({ mcpServers: servers })
-    const client = await connect('v2', stdioDoor(toolway.configFile as string))
+    await using folder = await temporaryFolder()
+    const configFile = await writeConfig(folder.path, { mcpServers: servers }, randomUUID())
+    const client = await connect('v2', stdioDoor(configFile))
     const { content } = await client.callTool('wrapped.pid')
     const pid = Number((content[0] as { text: string }).text)
     expect(alive(pid)).toBe(true)

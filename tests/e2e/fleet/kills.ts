@@ -45,7 +45,7 @@ export async function killUnderLoad(times: number, pauseMs = 0): Promise<Kills> 
     })
   const lost: Outcome[] = []
   const unexplained: Outcome[] = []
-  await load.more(100)
+  await load.more(150)
   for (let time = 0; time < times; time++) {
     const index = time % replicas.length
     const { folder, command, name } = replicas[index] as Replica

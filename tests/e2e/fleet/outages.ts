@@ -12,7 +12,7 @@ import { keptOne, looks } from './looks.ts'
 /** Ended, or there and silent. */
 export type Outage = 'stopped' | 'deaf'
 
-const perMinute = 30
+const perMinute = 10
 
 export interface Shaken extends LocalFleet {
   /** An agent of which nothing has been counted yet. */
@@ -61,7 +61,7 @@ export async function withoutRedis(fleet: Shaken, load: Load, how: Outage): Prom
   if (how === 'stopped') await redis.stop()
   else redis.freeze()
   await allSay(fleet, 'redis', 0)
-  const alone = await counted(fleet, 150)
+  const alone = await counted(fleet, 6 * perMinute)
   expect(alone.allowed).toBeGreaterThanOrEqual(3 * perMinute)
   expect(alone.allowed).toBeLessThanOrEqual(3 * (perMinute + alone.back + 1))
   expect(await looks(fleet)).toEqual([1, 2, 3])
@@ -70,7 +70,7 @@ export async function withoutRedis(fleet: Shaken, load: Load, how: Outage): Prom
   else redis.thaw()
   await allSay(fleet, 'redis', 1)
   expect(slowest(load, from)).toBeLessThan(before + mostWaitMs + 500)
-  const together = await counted(fleet, 40)
+  const together = await counted(fleet, 2 * perMinute)
   expect(together.allowed).toBeGreaterThanOrEqual(perMinute)
   expect(together.allowed).toBeLessThanOrEqual(perMinute + together.back + 1)
   expect(await looks(fleet, { kept: await keptOne(fleet) })).toEqual([1, 1, 1])

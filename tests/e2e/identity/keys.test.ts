@@ -7,9 +7,14 @@ import { type Command, startCommand } from '../../fixtures/command.ts'
 import { goodHeaders, rawRequest, rawSession, rpc } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
 
+/** Each test has its own. All are made at once, because a running gateway looks for new ones only now and then. */
+const names = ['client-v1', 'client-v2', 'client-modern', 'anna', 'bert', 'short-lived', 'listener', 'quiet']
+const made = new Map<string, string>()
+
 let toolway: Command
 beforeAll(async () => {
   toolway = await startCommand({ auth: { maxFailures: 1_000 } })
+  for (const name of names) made.set(name, await keys('create', name))
 })
 afterAll(() => toolway[Symbol.asyncDispose]())
 
@@ -44,7 +49,7 @@ async function openSession(token: string): Promise<string> {
 
 /** A key and the moment from which the running gateway knows it. */
 async function newKey(name: string): Promise<string> {
-  const key = await keys('create', name)
+  const key = made.get(name) ?? expect.unreachable(`${name} has no key`)
   await until(async () => (await openSession(key)) !== 'undefined', { what: 'the key to count' })
   return key
 }

@@ -15,11 +15,15 @@ const agents = {
   free: { allow: { servers: ['*'] } },
 }
 const policy = { blockedTools: ['files.tool_7', 'db.*_5'] }
-const tools = ['files', 'db'].flatMap((server) =>
+const tools = (['files', 'db'] as const).flatMap((server) =>
   Array.from({ length: 12 }, (_, number) => ({ server, tool: `tool_${number}` })),
 )
-/** Without those about which no rule says more than about `tool_0`. */
-const differing = tools.filter(({ tool }) => !['tool_6', 'tool_8', 'tool_9'].includes(tool))
+/** Without those about which every rule says the same as about another one. */
+const alike = {
+  files: ['tool_3', 'tool_4', 'tool_5', 'tool_6', 'tool_8', 'tool_9', 'tool_11'],
+  db: ['tool_2', 'tool_6', 'tool_7', 'tool_8', 'tool_9'],
+}
+const differing = tools.filter(({ server, tool }) => !alike[server].includes(tool))
 const args = { message: 'x' }
 
 const open = new AsyncDisposableStack()

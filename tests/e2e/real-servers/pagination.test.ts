@@ -7,7 +7,7 @@ import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 let toolway: LocalToolway
 
 beforeAll(async () => {
-  const mcpServers = { many: stdioServers.manyTools('many', 10_500, 1_000) }
+  const mcpServers = { many: stdioServers.manyTools('many', 10_500, 1_000, 'bare') }
   // More than a page of the gateway's, and more than a server may list by default.
   toolway = await startToolway({ mcpServers, discovery: { listDeadline: '30s', maxEntries: 10_500 } })
 })

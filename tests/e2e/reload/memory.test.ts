@@ -20,5 +20,5 @@ test('G8: a world that is over leaves nothing in memory, however many there were
   }
   const before = await reload(0, 5)
   // A world with 500 tools takes more than a megabyte.
-  expect((await reload(5, 25)) - before).toBeLessThan(5 * 1024 * 1024)
+  expect((await reload(5, 15)) - before).toBeLessThan(5 * 1024 * 1024)
 })

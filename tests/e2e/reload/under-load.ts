@@ -1,4 +1,5 @@
 import { rename, writeFile } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { rawSession } from '../../fixtures/raw-http.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
@@ -58,6 +59,8 @@ function startLoad(toolway: LocalToolway) {
         failures.push(String(error))
       }
       calls++
+      // Enough of them are under way at any time; more would only slow the reloads down.
+      await pause(50)
     }
   }
   const callers = Array.from({ length: 32 }, (_, number) => caller(number))

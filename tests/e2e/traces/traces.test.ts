@@ -56,6 +56,9 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
 
   afterAll(() => open.disposeAsync())
 
+  /** The configuration of one server. */
+  const only = (server: string) => ({ [server]: configured.mcpServers[server] as Record<string, unknown> })
+
   test.each(['piped', 'remote'])(
     'from a client over HTTP to a server that is %s all spans are joined, wherever the client says it',
     async (server) => {
@@ -149,6 +152,8 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
 
   test('what a meta-tool runs stands behind it', async () => {
     const one = await http.call('execute_tool', { server: 'piped', tool: 'work', args: {} })
+    const asked = (server: string) => ({ server, tool: 'work', args: {} })
+    const many = await http.call('execute_tools', { calls: [asked('piped'), asked('remote')] })
     expect(treeOf(await collector.whole(one.traceId, 5))).toEqual([
       'story CLIENT the story',
       '  toolway SERVER tools/call execute_tool',
@@ -156,8 +161,6 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
       '      toolway CLIENT tools/call work',
       '        traced-server SERVER tools/call work',
     ])
-    const asked = (server: string) => ({ server, tool: 'work', args: {} })
-    const many = await http.call('execute_tools', { calls: [asked('piped'), asked('remote')] })
     const tree = treeOf(await collector.whole(many.traceId, 8))
     expect(tree.slice(0, 2)).toEqual(['story CLIENT the story', '  toolway SERVER tools/call execute_tools'])
     const branch = [
@@ -170,19 +173,19 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
 
   test('what goes wrong is told, by whom it went wrong', async () => {
     const failed = await http.call('piped__work', { fail: true })
+    const denied = await http.call('execute_tool', { server: 'probe', tool: 'die', args: {} })
+    const wrong = await http.call('probe__fail', { error: { code: -32050, message: 'disk full' } })
     expect(treeOf(await collector.whole(failed.traceId, 4))).toEqual([
       'story CLIENT the story',
       '  toolway SERVER tools/call work [tool_error]',
       '    toolway CLIENT tools/call work [tool_error]',
       '      traced-server SERVER tools/call work',
     ])
-    const denied = await http.call('execute_tool', { server: 'probe', tool: 'die', args: {} })
     expect(treeOf(await collector.whole(denied.traceId, 3))).toEqual([
       'story CLIENT the story',
       '  toolway SERVER tools/call execute_tool [TOOL_BLOCKED]',
       '    toolway INTERNAL tools/call die [TOOL_BLOCKED]',
     ])
-    const wrong = await http.call('probe__fail', { error: { code: -32050, message: 'disk full' } })
     expect(treeOf(await collector.whole(wrong.traceId, 3))).toEqual([
       'story CLIENT the story',
       '  toolway SERVER tools/call fail [-32050]',
@@ -206,7 +209,7 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
   })
 
   test('over stdio as well, by the variables of OpenTelemetry: what a process has seen is sent before it ends', async () => {
-    const { telemetry: _, ...silent } = configured
+    const silent = { mcpServers: only('piped') }
     await using folder = await temporaryFolder()
     const args = [toolwayMain, 'stdio', '--config', await writeConfig(folder.path, silent, randomUUID())]
     const env = {
@@ -230,8 +233,7 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
   })
 
   test('off, nothing is told to anybody: `_meta` goes on as it came, headers end here', async () => {
-    const { telemetry: _, ...silent } = configured
-    await using other = await startToolway(silent)
+    await using other = await startToolway({ mcpServers: only('remote') })
     await using client = await tracedClient({ endpoint: other }, collector)
     await client.client.listTools()
     const meta = { tracestate: 'as it = came', baggage: 'a=1' }
@@ -247,7 +249,8 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
   })
 
   test('a reload turns them on and off', async () => {
-    const { telemetry, ...silent } = configured
+    const { telemetry } = configured
+    const silent = { mcpServers: only('piped') }
     await using other = await startToolway(silent)
     await using client = await tracedClient({ endpoint: other }, collector)
     await client.client.listTools()
@@ -262,7 +265,7 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
   })
 
   test('without a receiver calls go on as if nothing were, and the end is not put off', async () => {
-    const nowhere = { ...configured, telemetry: { traces: { otlp: 'http://127.0.0.1:9' } } }
+    const nowhere = { mcpServers: only('piped'), telemetry: { traces: { otlp: 'http://127.0.0.1:9' } } }
     const other = await startToolway(nowhere)
     const client = await tracedClient({ endpoint: other }, collector)
     await client.client.listTools()
