@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type * as z from 'zod'
 import { type LocalToolway, startToolway } from '../../tests/fixtures/toolway.ts'
-import { routes } from '../serve/admin/routes.ts'
+import { routes } from '../serve/admin/routes/index.ts'
 
 const config = {
   native: { tools: ['hash'] },

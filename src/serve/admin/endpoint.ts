@@ -28,7 +28,7 @@ import { answerCallback, callbackPath } from './oauth-callback.ts'
 import { openApi } from './openapi.ts'
 import { answerJson, apiHeaders, codeOf, errorBody } from './responses.ts'
 import { answered, createRouter, parseInput, type Route, type RouteContext, readQuery } from './router.ts'
-import { routes } from './routes.ts'
+import { routes } from './routes/index.ts'
 import type { AdminService } from './service.ts'
 
 export interface HttpEndpoint extends Disposable {

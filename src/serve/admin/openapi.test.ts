@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
 import { openTestAdmin } from './admin.fixture.ts'
 import type { Route } from './router.ts'
-import { routes } from './routes.ts'
+import { routes } from './routes/index.ts'
 import { adminError } from './schemas/figures.ts'
 
 interface Document {

@@ -1,0 +1,22 @@
+import * as z from 'zod'
+import { HttpError, rpcCodes } from '../../errors.ts'
+import { type Route, userRoute } from '../router.ts'
+import * as calls from '../schemas/calls.ts'
+
+/** Recent calls. */
+export const callsRoutes: readonly Route[] = [
+  userRoute('GET', 'calls', 'The latest calls, newest first', {
+    query: calls.callsQuery,
+    answer: z.array(calls.callView),
+    run: ({ caller, query }, { admin }) => admin.calls(caller, query),
+  }),
+  userRoute('GET', 'calls/{id}', 'One call: its timeline and its audit records', {
+    answer: calls.callDetail,
+    async run({ caller, target }, { admin }) {
+      const call = await admin.call(caller, target)
+      if (call) return call
+      const sentence = 'Call not found: only the latest calls are kept. The audit log has all of them.'
+      throw new HttpError(404, rpcCodes.request, sentence)
+    },
+  }),
+]

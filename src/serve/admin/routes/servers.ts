@@ -1,0 +1,38 @@
+import * as z from 'zod'
+import { ToolwayError } from '../../../core/errors.ts'
+import { callbackOf } from '../oauth-callback.ts'
+import { adminRoute, type Route, userRoute } from '../router.ts'
+import * as catalog from '../schemas/catalog.ts'
+import type { ServerAction } from '../service.ts'
+
+const actions: Readonly<Record<ServerAction, string>> = {
+  restart: "Restarts a server's process or connection",
+  enable: 'Enables a server',
+  disable: 'Disables a server: it lists nothing and rejects calls until it is enabled or restarted',
+  refresh: "Refreshes a server's tools, resources and prompts",
+}
+
+/** Servers and what can be done with them. */
+export const serversRoutes: readonly Route[] = [
+  userRoute('GET', 'servers', 'All servers and their state', {
+    answer: z.array(catalog.serverView),
+    run: ({ caller }, { admin }) => admin.servers(caller),
+  }),
+  userRoute('GET', 'servers/{name}', 'One server, with its latest stderr output', {
+    answer: catalog.serverDetail,
+    run: ({ caller, target }, { admin }) => admin.server(caller, target),
+  }),
+  ...Object.entries(actions).map(([action, summary]) =>
+    adminRoute('POST', `servers/{name}/${action}`, summary, {
+      answer: catalog.serverView,
+      run: ({ caller, target }, { admin }) => admin.control(caller, target, action as ServerAction),
+    }),
+  ),
+  adminRoute('POST', 'servers/{name}/sign-in', 'Starts an OAuth sign-in to a server; returns the URL to open', {
+    answer: catalog.signInView,
+    run({ caller, target, request }, { admin }) {
+      if (admin.signIn) return admin.signIn(caller, target, callbackOf(request))
+      throw new ToolwayError('INVALID_ARGUMENTS', 'This gateway does not support signing in to servers.')
+    },
+  }),
+]
