@@ -47,7 +47,7 @@ async function ask(call: Call, need: ApprovalNeed, options: ApproveOptions, cloc
     })
   const client = clientMayAnswer(need) && call.caller.capabilities.elicitation !== undefined
   const others = approvals.accepting && othersMayAnswer(need)
-  if (!client && !others) throw refused(nobody(call, need))
+  if (!client && !others) throw refused(nobody(need, approvals.accepting))
   const brief = client ? shown(call.input.arguments.exact) : undefined
   const full = others ? fullText(call, options) : undefined
   if (brief === undefined && full === undefined) {
@@ -70,12 +70,15 @@ async function ask(call: Call, need: ApprovalNeed, options: ApproveOptions, cloc
 }
 
 /** Why nobody can be asked, and what to do about it. */
-function nobody(_call: Call, need: ApprovalNeed): string {
-  if (clientMayAnswer(need)) {
-    const client = 'your client cannot ask for it, because it does not support elicitation'
-    return `${client}, and no gateway is serving in which somebody else could answer (toolway serve). Use a client that does, or another tool.`
+function nobody(need: ApprovalNeed, accepting: boolean): string {
+  if (accepting) {
+    return 'only the user of your client may give it, and your client does not support elicitation. Use a client that does, or another tool.'
   }
-  return 'nobody can give it, because no gateway is serving in which it could be given (toolway serve). Use another tool.'
+  const serving = 'a gateway that is running (toolway serve), or another tool'
+  const nowhere = 'this process serves no dashboard'
+  return clientMayAnswer(need)
+    ? `nobody can be asked, because your client does not support elicitation and ${nowhere}. Use a client that supports it, ${serving}.`
+    : `nobody can be asked, because ${nowhere}. Use ${serving}.`
 }
 
 /** The first answer. If one way of asking fails, the others go on; if all fail, rejects with the first failure. */
