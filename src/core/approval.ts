@@ -10,7 +10,7 @@ export interface ApprovalNeed {
 }
 
 /** A call that waits for a person's approval (V8). */
-export interface Approval extends ApprovalNeed {
+export interface PendingApproval extends ApprovalNeed {
   readonly id: string
   readonly call: string
   readonly agent: string

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Approval, ApprovalAnswer, ApprovalNeed, ApprovalRecord } from '../core/approval.ts'
+import type { ApprovalAnswer, ApprovalNeed, ApprovalRecord, PendingApproval } from '../core/approval.ts'
 import type { Budget } from '../core/budgets.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
@@ -8,7 +8,7 @@ import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 
 /** What a call asks for. The store adds the id and the times. */
-export type NewApproval = Omit<Approval, 'id' | 'askedAt'>
+export type NewApproval = Omit<PendingApproval, 'id' | 'askedAt' | 'until'>
 
 /** An approval for a session. It covers one caller, one session, one tool and one rule. */
 export interface SessionGrant {
@@ -18,7 +18,7 @@ export interface SessionGrant {
 }
 
 export type ApprovalEvent =
-  | { readonly kind: 'asked'; readonly approval: Approval }
+  | { readonly kind: 'asked'; readonly approval: PendingApproval }
   | { readonly kind: 'ended'; readonly id: string }
   | { readonly kind: 'granted'; readonly grant: SessionGrant }
 
@@ -28,9 +28,9 @@ export interface Approvals {
   readonly accepting: boolean
   /** Lets people answer until the returned object is disposed of, which ends all waiting. */
   accept(): Disposable
-  /** Waits for the first answer. Rejects if the signal aborts, a budget is used up, or the gateway stops. */
-  request(asked: NewApproval, signal: AbortSignal): Promise<ApprovalAnswer>
-  list(): readonly Approval[]
+  /** Waits for the first answer, which the caller limits to `waitMs` with the signal. Rejects if the signal aborts, a budget is used up, or the gateway stops. */
+  request(asked: NewApproval, waitMs: number, signal: AbortSignal): Promise<ApprovalAnswer>
+  list(): readonly PendingApproval[]
   /** Gives an answer. Returns false if nothing waits under this id: the first answer counts. */
   answer(id: string, answer: ApprovalAnswer): boolean
   /** The approval that a person gave earlier for the call's session, if any. */
@@ -54,7 +54,7 @@ const grantMs = 24 * 3_600_000
 const maxGrants = 2_000
 
 interface Waiting {
-  readonly approval: Approval
+  readonly approval: PendingApproval
   answer(answer: ApprovalAnswer): void
   stop(error: Error): void
 }
@@ -89,11 +89,12 @@ export function createApprovals({ budget, clock }: { readonly budget: Budget; re
         },
       }
     },
-    async request(asked, signal) {
+    async request(asked, waitMs, signal) {
       if (!accepting) throw stopping()
       signal.throwIfAborted()
       budget.claim(asked.principal)
-      const approval: Approval = { ...asked, id: randomUUID(), askedAt: clock.now() }
+      const askedAt = clock.now()
+      const approval: PendingApproval = { ...asked, id: randomUUID(), askedAt, until: askedAt + waitMs }
       const { promise, resolve, reject } = Promise.withResolvers<ApprovalAnswer>()
       waiting.set(approval.id, { approval, answer: resolve, stop: reject })
       try {

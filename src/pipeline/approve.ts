@@ -7,7 +7,7 @@ import { Json } from '../core/json.ts'
 import { everySecond, tellWaitingFor } from '../core/waiting.ts'
 import { durationText } from '../lib/duration.ts'
 import { speltOut } from '../lib/hidden-characters.ts'
-import type { Approvals } from './approvals.ts'
+import type { Approvals, NewApproval } from './approvals.ts'
 import { step } from './observe.ts'
 
 export interface ApproveOptions {
@@ -59,7 +59,7 @@ async function ask(call: Call, need: ApprovalNeed, options: ApproveOptions, cloc
   const waiting = AbortSignal.any([patience.signal, over.signal])
   using _progress = progressOf(call, tool, clock)
   const asked: Promise<ApprovalAnswer>[] = []
-  if (full !== undefined) asked.push(approvals.request(requestOf(call, need, full, clock.now() + waitMs), waiting))
+  if (full !== undefined) asked.push(approvals.request(requestOf(call, need, full), waitMs, waiting))
   if (brief !== undefined) asked.push(elicit(call, question(call, tool, brief), waiting))
   const answer = await firstOf(asked, patience.signal).finally(() => over.abort())
   if (call.trail) call.trail.approval = { decision: answer.decision, by: answer.by }
@@ -99,7 +99,7 @@ async function elicit({ peer }: Call, params: object, signal: AbortSignal): Prom
   return { decision: isYes ? 'once' : 'deny', by: 'client' }
 }
 
-const requestOf = ({ id, caller, entry }: Call, need: ApprovalNeed, args: string, until: number) => ({
+const requestOf = ({ id, caller, entry }: Call, need: ApprovalNeed, args: string): NewApproval => ({
   ...need,
   call: id,
   agent: caller.agent,
@@ -108,7 +108,6 @@ const requestOf = ({ id, caller, entry }: Call, need: ApprovalNeed, args: string
   server: entry.server,
   tool: entry.name,
   arguments: args,
-  until,
 })
 
 /** Tells the client every second that the call is waiting, if it asked for progress. */

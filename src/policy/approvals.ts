@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts'
-import type { Approval, ApprovalNeed, Approvers } from '../core/approval.ts'
+import type { ApprovalNeed, Approvers, PendingApproval } from '../core/approval.ts'
 import type { Caller } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
 import { matches } from '../lib/wildcard.ts'
@@ -91,7 +91,7 @@ const operators: ReadonlySet<string> = new Set(['token', 'local'])
  * that holds the credential could answer itself; the operator is excepted.
  */
 export function mayAnswer(
-  { by, principal }: Pick<Approval, 'by' | 'principal'>,
+  { by, principal }: Pick<PendingApproval, 'by' | 'principal'>,
   person: Pick<Caller, 'principal' | 'admin'>,
 ): boolean {
   const isOwn = principal === person.principal

@@ -1,4 +1,4 @@
-import type { Approval } from '../core/approval.ts'
+import type { PendingApproval } from '../core/approval.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Approvals } from '../pipeline/approvals.ts'
@@ -29,7 +29,7 @@ export function notifyOfApprovals(options: ApprovalWebhookOptions): Disposable {
   const stop = new AbortController()
   let running = 0
 
-  const post = async (approval: Approval, url: string) => {
+  const post = async (approval: PendingApproval, url: string) => {
     running++
     const config = { ...delivery, url }
     const posting = { config, timeoutKey, facts: { webhook: 'approvals' }, clock, log }
@@ -58,7 +58,7 @@ export function notifyOfApprovals(options: ApprovalWebhookOptions): Disposable {
   }
 }
 
-function bodyOf(approval: Approval, { dashboard, redact }: ApprovalWebhookOptions) {
+function bodyOf(approval: PendingApproval, { dashboard, redact }: ApprovalWebhookOptions) {
   const { id, call, agent, principal, server, tool, rule, askedAt, until } = approval
   return {
     event: 'approval',

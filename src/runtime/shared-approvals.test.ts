@@ -31,11 +31,11 @@ const asked = {
 }
 
 test('V8, B10: every process lists the approvals of all, and an answer reaches the one in which the call waits', async () => {
-  const { clock, all } = processes(3)
+  const { all } = processes(3)
   const [first, second, third] = all
   let changes = 0
   second!.shared.onChange(() => changes++)
-  const answer = first!.approvals.request({ ...asked, until: clock.now() + 300_000 }, never)
+  const answer = first!.approvals.request(asked, 300_000, never)
   const [approval] = second!.shared.list()
   expect([approval?.tool, third!.shared.list().length, changes]).toEqual(['write', 1, 1])
   const id = approval!.id
@@ -53,7 +53,7 @@ test('V8, B10: every process lists the approvals of all, and an answer reaches t
 test('V8, B10: a process that starts later hears of what waits; approvals of a dead process disappear', async () => {
   const { clock, topics, all } = processes(1)
   const stop = new AbortController()
-  const waiting = all[0]!.approvals.request({ ...asked, until: clock.now() + 300_000 }, stop.signal)
+  const waiting = all[0]!.approvals.request(asked, 300_000, stop.signal)
   const own = createTopicListeners(silentLog)
   let cut = false
   const pubSub: PubSub = { publish: topics[0]!.deliver, subscribe: own.subscribe }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Approval, ApprovalAnswer } from '../core/approval.ts'
+import type { ApprovalAnswer, PendingApproval } from '../core/approval.ts'
 import type { Clock } from '../core/clock.ts'
 import type { PubSub } from '../core/cluster.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -8,7 +8,7 @@ import type { Approvals, SessionGrant } from '../pipeline/approvals.ts'
 
 /** All approvals that wait in this process and in other workers and replicas. */
 export interface SharedApprovals extends Disposable {
-  list(): readonly Approval[]
+  list(): readonly PendingApproval[]
   /** Gives an answer, wherever the call waits. Resolves with false if it no longer waits. */
   answer(id: string, answer: ApprovalAnswer): Promise<boolean>
   onChange(listener: () => void): Disposable
@@ -25,7 +25,7 @@ interface SharedApprovalsOptions {
 type Message =
   /** Asks all processes for their approvals, because the sender has just started. */
   | { readonly kind: 'hello' }
-  | { readonly kind: 'asked'; readonly approval: Approval }
+  | { readonly kind: 'asked'; readonly approval: PendingApproval }
   | { readonly kind: 'ended'; readonly id: string }
   | { readonly kind: 'granted'; readonly grant: SessionGrant }
   | { readonly kind: 'answer'; readonly request: string; readonly id: string; readonly answer: ApprovalAnswer }
@@ -46,7 +46,7 @@ const maxRemote = 1_024
  */
 export function shareApprovals({ approvals, pubSub, clock, log }: SharedApprovalsOptions): SharedApprovals {
   const listeners = new Set<() => void>()
-  const remote = new Map<string, { readonly approval: Approval; readonly seenAt: number }>()
+  const remote = new Map<string, { readonly approval: PendingApproval; readonly seenAt: number }>()
   const requests = new Map<string, { readonly id: string; settle(accepted: boolean): void }>()
   using open = new DisposableStack()
   let timer: Disposable | undefined

@@ -1,10 +1,15 @@
+import type { ApprovalAnswer, PendingApproval } from '../../core/approval.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { pause } from '../../core/deadline.ts'
-import type { AnswerApproval, AnsweredApproval, ApprovalView } from '../../serve/admin/contract.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { NoGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
 import { printable, took } from '../table.ts'
+
+/** An approval as the admin API shows it. */
+interface ListedApproval extends Omit<PendingApproval, 'by'> {
+  readonly mayAnswer: boolean
+}
 
 interface GatewayOptions extends CommonOptions {
   readonly host?: string
@@ -47,8 +52,8 @@ async function gatewayOf(shell: Shell, options: GatewayOptions): Promise<Running
   return runningGateway({ ...config, server: { ...config.server, host, port } })
 }
 
-async function fetchApprovals(gateway: RunningGateway, signal: AbortSignal): Promise<readonly ApprovalView[]> {
-  const approvals = await gateway.get<readonly ApprovalView[]>('approvals', signal)
+async function fetchApprovals(gateway: RunningGateway, signal: AbortSignal): Promise<readonly ListedApproval[]> {
+  const approvals = await gateway.get<readonly ListedApproval[]>('approvals', signal)
   if (Array.isArray(approvals)) return approvals
   throw new NoGateway(`${gateway.url} responded, but not with approvals.`)
 }
@@ -63,7 +68,7 @@ interface Following {
 }
 
 /** Prints each approval once, until interrupted. If the gateway disappears, keeps trying, because it may be restarting. */
-async function follow(gateway: RunningGateway, first: readonly ApprovalView[], { shell, output, clock }: Following) {
+async function follow(gateway: RunningGateway, first: readonly ListedApproval[], { shell, output, clock }: Following) {
   const { interrupted } = shell
   let approvals = first
   let seen: ReadonlySet<string> = new Set()
@@ -85,7 +90,7 @@ async function follow(gateway: RunningGateway, first: readonly ApprovalView[], {
 }
 
 /** One approval with all its arguments: a person must see what they approve. */
-function print(approval: ApprovalView, { print, paint }: Output, clock: Clock): void {
+function print(approval: ListedApproval, { print, paint }: Output, clock: Clock): void {
   const { id, agent, principal, server, tool, rule, until, mayAnswer } = approval
   const left = took(Math.max(0, until - clock.now()))
   print(`${paint('bold', shortId(id))}  ${printable(`${agent} wants to call ${server}.${tool}`)}  ${left} left`)
@@ -96,7 +101,14 @@ function print(approval: ApprovalView, { print, paint }: Output, clock: Clock): 
 
 const shortId = (id: string): string => id.slice(0, 8)
 
-async function answer(shell: Shell, id: string, options: GatewayOptions, given: AnswerApproval): Promise<ExitCode> {
+type Answered = Pick<PendingApproval, 'id' | 'call' | 'server' | 'tool'> & Pick<ApprovalAnswer, 'decision'>
+
+async function answer(
+  shell: Shell,
+  id: string,
+  options: GatewayOptions,
+  given: Omit<ApprovalAnswer, 'by'>,
+): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const gateway = await gatewayOf(shell, options)
   const found = (await fetchApprovals(gateway, shell.interrupted)).filter((one) => one.id.startsWith(id))
@@ -107,7 +119,7 @@ async function answer(shell: Shell, id: string, options: GatewayOptions, given: 
   }
   if (found.length > 1) throw new UsageError(`${found.length} approvals start with ${id}: write more of the id.`)
   const path = `approvals/${encodeURIComponent(approval.id)}`
-  const answered = await gateway.post<AnsweredApproval>(path, given, shell.interrupted)
+  const answered = await gateway.post<Answered>(path, given, shell.interrupted)
   const { server, tool, decision } = answered
   const done = { once: 'Allowed', session: 'Allowed for this session:', deny: 'Denied' }[decision]
   if (options.json) output.value(answered)

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Approval } from '../../core/approval.ts'
+import type { PendingApproval } from '../../core/approval.ts'
 import type { Caller } from '../../core/call.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { speltOut } from '../../lib/hidden-characters.ts'
@@ -10,10 +10,10 @@ import { type AdminContext, audited } from './context.ts'
 
 /** Lists and answers the approvals of all processes that together serve this gateway (V8). */
 export function createApprovalsAdmin({ sharedApprovals, audit, current }: AdminContext): ApprovalsService {
-  const visible = (caller: Caller): readonly Approval[] =>
+  const visible = (caller: Caller): readonly PendingApproval[] =>
     sharedApprovals.list().filter((approval) => caller.admin || mayAnswer(approval, caller))
 
-  const viewOf = (caller: Caller, approval: Approval): ApprovalView => {
+  const viewOf = (caller: Caller, approval: PendingApproval): ApprovalView => {
     const { id, call, agent, principal, server, rule, askedAt, until } = approval
     return {
       ...{ id, call, agent, principal, server, rule, askedAt, until },
@@ -48,7 +48,7 @@ const gone = (id: string) =>
     `No approval ${JSON.stringify(id.slice(0, 100))} is waiting: it was answered or timed out, or its call has ended.`,
   )
 
-function notYours({ principal, by, rule }: Approval, caller: Caller): ToolwayError {
+function notYours({ principal, by, rule }: PendingApproval, caller: Caller): ToolwayError {
   const people = [...new Set(by.flat())].join(', ')
   const why =
     principal === caller.principal

@@ -17,10 +17,9 @@ export const approvalView = named('ApprovalView', "A call that waits for a perso
 })
 export type ApprovalView = ViewOf<typeof approvalView>
 
-export const approvalDecision = z
+const approvalDecision = z
   .enum(['once', 'session', 'deny'])
   .describe('Allow this call, allow the tool in this session, or deny the call.')
-export type ApprovalDecision = ViewOf<typeof approvalDecision>
 
 export const answerApproval = z.strictObject({
   decision: approvalDecision,

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
-import type { ApprovalDecision, ApprovalView } from '../../../../src/serve/admin/contract.ts'
+import type { AnswerApproval, ApprovalView } from '../../../../src/serve/admin/contract.ts'
 import { actions } from '../../api/endpoints.ts'
 import { liveApprovals } from '../../api/live.ts'
 import { ActionButton } from '../../components/action-button.tsx'
@@ -12,6 +12,8 @@ import { RelativeTime } from '../../components/times.tsx'
 import { formatLongDuration } from '../../format/duration.ts'
 import { pathTo } from '../../routing/route.ts'
 import { now } from '../../shell/now.ts'
+
+type ApprovalDecision = AnswerApproval['decision']
 
 /** The calls that wait for a person, each with the buttons to answer it. */
 export function ApprovalList({ approvals }: { readonly approvals: readonly ApprovalView[] }) {
