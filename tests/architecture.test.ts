@@ -116,6 +116,7 @@ describe('the house', () => {
       'runtime/admin/figures.ts',
       'telemetry/traces/call-spans.ts',
       'stores/postgres/shipper.ts',
+      'cli/commands/approvals.ts',
       'cli/doctor/credentials.ts',
       'cli/doctor/port.ts',
     ]

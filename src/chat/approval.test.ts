@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { Json } from '../core/json.ts'
 import { approve } from '../pipeline/approve.ts'
+import { approvalBy } from '../pipeline/pipeline.fixture.ts'
 import { mutePeer, user } from '../tools/access.fixture.ts'
 import { defineTool } from '../tools/define-tool.ts'
 import { add, ask, chatting, forecast } from './chat.fixture.ts'
@@ -22,7 +23,7 @@ describe('J5: approval', () => {
       config: { mode: 'agent', approve: [pattern] },
       servers: { files: [write], weather: [forecast], arithmetic: [add] },
       interceptors: [
-        approve(() => undefined, { now: () => 0, monotonic: () => 0, after: () => ({ [Symbol.dispose]() {} }) }),
+        approve(approvalBy(undefined), { now: () => 0, monotonic: () => 0, after: () => ({ [Symbol.dispose]() {} }) }),
       ],
     })
     await ask(chat, 'x', {

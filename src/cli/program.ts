@@ -16,6 +16,12 @@ function workerCount(text: string): number {
   throw new InvalidArgumentError('Expected a number from 1 to 99; one per core is a good choice.')
 }
 
+/** Options for commands that ask the running gateway. */
+const withGatewayOptions = (command: Command): Command =>
+  command
+    .option('--host <host>', 'address of the gateway (default: as configured)')
+    .option('--port <port>', 'port of the gateway (default: as configured)', portNumber)
+
 const choice = (flags: string, description: string, choices: string): Option =>
   new Option(flags, description).choices(choices.split(' '))
 
@@ -223,6 +229,23 @@ Examples:
     .option('--all', 'approve everything that is waiting for approval')
     .option('--hash <hash>', 'exactly this definition, as `pins show` shows it')
 
+  const approvals = program.command('approvals').description("show and answer calls that wait for a person's approval")
+  withGatewayOptions(
+    command(approvals, 'list', async () => (await import('./commands/approvals.ts')).listApprovals, {
+      isDefault: true,
+    }),
+  )
+    .description('list the calls that wait in the running gateway')
+    .option('-f, --follow', 'print new ones as they come, until interrupted')
+  withGatewayOptions(command(approvals, 'allow', async () => (await import('./commands/approvals.ts')).allowApproval))
+    .description('allow a call')
+    .argument('<id>', 'as `approvals list` shows it')
+    .option('--session', 'allow this tool for the rest of the session')
+  withGatewayOptions(command(approvals, 'deny', async () => (await import('./commands/approvals.ts')).denyApproval))
+    .description('deny a call')
+    .argument('<id>', 'as `approvals list` shows it')
+    .option('--reason <text>', 'why; the model reads it')
+
   const policy = program.command('policy').description('try out a policy')
   withLogOptions(command(policy, 'replay', async () => (await import('./commands/policy.ts')).replayPolicy))
     .description('apply another policy to recorded calls and show what would change')
@@ -231,14 +254,12 @@ Examples:
     .option('--until <when>', 'only calls older than this')
     .option('--strict', 'exit with code 4 if a call that was allowed would be denied or its tool would no longer exist')
 
-  command(program, 'stats', async () => (await import('./commands/stats.ts')).stats)
+  withGatewayOptions(command(program, 'stats', async () => (await import('./commands/stats.ts')).stats))
     .description('show statistics for the running gateway')
     .addOption(choice('--by <what>', 'show one table instead of three', 'agent server operation tool'))
     .option('--output <file>', 'write to a file (as JSON with --json)')
     .option('-w, --watch', 'refresh until interrupted')
     .addOption(duration('--every <duration>', 'refresh interval', '2s'))
-    .option('--host <host>', 'address of the gateway (default: as configured)')
-    .option('--port <port>', 'port of the gateway (default: as configured)', portNumber)
 
   command(program, 'migrate', async () => (await import('./commands/migrate.ts')).migrateDatabase)
     .description('migrate the PostgreSQL tables')

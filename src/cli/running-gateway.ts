@@ -32,25 +32,32 @@ export async function runningGateway({ server, auth, stores }: Config) {
   const url = `http://${hostOf(server.host)}:${server.port}`
   const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
   const headers = { accept: 'application/json', ...(token !== 'none' && { authorization: `Bearer ${token}` }) }
+  const send = async <Body>(path: string, more: RequestInit, signal: AbortSignal): Promise<Body> => {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+    // Do not follow redirects: a gateway never sends any, and the target must not get our token.
+    const init = { headers, signal: limited, redirect: 'manual', ...more } as const
+    const response = await fetch(`${url}/admin/api/${path}`, init).catch((thrown: unknown) => {
+      signal.throwIfAborted()
+      throw unreachable(url, thrown)
+    })
+    const body: unknown = await response.json().catch(() => undefined)
+    if (response.ok && body !== undefined) return body as Body
+    const { error } = (body ?? {}) as { error?: { code?: unknown; message?: unknown } }
+    if (typeof error?.code === 'string' && typeof error.message === 'string') {
+      throw new RefusedByGateway(error.code, error.message)
+    }
+    throw new NoGateway(`${url} responded, but it is not a Toolway gateway.`)
+  }
   return {
     url,
     /** Calls the gateway's admin API; throws NoGateway if the gateway is not running. */
-    async get<Body>(path: string, signal: AbortSignal): Promise<Body> {
-      const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-      // Do not follow redirects: a gateway never sends any, and the target must not get our token.
-      const init = { headers, signal: limited, redirect: 'manual' } as const
-      const response = await fetch(`${url}/admin/api/${path}`, init).catch((thrown: unknown) => {
-        signal.throwIfAborted()
-        throw unreachable(url, thrown)
-      })
-      const body: unknown = await response.json().catch(() => undefined)
-      if (response.ok && body !== undefined) return body as Body
-      const { error } = (body ?? {}) as { error?: { code?: unknown; message?: unknown } }
-      if (typeof error?.code === 'string' && typeof error.message === 'string') {
-        throw new RefusedByGateway(error.code, error.message)
-      }
-      throw new NoGateway(`${url} responded, but it is not a Toolway gateway.`)
-    },
+    get: <Body>(path: string, signal: AbortSignal) => send<Body>(path, {}, signal),
+    post: <Body>(path: string, body: object, signal: AbortSignal) =>
+      send<Body>(
+        path,
+        { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) },
+        signal,
+      ),
   }
 }
 

@@ -70,7 +70,10 @@ test('the example means what its comments say, section by section', async () => 
     concurrency: 8,
     readOnly: false,
     debug: false,
+    approve: ['everything.get-env'],
+    approvers: ['admins'],
   })
+  expect(config.approvals).toEqual({ wait: 300_000, by: ['admins', 'client'] })
   expect(config.defaults).toEqual({
     agent: 'researcher',
     denyOnMissingAgent: false,

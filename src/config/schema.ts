@@ -4,7 +4,7 @@ import { discoverySection, namingSection, scanSection } from './schema/catalog.t
 import { chatSection, modelsSection } from './schema/chat.ts'
 import { mcpServersSection } from './schema/mcp-servers.ts'
 import { nativeSection, sandboxSection } from './schema/native.ts'
-import { agentsSection, limitsSection, policySection } from './schema/policy.ts'
+import { agentsSection, approvalsSection, limitsSection, policySection } from './schema/policy.ts'
 import { breakerSection, cacheSection, healthSection, retrySection } from './schema/resilience.ts'
 import { defaultsSection, serverSection } from './schema/server.ts'
 import { sinksSection } from './schema/sinks.ts'
@@ -25,6 +25,7 @@ export const configSchema = z
       .describe('What each agent may use; without agents everyone may use everything. team.role inherits from team.'),
     defaults: defaultsSection.prefault({}).describe('Defaults for agents and calls.'),
     policy: policySection.prefault({}).describe('Rules for all agents.'),
+    approvals: approvalsSection.prefault({}).describe("Calls that wait for a person's approval."),
     auth: authSection.prefault({}).meta({ secret: 'section' }).describe('Caller authentication.'),
     limits: limitsSection.prefault({}).describe('Rate and concurrency limits.'),
     cache: cacheSection.prefault({}).describe('The result cache.'),

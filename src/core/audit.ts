@@ -1,3 +1,4 @@
+import type { ApprovalDecision } from './approval.ts'
 import type { Kind } from './entry.ts'
 import type { ErrorCode } from './errors.ts'
 
@@ -54,6 +55,9 @@ export interface AuditEnd extends AuditSubject {
   readonly tokens?: number
   /** For rejected requests: the agent that the caller asked for. */
   readonly asked?: string
+  /** For calls that a person approved or denied (V8): what they decided, and who they are. */
+  readonly approval?: ApprovalDecision
+  readonly approver?: string
   /** For retried calls: the outcome of each attempt, which is an error code or `ok`. */
   readonly attempts?: readonly string[]
   /** What was wrong: the refused Host or Origin, or why a message could not be read. */

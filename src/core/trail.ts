@@ -1,9 +1,12 @@
+import type { ApprovalRecord } from './approval.ts'
 import type { TraceContext } from './trace-context.ts'
 
 /** What happened during a call, for audit, metrics, traces and the dashboard. It never affects the call. */
 export interface Trail {
   cache?: 'hit' | 'miss' | 'joined'
   findings?: readonly string[]
+  /** A person's answer, if the call needed approval. */
+  approval?: ApprovalRecord
   /** The steps, in the order in which they began. */
   readonly steps: TrailStep[]
   readonly trace?: TraceContext

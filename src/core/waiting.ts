@@ -24,17 +24,27 @@ export function everySecond(clock: Clock, tick: () => void): Disposable {
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
 
-/**
- * Sends a progress notification while a call waits for servers. The values stay far below 1, so that the tool's own
- * progress, reported later under the same token, is higher.
- */
+/** Sends a progress notification while a call waits for servers. */
 export function tellWaiting(
-  { progressToken }: Readonly<Record<string, unknown>>,
+  meta: Readonly<Record<string, unknown>>,
   peer: Pick<Peer, 'notify'>,
   waitedMs: number,
   servers: readonly string[],
 ): void {
+  tellWaitingFor(meta, peer, waitedMs, `${servers.join(', ')} to start`)
+}
+
+/**
+ * Sends a progress notification while a call waits for something. The values stay far below 1, so that the tool's own
+ * progress, reported later under the same token, is higher.
+ */
+export function tellWaitingFor(
+  { progressToken }: Readonly<Record<string, unknown>>,
+  peer: Pick<Peer, 'notify'>,
+  waitedMs: number,
+  what: string,
+): void {
   if (progressToken === undefined) return
-  const message = `Waiting for ${servers.join(', ')} to start (${Math.round(waitedMs / 1000)} s).`
+  const message = `Waiting for ${what} (${Math.round(waitedMs / 1000)} s).`
   peer.notify('notifications/progress', Json.of({ progressToken, progress: waitedMs / 1e9, message }))
 }

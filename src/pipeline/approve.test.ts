@@ -1,10 +1,15 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { until } from '../../tests/fixtures/until.ts'
+import { createBudgets } from '../core/budgets.ts'
 import { callOf } from '../core/call.fixture.ts'
+import type { Call } from '../core/call.ts'
 import { Json } from '../core/json.ts'
-import { openPipeline } from './pipeline.fixture.ts'
+import { type Approvals, createApprovals } from './approvals.ts'
+import { approvalBy, openPipeline } from './pipeline.fixture.ts'
 
-const needsApproval = () => 'mcpServers.files.approve[0]'
+const approval = approvalBy('mcpServers.files.approve[0]')
 
 function asking(answer: unknown, args: Record<string, unknown> = {}) {
   const asked: { method: string; params: Record<string, unknown> }[] = []
@@ -28,7 +33,7 @@ const refusal = {
 
 test('a tool that needs a yes runs when a person has said it, having seen what is to be done', async () => {
   const { asked, call } = asking({ action: 'accept', content: { approve: true } }, { to: '/etc/x\u202e' })
-  await expect(openPipeline({ needsApproval }).handle(call)).resolves.toMatchObject({ isError: false })
+  await expect(openPipeline({ approval }).handle(call)).resolves.toMatchObject({ isError: false })
   expect(asked).toMatchObject([
     { method: 'elicitation/create', params: { requestedSchema: { required: ['approve'] } } },
   ])
@@ -40,7 +45,7 @@ const yes = { action: 'accept', content: { approve: true } }
 /** What a person was shown of these arguments. */
 async function shown(args: Record<string, unknown>): Promise<string> {
   const { asked, call } = asking(yes, args)
-  await openPipeline({ needsApproval }).handle(call)
+  await openPipeline({ approval }).handle(call)
   return /wants to call files\.read with (.*)\. Allow this once\?$/s.exec(String(asked[0]?.params.message))?.[1] ?? ''
 }
 
@@ -68,7 +73,7 @@ test('approve: no text can pose as the end of an argument, and what hides in one
 test('approve: the name of a tool cannot pose as its arguments, or push them out of sight', async () => {
   const asked = async (name: string) => {
     const { asked, call } = asking(yes, { path: '/etc/passwd' })
-    await openPipeline({ needsApproval }).handle({ ...call, entry: { ...call.entry, name } })
+    await openPipeline({ approval }).handle({ ...call, entry: { ...call.entry, name } })
     return String(asked[0]?.params.message)
   }
   expect(await asked('notes/read:v1.2-x')).toContain('files.notes/read:v1.2-x with {"path":"/etc/passwd"}. Allow')
@@ -83,7 +88,7 @@ test('approve: the name of a tool cannot pose as its arguments, or push them out
 test('approve: more arguments than a person can be shown are refused without asking', async () => {
   const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key${index}`, index]))
   const { asked, call } = asking(yes, { ...many, force: true })
-  const refused = openPipeline({ needsApproval }).handle(call)
+  const refused = openPipeline({ approval }).handle(call)
   await expect(refused).rejects.toMatchObject({
     ...refusal,
     message: expect.stringMatching(/too long to show/),
@@ -96,7 +101,7 @@ test('approve: a property: whatever else is sent, every name is shown or nobody 
   await fc.assert(
     fc.asyncProperty(args, async (given) => {
       const { asked, call } = asking(yes, given)
-      await openPipeline({ needsApproval })
+      await openPipeline({ approval })
         .handle(call)
         .catch(() => {})
       const [question] = asked
@@ -114,28 +119,195 @@ test.each([
   {},
 ])('anything but a yes is a no: %j', async (answer) => {
   const { call } = asking(answer)
-  await expect(openPipeline({ needsApproval }).handle(call)).rejects.toMatchObject(refusal)
+  await expect(openPipeline({ approval }).handle(call)).rejects.toMatchObject(refusal)
 })
 
 test('where nobody can be asked it is refused', async () => {
-  await expect(openPipeline({ needsApproval }).handle(callOf())).rejects.toMatchObject(refusal)
+  await expect(openPipeline({ approval }).handle(callOf())).rejects.toMatchObject(refusal)
   const { caller } = callOf()
   const onlyRoots = callOf({ caller: { ...caller, capabilities: { roots: {} } } })
-  await expect(openPipeline({ needsApproval }).handle(onlyRoots)).rejects.toThrow('elicitation')
+  await expect(openPipeline({ approval }).handle(onlyRoots)).rejects.toThrow('elicitation')
 })
 
 test('V4: a person who does not answer has not said yes', async () => {
   const { call } = asking({})
   const silent = { ...call.peer, ask: (_: string, __: Json, signal: AbortSignal) => unanswered(signal) }
-  const { handle, clock } = openPipeline({ needsApproval })
+  const { handle, clock } = openPipeline({ approval })
   const caught = expect(handle({ ...call, peer: silent })).rejects.toMatchObject({
     ...refusal,
-    message: expect.stringContaining('600 s (a fixed limit)'),
+    message: expect.stringContaining('300 s (approvals.wait)'),
   })
-  await clock.pass(600_000)
+  await clock.pass(300_000)
   await caught
   expect(clock.pending).toBe(0)
 })
 
 const unanswered = (signal: AbortSignal) =>
   new Promise<Json>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+
+describe('V8: people who answer elsewhere', () => {
+  /** A pipeline whose calls wait for people, and one call of a client without elicitation. */
+  const waiting = (by = ['admins', 'client'], changes: Parameters<typeof callOf>[0] = {}) => {
+    const budgets = createBudgets()
+    const approvals = createApprovals({ budget: budgets.approvals, clock: createManualClock() })
+    const people = approvals.accept()
+    const observers = [{ ended() {} }]
+    const clock = createManualClock()
+    const pipeline = openPipeline({
+      approval: approvalBy('agents.dev.approve[0]', { approvals, by }),
+      watch: { observers, clock },
+      clock,
+    })
+    const call = callOf(changes)
+    return { ...pipeline, approvals, people, budgets, call, clock }
+  }
+  const only = ({ approvals }: { approvals: Approvals }) => {
+    const [first, ...more] = approvals.list()
+    expect(more).toEqual([])
+    return first!
+  }
+  const waits = (approvals: Approvals) => until(() => approvals.list().length > 0, { what: 'an approval' })
+
+  test('a call of a client without elicitation waits, is shown in full and runs once allowed', async () => {
+    const args = Json.of({ path: '/etc/x\u202e', note: 'x'.repeat(10_000) })
+    const at = waiting(undefined, { input: { arguments: args, meta: {} } })
+    const result = at.handle(at.call)
+    await waits(at.approvals)
+    const approval = only(at)
+    expect(approval).toMatchObject({
+      ...{ call: 'c1', agent: 'default', principal: 'test', session: 's1', server: 'files', tool: 'read' },
+      rule: 'agents.dev.approve[0]',
+    })
+    expect(approval.until - approval.askedAt).toBe(300_000)
+    expect(JSON.parse(approval.arguments.replace('\\u{202e}', ''))).toEqual({ path: '/etc/x', note: 'x'.repeat(10_000) })
+    expect(at.approvals.answer(approval.id, { decision: 'once', by: 'key:alice' })).toBe(true)
+    expect(at.approvals.answer(approval.id, { decision: 'deny', by: 'key:bob' })).toBe(false)
+    await expect(result).resolves.toMatchObject({ isError: false })
+    expect(at.ends()).toMatchObject([{ decision: 'ALLOW', approval: 'once', approver: 'key:alice' }])
+    expect([at.approvals.list(), at.budgets.approvals.used, at.clock.pending]).toEqual([[], 0, 0])
+  })
+
+  test('a denial is recorded, and the model reads the reason as the words of a person', async () => {
+    const at = waiting()
+    const result = at.handle(at.call)
+    await waits(at.approvals)
+    at.approvals.answer(only(at).id, { decision: 'deny', by: 'token', reason: 'Not on "Fridays"\u202e' })
+    await expect(result).rejects.toMatchObject({
+      code: 'DENIED_BY_POLICY',
+      message: expect.stringContaining('"Not on \\"Fridays\\"\\u{202e}"'),
+    })
+    expect(at.ends()).toMatchObject([
+      { decision: 'DENY', reason: 'not_approved', approval: 'deny', approver: 'token', rule: 'agents.dev.approve[0]' },
+    ])
+  })
+
+  test('an approval for the session covers the same caller, session and tool until it is forgotten', async () => {
+    const at = waiting()
+    const first = at.handle(at.call)
+    await waits(at.approvals)
+    at.approvals.answer(only(at).id, { decision: 'session', by: 'token' })
+    await first
+    await at.handle(at.call)
+    expect(at.ends()[1]).toMatchObject({ approval: 'session', approver: 'token' })
+    const { caller, entry } = at.call
+    const others: Partial<Call>[] = [
+      { caller: { ...caller, session: 's2' } },
+      { caller: { ...caller, principal: 'other' } },
+      { caller: { ...caller, agent: 'other' } },
+      { entry: { ...entry, name: 'write' } },
+    ]
+    for (const other of others) {
+      const stop = new AbortController()
+      const refused = expect(at.handle(callOf({ ...other, signal: stop.signal }))).rejects.toThrow('enough')
+      await waits(at.approvals)
+      stop.abort(new Error('enough'))
+      await refused
+    }
+    at.approvals.sessionEnded('s1')
+    const again = at.handle(at.call)
+    await waits(at.approvals)
+    at.approvals.answer(only(at).id, { decision: 'session', by: 'token' })
+    await again
+    at.approvals.forgetGrants()
+    const last = expect(at.handle(at.call)).rejects.toMatchObject({ code: 'OVERLOADED' })
+    await waits(at.approvals)
+    at.people[Symbol.dispose]()
+    await last
+  })
+
+  test('the time is limited, and the client hears of progress', async () => {
+    const told: unknown[] = []
+    const { peer } = callOf()
+    const at = waiting(undefined, {
+      peer: { ...peer, notify: (_, params) => void told.push(params.value) },
+      input: { arguments: Json.of({}), meta: { progressToken: 'p' } },
+    })
+    const refused = expect(at.handle(at.call)).rejects.toMatchObject({
+      code: 'DENIED_BY_POLICY',
+      message: expect.stringContaining('300 s (approvals.wait)'),
+    })
+    await at.clock.pass(2_000)
+    expect(told).toMatchObject([{ progressToken: 'p' }, { progressToken: 'p', message: expect.stringContaining('2 s') }])
+    await at.clock.pass(298_000)
+    await refused
+    expect([at.approvals.list(), at.budgets.approvals.used, at.clock.pending]).toEqual([[], 0, 0])
+  })
+
+  test('V6: one caller may have a limited number of waiting calls', async () => {
+    const at = waiting()
+    const stop = new AbortController()
+    const calls = Array.from({ length: at.budgets.approvals.perCaller }, () =>
+      at.handle(callOf({ signal: stop.signal })).catch(() => 'stopped'),
+    )
+    await until(() => at.budgets.approvals.used === calls.length, { what: 'all to wait' })
+    await expect(at.handle(at.call)).rejects.toMatchObject({ code: 'OVERLOADED' })
+    stop.abort()
+    await Promise.all(calls)
+    expect(at.budgets.approvals.used).toBe(0)
+  })
+
+  test('the first answer counts: the question to the client is withdrawn, and a client that fails decides nothing', async () => {
+    const { caller, peer } = callOf()
+    const capable = { ...caller, capabilities: { elicitation: {} } }
+    let withdrawn = false
+    const silent = {
+      ...peer,
+      ask: (_: string, __: Json, signal: AbortSignal) =>
+        unanswered(signal).finally(() => {
+          withdrawn = true
+        }),
+    }
+    const at = waiting(undefined, { caller: capable, peer: silent })
+    const result = at.handle(at.call)
+    await waits(at.approvals)
+    at.approvals.answer(only(at).id, { decision: 'once', by: 'token' })
+    await result
+    expect(withdrawn).toBe(true)
+
+    const failing = waiting(undefined, { caller: capable })
+    const second = failing.handle(failing.call)
+    await waits(failing.approvals)
+    failing.approvals.answer(only(failing).id, { decision: 'once', by: 'token' })
+    await expect(second).resolves.toMatchObject({ isError: false })
+
+    const { asked, call } = asking(yes)
+    const third = waiting()
+    await third.handle(call)
+    expect([asked.length, third.approvals.list()]).toEqual([1, []])
+    expect(third.ends()).toMatchObject([{ approval: 'once', approver: 'client' }])
+  })
+
+  test('the client is not asked if its user may not answer, and arguments that nobody could read are refused', async () => {
+    const { asked, call } = asking(yes)
+    const at = waiting(['key:boss'])
+    const result = at.handle(call)
+    await waits(at.approvals)
+    expect(asked).toEqual([])
+    at.approvals.answer(only(at).id, { decision: 'once', by: 'key:boss' })
+    await result
+    const long = callOf({ input: { arguments: Json.of({ text: 'x'.repeat(70_000) }), meta: {} } })
+    await expect(at.handle(long)).rejects.toMatchObject({ message: expect.stringContaining('too long') })
+    at.people[Symbol.dispose]()
+    await expect(at.handle(call)).rejects.toMatchObject({ code: 'DENIED_BY_POLICY' })
+  })
+})

@@ -1,47 +1,133 @@
-import { type Call, canBeAsked, type Interceptor, onceFree } from '../core/call.ts'
+import { type ApprovalAnswer, type ApprovalNeed, clientMayAnswer, othersMayAnswer } from '../core/approval.ts'
+import { type Call, type Interceptor, onceFree } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
-import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import { everySecond, tellWaitingFor } from '../core/waiting.ts'
 import { durationText } from '../lib/duration.ts'
 import { speltOut } from '../lib/hidden-characters.ts'
+import type { Approvals, NewApproval } from './approvals.ts'
 import { step } from './observe.ts'
-import { personMs } from './timeout.ts'
 
-/** The rule that requires a person's approval; undefined if none does. */
-export type NeedsApproval = (entry: Entry) => string | undefined
+export interface ApproveOptions {
+  /** Whether a call needs a person's approval. */
+  need(call: Call): ApprovalNeed | undefined
+  readonly approvals: Approvals
+  /** How long to wait for an answer. */
+  readonly waitMs: number
+  /** Removes secrets from arguments that people are shown, without shortening anything. */
+  redact(args: object): unknown
+}
 
-/** Asks a person before running a tool that needs approval. Refuses the call if there is no way to ask. */
-export const approve = (needsApproval: NeedsApproval, clock: Clock): Interceptor =>
+/**
+ * Asks a person before running a tool that needs approval (V8): the user of the client, through elicitation, and
+ * everybody else who may answer, through the admin API. The first answer counts. Refuses the call at once if nobody can
+ * be asked. Runs before the call's timeout starts, so waiting does not count as part of the call.
+ */
+export const approve = (options: ApproveOptions, clock: Clock): Interceptor =>
   onceFree((call) => {
-    const rule = needsApproval(call.entry) ?? call.approval
-    return rule === undefined ? undefined : step(call.trail, 'approve', ask(call, rule, clock))
+    const need = options.need(call)
+    if (need === undefined) return undefined
+    const granted = options.approvals.grantedTo(call, need)
+    if (granted === undefined) return step(call.trail, 'approve', ask(call, need, options, clock))
+    if (call.trail) call.trail.approval = granted
+    return undefined
   })
 
-async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
-  const { entry, caller, peer, signal } = call
+async function ask(call: Call, need: ApprovalNeed, options: ApproveOptions, clock: Clock): Promise<void> {
+  const { entry, signal } = call
+  const { approvals, waitMs } = options
   const tool = `${entry.server}.${shownName(entry.name)}`
   const refused = (why: string) =>
     new ToolwayError('DENIED_BY_POLICY', `${tool} needs a person's approval: ${why}`, {
-      rule,
+      rule: need.rule,
       server: entry.server,
       auditReason: 'not_approved',
     })
-  if (!canBeAsked(caller.capabilities) || caller.capabilities.elicitation === undefined) {
-    const problem = 'your client cannot ask for it, because it does not support elicitation'
-    throw refused(`${problem}. Use a client that does, or another tool.`)
-  }
-  const args = shown(call.input.arguments.exact)
-  if (args === undefined) {
+  const client = clientMayAnswer(need) && call.caller.capabilities.elicitation !== undefined
+  const others = approvals.accepting && othersMayAnswer(need)
+  if (!client && !others) throw refused(nobody(need, approvals.accepting))
+  const brief = client ? shown(call.input.arguments.exact) : undefined
+  const full = others ? fullText(call, options) : undefined
+  if (brief === undefined && full === undefined) {
     throw refused('its arguments are too long to show to a person. Use shorter arguments, or another tool.')
   }
-  const unanswered = () => refused(`there was no answer within ${durationText(personMs)} (a fixed limit).`)
-  using patience = deadline(clock, personMs, unanswered, signal)
-  const answer = await peer.ask('elicitation/create', Json.of(question(call, tool, args)), patience.signal)
+  const unanswered = () => refused(`nobody answered within ${durationText(waitMs)} (approvals.wait).`)
+  using patience = deadline(clock, waitMs, unanswered, signal)
+  const over = new AbortController()
+  const waiting = AbortSignal.any([patience.signal, over.signal])
+  using _progress = progressOf(call, tool, clock)
+  const asked: Promise<ApprovalAnswer>[] = []
+  if (full !== undefined) asked.push(approvals.request(requestOf(call, need, full), waitMs, waiting))
+  if (brief !== undefined) asked.push(elicit(call, question(call, tool, brief), waiting))
+  const answer = await firstOf(asked, patience.signal).finally(() => over.abort())
+  if (call.trail) call.trail.approval = { decision: answer.decision, by: answer.by }
+  if (answer.decision !== 'deny') return
+  const { reason } = answer
+  const said = reason === undefined ? '' : ` and said: ${quoted(reason, maxReason)}`
+  throw refused(`a person declined${said}. Do not try again unless they ask you to.`)
+}
+
+/** Why nobody can be asked, and what to do about it. */
+function nobody(need: ApprovalNeed, accepting: boolean): string {
+  if (accepting) {
+    return 'only the user of your client may give it, and your client does not support elicitation. Use a client that does, or another tool.'
+  }
+  const serving = 'a gateway that is running (toolway serve), or another tool'
+  const nowhere = 'this process serves no dashboard'
+  return clientMayAnswer(need)
+    ? `nobody can be asked, because your client does not support elicitation and ${nowhere}. Use a client that supports it, ${serving}.`
+    : `nobody can be asked, because ${nowhere}. Use ${serving}.`
+}
+
+/** The first answer. If one way of asking fails, the others go on; if all fail, rejects with the first failure. */
+async function firstOf(asked: readonly Promise<ApprovalAnswer>[], signal: AbortSignal): Promise<ApprovalAnswer> {
+  try {
+    return await Promise.any(asked)
+  } catch (thrown) {
+    signal.throwIfAborted()
+    throw thrown instanceof AggregateError ? thrown.errors[0] : thrown
+  }
+}
+
+/** Asks the user of the client. Anything but a yes is a no. */
+async function elicit({ peer }: Call, params: object, signal: AbortSignal): Promise<ApprovalAnswer> {
+  const answer = await peer.ask('elicitation/create', Json.of(params), signal)
   const { action, content } = answer.value as { action?: unknown; content?: { approve?: unknown } }
-  if (action === 'accept' && content?.approve === true) return
-  throw refused('the person declined. Do not try again unless they ask you to.')
+  const isYes = action === 'accept' && content?.approve === true
+  return { decision: isYes ? 'once' : 'deny', by: 'client' }
+}
+
+const requestOf = ({ id, caller, entry }: Call, need: ApprovalNeed, args: string): NewApproval => ({
+  ...need,
+  call: id,
+  agent: caller.agent,
+  principal: caller.principal,
+  session: caller.session,
+  server: entry.server,
+  tool: entry.name,
+  arguments: args,
+})
+
+/** Tells the client every second that the call is waiting, if it asked for progress. */
+function progressOf({ input, peer }: Call, tool: string, clock: Clock): Disposable | undefined {
+  if (input.meta.progressToken === undefined) return undefined
+  const began = clock.monotonic()
+  const what = `a person to approve ${tool}`
+  return everySecond(clock, () => tellWaitingFor(input.meta, peer, clock.monotonic() - began, what))
+}
+
+/** Maximum size of arguments that are shown in full. */
+const maxFull = 64 * 1024
+const maxReason = 1_000
+
+/** The arguments in full, as indented JSON with hidden characters spelt out; undefined if they are too long. */
+function fullText({ input }: Call, { redact }: ApproveOptions): string | undefined {
+  if (input.arguments.bytes.length > maxFull) return undefined
+  // JSON escapes line breaks in strings, so those that are left come from the indentation.
+  const lines = JSON.stringify(redact(input.arguments.exact), undefined, 2).split('\n')
+  return lines.map(speltOut).join('\n')
 }
 
 const question = ({ caller }: Call, tool: string, args: string) => ({

@@ -53,7 +53,7 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
     if (begun) await begun
     const start = performance.now()
     const ended = (how: Ending) =>
-      log.end({ ...subject, ...how, ...note, ...attemptsOf(call), latency_ms: since(start) })
+      log.end({ ...subject, ...how, ...note, ...approvalOf(call), ...attemptsOf(call), latency_ms: since(start) })
     try {
       const result = await (decision.allowed ? next(call) : refuse(call, decision))
       const waiting = ended({ ...outcomeOf(result, rule), ...result.listing })
@@ -66,6 +66,11 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
       throw thrown
     }
   }
+}
+
+function approvalOf({ trail }: Call): Pick<AuditEnd, 'approval' | 'approver'> | undefined {
+  const approval = trail?.approval
+  return approval && { approval: approval.decision, approver: approval.by }
 }
 
 function attemptsOf({ trail }: Call): Pick<AuditEnd, 'attempts'> | undefined {

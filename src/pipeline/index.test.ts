@@ -7,7 +7,7 @@ import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Observed } from '../core/observer.ts'
 import { textResult } from '../core/result.ts'
-import { openPipeline } from './pipeline.fixture.ts'
+import { approvalBy, openPipeline } from './pipeline.fixture.ts'
 
 const deny: Decide = () => ({ allowed: false, code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[0]', reason: 'No.' })
 
@@ -74,7 +74,7 @@ describe('the order', () => {
     expect(await outcome({ decide: deny })).toEqual(['TOOL_BLOCKED', 0])
     expect(await outcome({ validate: refusing('INVALID_ARGUMENTS'), guards })).toEqual(['INVALID_ARGUMENTS', 0])
     expect(await outcome({ guards })).toEqual(['INVALID_PATH', 0])
-    expect(await outcome({ needsApproval: () => 'r' })).toEqual(['RATE_LIMITED', 1])
+    expect(await outcome({ approval: approvalBy('r') })).toEqual(['RATE_LIMITED', 1])
   })
 
   test('F9: a tool that checks its own arguments is not checked twice; prompts have no schema, but guards look at them', async () => {

@@ -9,7 +9,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { type Result, resultOf } from '../core/result.ts'
-import { approve, type NeedsApproval } from './approve.ts'
+import { type ApproveOptions, approve } from './approve.ts'
 import { auditAndDecide, auditedView, type Recheck, recheck, refuseBy } from './audit-and-decide.ts'
 import { attempt, observe, type Watch } from './observe.ts'
 import { type RateLimits, rateLimit } from './rate-limit.ts'
@@ -31,7 +31,7 @@ export interface PipelineOptions {
   /** Guards by server name. */
   readonly guards: ReadonlyMap<string, GuardCheck>
   readonly limits: RateLimits
-  readonly needsApproval: NeedsApproval
+  readonly approval: ApproveOptions
   /** Decides again under the current policy if the policy has changed since this pipeline was built. */
   readonly recheck: Recheck
   readonly cache: Interceptor
@@ -61,7 +61,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     validate(options.validate),
     guards(options.guards),
     rateLimit(options.limits),
-    approve(options.needsApproval, clock),
+    approve(options.approval, clock),
     options.cache,
   ]
   const scanned = options.scan ? [options.scan] : []

@@ -1,6 +1,7 @@
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { View } from '../core/access.ts'
 import type { Audit, AuditBegin, AuditEnd } from '../core/audit.ts'
+import { createBudgets } from '../core/budgets.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { type Caller, compose, type Interceptor } from '../core/call.ts'
 import type { Decide } from '../core/decision.ts'
@@ -8,6 +9,8 @@ import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
 import { textResult } from '../core/result.ts'
+import { createApprovals } from './approvals.ts'
+import type { ApproveOptions } from './approve.ts'
 import { auditAndDecide, auditedView, refuseBy } from './audit-and-decide.ts'
 import { createPipeline, type PipelineOptions } from './index.ts'
 import { createRefusals, recordRejections } from './refusals.ts'
@@ -51,7 +54,7 @@ export function openPipeline(changes: Partial<PipelineOptions> = {}) {
     validate: () => undefined,
     guards: new Map(),
     limits: { limitsOf: () => [], buckets: { take: () => ({ allowed: true }) }, clock },
-    needsApproval: () => undefined,
+    approval: approvalBy(undefined),
     recheck: () => undefined,
     cache: through,
     retry: through,
@@ -62,6 +65,25 @@ export function openPipeline(changes: Partial<PipelineOptions> = {}) {
   })
   return { ...pipeline, clock, records: audit.records, ends: () => audit.ends }
 }
+
+/** What asks people. Every call needs approval by `rule`, if there is one, or by its own rule. */
+export const approvalBy = (
+  rule: string | undefined,
+  {
+    approvals = createApprovals({ budget: createBudgets().approvals, clock: createManualClock() }),
+    by = everybody,
+  } = {},
+): ApproveOptions => ({
+  need({ approval }) {
+    const why = rule ?? approval
+    return why === undefined ? undefined : { rule: why, by: [by] }
+  },
+  approvals,
+  waitMs: 300_000,
+  redact: (args) => args,
+})
+
+const everybody = ['admins', 'client']
 
 const through: Interceptor = (call, next) => next(call)
 

@@ -3,7 +3,7 @@ import { callOf, entryOf } from '../core/call.fixture.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { textResult } from '../core/result.ts'
-import { openPipeline } from './pipeline.fixture.ts'
+import { approvalBy, openPipeline } from './pipeline.fixture.ts'
 
 const denial = { allowed: false, code: 'DENIED_BY_POLICY', rule: 'agents.a.deny.servers[0]', reason: 'No.' } as const
 
@@ -25,7 +25,7 @@ test('G8: what is denied while a person is asked does not run, whatever they say
     entry: entryOf({ run }),
   })
   const { handle, ends } = openPipeline({
-    needsApproval: () => 'mcpServers.files.approve[0]',
+    approval: approvalBy('mcpServers.files.approve[0]'),
     recheck: () => (changed ? denial : undefined),
   })
   await expect(handle(call)).rejects.toMatchObject({ code: 'DENIED_BY_POLICY', details: { rule: denial.rule } })

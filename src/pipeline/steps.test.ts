@@ -11,6 +11,7 @@ import { approve } from './approve.ts'
 import { bulkhead } from './bulkhead.ts'
 import { openCache, readTool } from './cache/cache.fixture.ts'
 import { attempt, observe } from './observe.ts'
+import { approvalBy } from './pipeline.fixture.ts'
 import { retry } from './retry.ts'
 
 const clock = createManualClock()
@@ -71,7 +72,7 @@ test('F16: asking a person is a step, also where they say no', async () => {
     const capable = { ...caller, capabilities: { elicitation: {} } }
     return callOf({ caller: capable, peer: { ...peer, ask: async () => Json.of(answer) } })
   }
-  const { handle, seen } = row([approve(() => 'approve[0]', clock)], [], async () => textResult('x'))
+  const { handle, seen } = row([approve(approvalBy('approve[0]'), clock)], [], async () => textResult('x'))
   await handle(asking({ action: 'accept', content: { approve: true } }))
   await expect(handle(asking({ action: 'decline' }))).rejects.toThrow('declined')
   expect(seen.map(brief)).toEqual([

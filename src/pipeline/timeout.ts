@@ -58,7 +58,7 @@ function afterProgress(call: Call, ms: number, atMaximum: boolean): string {
   return `${nameOf(call)} reported progress, then sent nothing for ${durationText(ms)} (${keyOf(call)}), and was cancelled. ${remedy(call)}`
 }
 
-export const personMs = 600_000
+const personMs = 600_000
 
 const unanswered = () =>
   new ToolwayError(

@@ -1,13 +1,106 @@
 import type { Config } from '../config/schema.ts'
+import type { ApprovalNeed, Approvers, PendingApproval } from '../core/approval.ts'
+import type { Caller } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
 import { matches } from '../lib/wildcard.ts'
+import { lineage } from './agents.ts'
 
-/** Creates a function that returns the rule that requires approval for an entry; undefined if no rule does. */
-export function createApprovals(servers: Config['mcpServers']): (entry: Entry) => string | undefined {
-  const lists = new Map(Object.entries(servers).map(([name, { approve }]) => [name, approve]))
-  return ({ kind, server, name }) => {
-    const patterns = kind === 'tool' ? lists.get(server) : undefined
-    const index = patterns?.findIndex((pattern) => matches(pattern, name)) ?? -1
-    return index < 0 ? undefined : `mcpServers.${server}.approve[${index}]`
+export interface ApprovalRules {
+  /** Whether and by whom a call must be approved. `more` is a rule that applies to this call only, such as chat's. */
+  need(entry: Entry, agent: string, more?: string): ApprovalNeed | undefined
+  /** The server's rule that requires approval for an entry, whoever calls it. */
+  ofServer(entry: Entry): string | undefined
+}
+
+interface RuleList {
+  /** The list's name in the configuration. */
+  readonly key: string
+  readonly patterns: readonly string[]
+  readonly by: Approvers
+}
+
+/** Compiles `mcpServers.*.approve` and `agents.*.approve`. An agent inherits the lists of all its parents. */
+export function createApprovalRules(config: Pick<Config, 'agents' | 'approvals' | 'mcpServers'>): ApprovalRules {
+  const { agents, mcpServers } = config
+  const { by } = config.approvals
+  const servers = new Map<string, RuleList>()
+  for (const [name, { approve, approvers = by }] of Object.entries(mcpServers)) {
+    if (approve.length > 0) servers.set(name, { key: `mcpServers.${name}.approve`, patterns: approve, by: approvers })
   }
+  const own = new Map<string, RuleList>()
+  for (const [name, { approve = [], approvers = by }] of Object.entries(agents)) {
+    if (approve.length > 0) own.set(name, { key: `agents.${name}.approve`, patterns: approve, by: approvers })
+  }
+  const families = new Map<string, readonly RuleList[]>()
+  for (const agent of own.size > 0 ? Object.keys(agents) : []) {
+    const lists = lineage(agent, own).flatMap((name) => own.get(name) ?? [])
+    if (lists.length > 0) families.set(agent, lists)
+  }
+
+  const serverRule = (entry: Entry): Matched | undefined => {
+    const list = entry.kind === 'tool' ? servers.get(entry.server) : undefined
+    return list && matched(list, (pattern) => namesOf(entry).some((name) => matches(pattern, name)))
+  }
+
+  return {
+    need(entry, agent, more) {
+      const found: Matched[] = []
+      const server = serverRule(entry)
+      if (server) found.push(server)
+      for (const list of entry.kind === 'tool' ? (families.get(agent) ?? []) : []) {
+        const rule = matched(list, (pattern) => isMeant(pattern, entry))
+        if (rule) found.push(rule)
+      }
+      if (more !== undefined) found.push({ rule: more, by })
+      const [first] = found
+      return first && { rule: first.rule, by: found.map((one) => one.by) }
+    },
+    ofServer: (entry) => serverRule(entry)?.rule,
+  }
+}
+
+interface Matched {
+  readonly rule: string
+  readonly by: Approvers
+}
+
+function matched({ key, patterns, by }: RuleList, fits: (pattern: string) => boolean): Matched | undefined {
+  const index = patterns.findIndex(fits)
+  return index < 0 ? undefined : { rule: `${key}[${index}]`, by }
+}
+
+/** All names of an entry, so that an alias cannot bypass a rule. */
+const namesOf = ({ name, aliases = [] }: Entry): readonly string[] => [name, ...aliases]
+
+/**
+ * Whether an agent's pattern means an entry. Meta-tools must be named: a wildcard would ask about every search, and the
+ * calls that meta-tools run are checked themselves.
+ */
+function isMeant(pattern: string, entry: Entry): boolean {
+  const { server, traits } = entry
+  if (pattern === 'writes') return !traits.readOnly && !traits.carries
+  if (server === 'toolway' && !pattern.startsWith('toolway.')) return false
+  return namesOf(entry).some((name) => matches(pattern, `${server}.${name}`))
+}
+
+/** The gateway's own token and the local user. Both are the operator, who may have no other credential. */
+const operators: ReadonlySet<string> = new Set(['token', 'local'])
+
+/**
+ * Whether a person may answer. Answering a call that was made with one's own credential needs `own`, because the agent
+ * that holds the credential could answer itself; the operator is excepted.
+ */
+export function mayAnswer(
+  { by, principal }: Pick<PendingApproval, 'by' | 'principal'>,
+  person: Pick<Caller, 'principal' | 'admin'>,
+): boolean {
+  const isOwn = principal === person.principal
+  const counts = !isOwn || operators.has(person.principal)
+  return by.every((list) =>
+    list.some((word) => {
+      if (word === 'own') return isOwn
+      if (word === 'admins') return counts && person.admin
+      return word !== 'client' && counts && (word === person.principal || `key:${word}` === person.principal)
+    }),
+  )
 }

@@ -4,6 +4,7 @@ import { entryOf } from '../core/call.fixture.ts'
 import { conditionsOf } from './explanation.ts'
 
 const config = {
+  approvals: { wait: 300_000, by: ['admins'] },
   agents: { team: { perMinute: 60 }, 'team.junior': {} },
   limits: { tools: { 'files.read': 1 }, servers: {} },
   mcpServers: { files: { approve: ['x', 'wri*'] } },

@@ -1,7 +1,8 @@
 import type { Config } from '../config/schema.ts'
 import type { Decision } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
-import { createApprovals } from './approvals.ts'
+import { durationText } from '../lib/duration.ts'
+import { createApprovalRules } from './approvals.ts'
 import { compileLimits } from './limits.ts'
 
 /** The steps of a decision, in order of evaluation. */
@@ -49,7 +50,7 @@ export interface Why extends Explanation {
 
 /** The conditions that still apply to an allowed call, in this order: limits, then approval by a person. */
 export function conditionsOf(
-  config: Pick<Config, 'agents' | 'limits' | 'mcpServers'>,
+  config: Pick<Config, 'agents' | 'approvals' | 'limits' | 'mcpServers'>,
   agent: string,
   entry: Entry,
 ): Consideration[] {
@@ -59,8 +60,9 @@ export function conditionsOf(
     outcome: 'passes' as const,
     note: `${perMinute} ${perMinute === 1 ? 'call' : 'calls'} per minute${scope}`,
   }))
-  const approval = createApprovals(config.mcpServers)(entry)
-  if (approval === undefined) return limits
-  const note = 'a person must approve the call; it is refused if the client does not support elicitation'
-  return [...limits, { step: 'approval', rule: approval, outcome: 'passes', note }]
+  const need = createApprovalRules(config).need(entry, agent)
+  if (need === undefined) return limits
+  const people = [...new Set(need.by.flat())].join(', ')
+  const note = `a person must approve the call within ${durationText(config.approvals.wait)} (${people})`
+  return [...limits, { step: 'approval', rule: need.rule, outcome: 'passes', note }]
 }

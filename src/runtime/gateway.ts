@@ -23,6 +23,7 @@ import { keptAuditKey } from '../stores/secret-file.ts'
 import type { Tool } from '../tools/define-tool.ts'
 import { registeredTools } from '../tools/tool-source.ts'
 import { accountOfAll } from './admin/overview.ts'
+import { notifyOfApprovals } from './approval-webhook.ts'
 import { createCluster } from './cluster.ts'
 import { mayShowValue } from './config-difference.ts'
 import type { GenerationContext } from './context.ts'
@@ -53,6 +54,7 @@ import {
   type Generations,
   type ReloadStatus,
 } from './reload.ts'
+import { shareApprovals } from './shared-approvals.ts'
 import { serversOf } from './upstream-servers.ts'
 import type { SharedServices } from './workers/worker.ts'
 
@@ -147,6 +149,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       for (const server of aliveServers()) server.notifyServer(caller, method)
     },
     sessionEnded(caller) {
+      processState.approvals.sessionEnded(caller.session)
       for (const server of aliveServers()) server.sessionEnded(caller)
     },
     onChange: lists.on,
@@ -168,7 +171,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       dispose: (generation) => disposeGeneration(generation, generations.alive),
     }),
   )
-  const { breakers, bulkhead, pubSub, cache } = processState
+  const { approvals, breakers, bulkhead, pubSub, cache } = processState
+  const sharedApprovals = open.use(shareApprovals({ approvals, pubSub, clock, log }))
   const history = createReloadHistory()
   const configAudit = createConfigAudit(processState.audit, await keptAuditKey(config.stores.path), context.redact)
   let serving = false
@@ -200,6 +204,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         if (next.servers.get(name)?.server !== server) breakers.forget(name)
       }
       bulkhead.limitsChanged()
+      // A person gave these approvals under the previous rules.
+      processState.approvals.forgetGrants()
       if (!isDeepStrictEqual(before.loaded.config.cache, loaded.config.cache)) cache.clear()
       lists.emit(everyKind)
       files?.follow(watchedFiles(next))
@@ -263,7 +269,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         const { createAdminRoutes } = await import('./admin/index.ts')
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
         const reloading = { ...reload, now: cluster.reload, history }
-        const admin = { ...own, current, reload: reloading, why, metrics, worker: shared }
+        const admin = { ...own, current, sharedApprovals, reload: reloading, why, metrics, worker: shared }
         return createAdminRoutes({ ...processState, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
       }
       startServing()
@@ -287,7 +293,19 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           log,
         }),
       )
-      const { address } = httpServer
+      // Disposed of before the server, so that calls which wait for a person do not delay the shutdown.
+      running.use(approvals.accept())
+      const { address, url } = httpServer
+      running.use(
+        notifyOfApprovals({
+          approvals,
+          webhook: () => current().loaded.config.approvals.webhook,
+          dashboard: new URL(url).origin,
+          redact: context.redact,
+          clock,
+          log,
+        }),
+      )
       await Promise.all([processState.membership?.join(address), shared?.join(address)])
       return httpServer
     },

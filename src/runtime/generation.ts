@@ -21,7 +21,7 @@ import type { Cache } from '../pipeline/cache/cache.ts'
 import { cacheRules } from '../pipeline/cache/rules.ts'
 import { createPipeline, type Pipeline } from '../pipeline/index.ts'
 import { retry } from '../pipeline/retry.ts'
-import { createApprovals } from '../policy/approvals.ts'
+import { createApprovalRules } from '../policy/approvals.ts'
 import { argumentValidator } from '../policy/arguments/validate.ts'
 import { policyDoubts } from '../policy/config-warnings.ts'
 import { createPolicy, type Policy } from '../policy/decide.ts'
@@ -124,7 +124,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   ])
   const redactor = createRedactor({ secrets, tokens: context.oauth.tokens, keys: config.audit.redact })
   const redactName = memoize(redactor.text)
-  const needsApproval = createApprovals(config.mcpServers)
+  const approvalRules = createApprovalRules(config)
   const tracer = traces?.tracer({ redact: redactName, servers })
   const observers = [...context.observers, ...(tracer ? [tracer] : [])]
   if (logsCalls(log)) observers.push(callLog(log, redactName))
@@ -140,9 +140,14 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     validate,
     guards,
     limits: { limitsOf: compileLimits(config), buckets: context.buckets, clock },
-    needsApproval,
+    approval: {
+      need: ({ entry, caller, approval }) => approvalRules.need(entry, caller.agent, approval),
+      approvals: context.approvals,
+      waitMs: config.approvals.wait,
+      redact: redactor.whole,
+    },
     recheck: (call) => (context.policy() === policy ? undefined : context.policy().decide(call.caller, call.entry)),
-    cache: context.cache.interceptor(cacheRules(config, needsApproval)),
+    cache: context.cache.interceptor(cacheRules(config, approvalRules.ofServer)),
     scan: config.scan.results === 'off' ? undefined : scanResults({ mode: config.scan.results, log }),
     retry: retry({ ...config.retry, clock }),
     breaker: context.breakers.interceptor,

@@ -15,6 +15,7 @@ import type { Observer } from '../core/observer.ts'
 import type { Buckets, DescriptorStore } from '../core/stores.ts'
 import { members } from '../lib/json-text.ts'
 import { createSeal, type Seal } from '../lib/seal.ts'
+import { type Approvals, createApprovals } from '../pipeline/approvals.ts'
 import { type BreakerConfig, type Breakers, createBreakers } from '../pipeline/breaker.ts'
 import { type Bulkhead, bulkhead } from '../pipeline/bulkhead.ts'
 import { type Cache, cache } from '../pipeline/cache/cache.ts'
@@ -49,6 +50,8 @@ export interface ProcessState extends AsyncDisposable {
   readonly bulkhead: Bulkhead
   /** How much waits or is kept, per caller and in all. */
   readonly budgets: Budgets
+  /** This process's calls that wait for a person, and approvals for sessions. */
+  readonly approvals: Approvals
   readonly metrics: Metrics
   readonly stats: CallStats
   readonly calls: RecentCalls
@@ -165,6 +168,7 @@ export async function openProcessState(
     cache: results,
     bulkhead: concurrency,
     budgets,
+    approvals: createApprovals({ budget: budgets.approvals, clock }),
     metrics,
     stats,
     calls,

@@ -9,9 +9,9 @@ import { silentLog } from '../../src/core/log.ts'
 import { breakerConfigs, createBreakers } from '../../src/pipeline/breaker.ts'
 import { bulkhead } from '../../src/pipeline/bulkhead.ts'
 import type { PipelineOptions } from '../../src/pipeline/index.ts'
-import { openPipeline } from '../../src/pipeline/pipeline.fixture.ts'
+import { approvalBy, openPipeline } from '../../src/pipeline/pipeline.fixture.ts'
 import { retry } from '../../src/pipeline/retry.ts'
-import { createApprovals } from '../../src/policy/approvals.ts'
+import { createApprovalRules } from '../../src/policy/approvals.ts'
 import { argumentValidator } from '../../src/policy/arguments/validate.ts'
 import { createPolicy } from '../../src/policy/decide.ts'
 import { compileGuards } from '../../src/policy/guards/index.ts'
@@ -49,13 +49,14 @@ export async function thrownBy(trial: Trial): Promise<unknown> {
     return check ? [[own, check] as const] : []
   })
   using breakers = createBreakers({ configOf: breakerConfigs(config), clock, log: silentLog, random: () => 1 })
+  const approvalRules = createApprovalRules(config)
   const { handle } = openPipeline({
     audit: noAudit,
     decide: policy.decide,
     validate: argumentValidator({ log: silentLog }),
     guards: new Map(guards),
     limits: { limitsOf: compileLimits(config), buckets: memoryBuckets(), clock },
-    needsApproval: createApprovals(config.mcpServers),
+    approval: { ...approvalBy(undefined), need: ({ entry, caller }) => approvalRules.need(entry, caller.agent) },
     retry: retry({ ...config.retry, clock }),
     breaker: breakers.interceptor,
     bulkhead: bulkhead({

@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks'
 import { startLive } from './api/live.ts'
 import { refreshSession, session, sessionError } from './api/session.ts'
 import { LoadError, Loading } from './components/states.tsx'
+import { Approvals } from './pages/approvals/approvals.tsx'
 import { Audit } from './pages/audit/audit.tsx'
 import { Calls } from './pages/calls/calls.tsx'
 import { ChatPage } from './pages/chat/chat-page.tsx'
@@ -62,6 +63,8 @@ function CurrentPage() {
       return <ChatPage />
     case 'calls':
       return <Calls id={'id' in here ? here.id : undefined} />
+    case 'approvals':
+      return <Approvals />
     case 'policy':
       return <Policy />
     case 'audit':

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { Numeral } from '../../lib/exact-number.ts'
+import { maxDepth } from '../../lib/json-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { concealAssignments, createKeyMatcher, isCount } from './assignments.ts'
 import { type Conceal, createConceal, redacted } from './conceal.ts'
@@ -21,6 +22,8 @@ export interface Redactor {
    * or too long are cut.
    */
   value(value: unknown): unknown
+  /** Like `value`, but cuts nothing. The caller limits the size. */
+  whole(value: unknown): unknown
   text(text: string): string
   /** Redacts only known secrets in a value. */
   known(value: unknown): unknown
@@ -38,11 +41,13 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
   const cleanNumber = (value: number): unknown =>
     inNumbers && conceal(String(value)) !== String(value) ? redacted : value
 
+  const concealText = (text: string, depth: number): string => {
+    const concealed = conceal(text)
+    return concealJson(concealed, depth) ?? concealPatterns(concealAssignments(concealed, isSecretKey))
+  }
+
   const cleanText = (text: string, depth: number): string =>
-    shorten(text, bounds.text, (part) => {
-      const concealed = conceal(part)
-      return concealJson(concealed, depth) ?? concealPatterns(concealAssignments(concealed, isSecretKey))
-    })
+    shorten(text, bounds.text, (part) => concealText(part, depth))
 
   /** Redacts JSON text by its structure. Undefined if the text is not JSON. */
   const concealJson = (text: string, depth: number): string | undefined => {
@@ -60,6 +65,8 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
     number: cleanNumber,
   }
 
+  const visitWhole: Visit = { ...visit, key: (name) => concealPatterns(conceal(name)), text: concealText }
+
   const visitKnown: Visit = {
     key: (name) => shorten(name, bounds.name, conceal),
     hides: () => false,
@@ -69,6 +76,7 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
 
   return {
     value: (value) => undefinedIfDropped(walk(value, visit)),
+    whole: (value) => undefinedIfDropped(walk(value, visitWhole, 0, unbounded)),
     known: (value) => undefinedIfDropped(walk(value, visitKnown)),
     line: conceal,
     text(text) {
@@ -118,6 +126,15 @@ const bounds = {
   total: 64 * 1024,
 } as const
 
+interface WalkBounds {
+  readonly depth: number
+  readonly nodes: number
+  readonly total: number
+}
+
+const { POSITIVE_INFINITY: none } = Number
+const unbounded: WalkBounds = { depth: maxDepth, nodes: none, total: none }
+
 interface Visit {
   key(name: string): string
   hides(name: string, value: unknown): boolean
@@ -128,9 +145,9 @@ interface Visit {
 const dropped = Symbol('dropped')
 
 /** Returns a redacted copy, or the value itself if nothing changed. */
-function walk(value: unknown, visit: Visit, from = 0): unknown {
-  let left: number = bounds.nodes
-  let characters: number = bounds.total
+function walk(value: unknown, visit: Visit, from = 0, limits: WalkBounds = bounds): unknown {
+  let left = limits.nodes
+  let characters = limits.total
 
   const text = (value: string, depth: number): string => {
     if (characters <= 0) return `[${value.length} characters, SHA-256 ${hash('sha256', value)}]`
@@ -146,7 +163,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (typeof value !== 'object') return dropped
       // Record the number as text, because JSON parsers would round it.
       if (value instanceof Numeral) return text(value.source, depth)
-      if (depth >= bounds.depth) return '[too deep]'
+      if (depth >= limits.depth) return '[too deep]'
       return Array.isArray(value) ? items(value, depth) : members(value, depth)
     } catch {
       return dropped

@@ -19,6 +19,20 @@ test('F11: a record has the fields of its event, its phase, time, number and the
   expect(opened).toMatchObject({ ok: true, record: { ...endOf({ write: true }), ...place, phase: 'after' } })
 })
 
+test('V8, F11: a record with all of its fields is canonical', () => {
+  const more = {
+    approval: 'once',
+    approver: 'key:alice',
+    asked: 'a',
+    attempts: ['ok'],
+    detail: 'd',
+    findings: ['f'],
+  } as const
+  const event = endOf({ ...more, anonymous: true, address: '::1', parent: 'p', suppressed: 1, tokens: 1 })
+  const opened = parseSealedLine(lineOf(eventBody('after', event, asItIs)(place)))
+  expect(opened).toMatchObject({ ok: true, record: { approval: 'once', approver: 'key:alice' } })
+})
+
 test('F11: whatever an event holds, its line is canonical and not longer than the limit', () => {
   const text = fc.oneof(
     fc.string({ unit: anyCharacter }),

@@ -61,6 +61,8 @@ export function eventBody(
     `{${event.address === undefined ? '' : `"address":${plain(event.address)},`}` +
     `"agent":${quote(event.agent, maxText)}` +
     (event.anonymous ? ',"anonymous":true' : '') +
+    (how.approval === undefined ? '' : `,"approval":"${how.approval}"`) +
+    name(',"approver":', how.approver) +
     (described === undefined ? '' : `,"arguments":${described}`) +
     name(',"asked":', how.asked) +
     (how.attempts === undefined ? '' : `,"attempts":${JSON.stringify(how.attempts.slice(-maxAttempts))}`) +

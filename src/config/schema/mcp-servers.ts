@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { guard } from './policy.ts'
+import { approvers, guard } from './policy.ts'
 import { serverBreaker } from './resilience.ts'
 import {
   address,
@@ -136,6 +136,7 @@ const fields = z.strictObject({
     .describe('Number of connections to start in advance, if session is caller or call.'),
   refresh: duration().optional().describe('Interval for refreshing the lists. Default: discovery.refresh.'),
   approve: names().default([]).describe("Tools that need a person's approval; denied if no person can be asked."),
+  approvers: approvers().optional().describe('Who may answer for approve. Default: approvals.by.'),
   readOnly: flag().prefault(false).describe('Denies writes.'),
   readTools: names().default([]).describe('Tools that only read.'),
   idempotentTools: names().default([]).describe('Tools that are safe to retry.'),

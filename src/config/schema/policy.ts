@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { flag, names, numeric, path, textLike } from './values.ts'
+import { address, duration, flag, names, numeric, path, textLike } from './values.ts'
 
 const tool = 'a tool as server.tool (* is a wildcard)'
 
@@ -35,6 +35,9 @@ const rules = z
 /** The tools that an agent sees: all tools, the meta-tools, both, or the code mode tools. */
 export const exposure = z.enum(['direct', 'meta', 'both', 'code'])
 
+/** A list of people who may answer approvals. */
+export const approvers = () => names('admins, client, own, a principal such as key:alice, or the id of an API key')
+
 const agent = z.strictObject({
   allow: rules.describe('What the agent may use; everything else is denied.'),
   deny: rules.describe('What the agent may not use; overrides allow.'),
@@ -43,6 +46,12 @@ const agent = z.strictObject({
     .describe(
       'Allows reads only: tools not known to be read-only are hidden and denied. Inherited; a child cannot turn it off.',
     ),
+  approve: names(`${tool}, or writes`)
+    .optional()
+    .describe(
+      "Tools that need a person's approval (server.tool, wildcards); writes means all tools that may change something. Inherited; a child cannot remove any.",
+    ),
+  approvers: approvers().optional().describe('Who may answer for approve. Default: approvals.by.'),
   expose: exposure.optional().describe('How the agent sees tools. Default: defaults.expose.'),
   perMinute: numeric({ min: 1 }).optional().describe('Calls per minute.'),
   concurrency: numeric({ min: 1 }).optional().describe('Maximum calls in flight.'),
@@ -54,6 +63,20 @@ export const agentsSection = z.record(
   textLike(/^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/, 'a name of up to 128 letters, digits and _ . : @ / -'),
   agent,
 )
+
+/** Calls that wait for a person. */
+export const approvalsSection = z.strictObject({
+  wait: duration({ least: '1s', most: '1d' }).prefault('5m').describe('How long a call waits for an answer.'),
+  by: approvers()
+    .default(['admins', 'client'])
+    .describe(
+      'Who may answer: admins; client (the user of the calling client, if it supports elicitation); own (the holder of the credential that made the call); a principal; or the id of an API key.',
+    ),
+  webhook: address('http', 'https')
+    .meta({ secret: 'address' })
+    .optional()
+    .describe('URL that gets a POST for each new approval, without the arguments.'),
+})
 
 const perMinute = numeric({ min: 1 })
 

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import type { Config } from '../../config/schema.ts'
 import type { Entry } from '../../core/entry.ts'
 import { matches } from '../../lib/wildcard.ts'
-import type { NeedsApproval } from '../approve.ts'
 
 export interface Plan {
   /** Hash of the server and the definition: a result from another server or for another definition must not match. */
@@ -37,7 +36,7 @@ const largestPart = 16
 
 export function cacheRules(
   config: Pick<Config, 'cache' | 'mcpServers' | 'naming'>,
-  needsApproval: NeedsApproval,
+  needsApproval: (entry: Entry) => string | undefined,
 ): CacheRules | undefined {
   const { cache, mcpServers, naming } = config
   if (!cache.enabled) return undefined

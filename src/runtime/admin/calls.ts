@@ -39,7 +39,7 @@ const none: CallDetail['audit'] = { begin: null, end: null }
 
 /**
  * Calls a tool from the dashboard. Policy, limits and audit apply as they do to any other call. Calls that need
- * approval are refused, because the dashboard cannot ask anyone.
+ * approval wait for it like those of any other client.
  */
 export async function tryTool(
   { access }: AdminContext,

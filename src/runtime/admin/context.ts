@@ -1,5 +1,5 @@
 import type { Access } from '../../core/access.ts'
-import type { Audit } from '../../core/audit.ts'
+import type { Audit, AuditBegin } from '../../core/audit.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -12,6 +12,7 @@ import type { Generation } from '../generation.ts'
 import type { OAuth } from '../oauth-sign-in.ts'
 import type { ProcessState } from '../process-state.ts'
 import type { ReloadHistory, ReloadStatus } from '../reload.ts'
+import type { SharedApprovals } from '../shared-approvals.ts'
 
 export interface CallCounters {
   of(by: Stats['by'], name: string): Figures
@@ -26,6 +27,7 @@ export interface AdminContext
   readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>
   current(): Generation
   readonly stats: CallCounters
+  readonly sharedApprovals: SharedApprovals
   readonly calls: Pick<RecentCalls, 'list' | 'find' | 'subscribe'>
   readonly reload: {
     status(): ReloadStatus
@@ -50,7 +52,7 @@ export interface AdminContext
 export function audited<T>(
   audit: Audit,
   { agent, principal, authenticated, address }: Caller,
-  action: { readonly operation: string; readonly server?: string },
+  action: Pick<AuditBegin, 'operation' | 'server' | 'tool' | 'arguments'>,
   work: () => Promise<T>,
 ): Promise<T> {
   const subject = { agent, principal, anonymous: authenticated ? undefined : (true as const), address }

@@ -9,6 +9,7 @@ import {
 } from '../../serve/admin/endpoint.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
+import { createApprovalsAdmin } from './approvals.ts'
 import { createAuditQueries, createChainVerification } from './audit-queries.ts'
 import { createCallsAdmin, tryTool } from './calls.ts'
 import { createConfigAdmin } from './config.ts'
@@ -40,6 +41,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     ...createToolsAdmin(context, figures),
     tryTool: (...params) => tryTool(context, ...params),
     ...createCallsAdmin(context, auditQueries),
+    ...createApprovalsAdmin(context),
     audit: (query) => auditQueries.search(queryOf(query)),
     ...createChainVerification({ queries: auditQueries, auditKey, clock, log }),
     agents: () => agentViews(context),

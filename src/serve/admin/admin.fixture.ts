@@ -16,7 +16,7 @@ import { createBodyReader } from '../http/bodies.ts'
 import { allowedHosts } from '../http/hosts.ts'
 import { listen } from '../http/listen.ts'
 import { httpConfig } from '../http/server.fixture.ts'
-import type { CallView, ReloadEvent } from './contract.ts'
+import type { ApprovalView, CallView, ReloadEvent } from './contract.ts'
 import { type AdminEndpointOptions, createAdminEndpoint } from './endpoint.ts'
 import type { AdminService } from './service.ts'
 import * as views from './views.fixture.ts'
@@ -41,8 +41,10 @@ export interface Asked {
 function createTestAdmin() {
   const asked: Asked[] = []
   const onCalls = new Set<(calls: readonly CallView[]) => void>()
+  const onApprovals = new Set<() => void>()
   const onReload = new Set<(event: ReloadEvent) => void>()
   const calls: CallView[] = [views.call({ id: 'b', agent: 'dev' }), views.call({ id: 'a' })]
+  let approvals: readonly ApprovalView[] = []
   let padding = ''
   const note = (what: string, given: unknown, caller?: Caller) => asked.push({ what, given, ...(caller && { caller }) })
   const following = <T>(listeners: Set<T>, listener: T): Disposable => {
@@ -85,6 +87,12 @@ function createTestAdmin() {
     },
     calls: ({ admin, agent }) => calls.filter((call) => admin || call.agent === agent),
     call: async (_, id) => (id === 'c1' ? views.callDetail : undefined),
+    approvals: ({ admin }) => (admin ? approvals : []),
+    async answerApproval(caller, id, answer) {
+      note('answer', { id, ...answer }, caller)
+      return { id, call: 'c1', server: 'files', tool: 'write', decision: answer.decision }
+    },
+    onApprovals: (listener) => following(onApprovals, listener),
     async audit(given) {
       note('audit', given)
       return { rows: [{ seq: 1 }], nextCursor: null }
@@ -121,6 +129,10 @@ function createTestAdmin() {
     },
     tellReload: (event: ReloadEvent) => {
       for (const listener of onReload) listener(event)
+    },
+    tellApprovals: (waiting: readonly ApprovalView[]) => {
+      approvals = waiting
+      for (const listener of onApprovals) listener()
     },
     /** Makes what is told larger. */
     pad(bytes: number) {

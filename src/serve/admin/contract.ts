@@ -1,3 +1,4 @@
+import type { ApprovalView } from './schemas/approvals.ts'
 import type { CallView } from './schemas/calls.ts'
 import type { ServerView } from './schemas/catalog.ts'
 import type { Overview, ReloadEvent } from './schemas/figures.ts'
@@ -6,6 +7,7 @@ import type { Overview, ReloadEvent } from './schemas/figures.ts'
  * The admin API's types, which the dashboard imports. Times are in milliseconds since the epoch, durations in
  * milliseconds. Requests other than GET that authenticate with the cookie need the header `Toolway-Admin: 1`.
  */
+export type * from './schemas/approvals.ts'
 export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
 export type * from './schemas/figures.ts'
@@ -18,6 +20,8 @@ export interface AdminEvents {
   readonly calls: readonly CallView[]
   /** All servers. Sent whenever one of them has changed. */
   readonly servers: readonly ServerView[]
+  /** All approvals that wait and that the user may see. Sent whenever they have changed. */
+  readonly approvals: readonly ApprovalView[]
   /** The latest reload, if there was one. Sent to admins only. */
   readonly reload: ReloadEvent
 }

@@ -6,7 +6,7 @@ import { settledBuffers } from '../../../tests/fixtures/memory.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { openTestAdmin, people } from './admin.fixture.ts'
 import type { CallView } from './contract.ts'
-import { call, overview, reloaded, server } from './views.fixture.ts'
+import { approval, call, overview, reloaded, server } from './views.fixture.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -67,8 +67,23 @@ describe('G10: the stream of events', () => {
       { event: 'overview', data: overview },
       { event: 'servers', data: [server] },
       { event: 'calls', data: [call({ id: 'a' }), call({ id: 'b', agent: 'dev' })] },
+      { event: 'approvals', data: [] },
       { event: 'reload', data: reloaded },
     ])
+  })
+
+  test('V8: tells all approvals whenever they have changed', async () => {
+    const door = await open()
+    const { heard, kinds, last } = await follow(door)
+    await heard('reload')
+    await pass(door, 1_000)
+    door.tellApprovals([approval])
+    await pass(door, 250)
+    await heard('approvals', 2)
+    expect(last('approvals')).toEqual([approval])
+    await pass(door, 1_000)
+    await heard('overview', 3)
+    expect(kinds().filter((kind) => kind === 'approvals')).toHaveLength(2)
   })
 
   test('tells the overview once a second, and the servers only when they have changed', async () => {

@@ -11,7 +11,10 @@ import type { AdminService } from './service.ts'
 
 export type LiveEvents = ReturnType<typeof createLiveEvents>
 
-type Source = Pick<AdminService, 'overview' | 'servers' | 'calls' | 'onCalls' | 'onReload' | 'lastReload'>
+type Source = Pick<
+  AdminService,
+  'overview' | 'servers' | 'calls' | 'approvals' | 'onApprovals' | 'onCalls' | 'onReload' | 'lastReload'
+>
 
 interface Reader {
   readonly caller: Caller
@@ -20,6 +23,8 @@ interface Reader {
   readonly pending: Map<string, CallView>
   /** The server list that was last sent to this reader. */
   servers: Buffer | undefined
+  /** Whether the approvals have changed since they were last sent. */
+  approvalsChanged: boolean
   sentAt: number
 }
 
@@ -65,6 +70,10 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
     if (send(reader, 'servers', servers)) reader.servers = servers
   }
 
+  const sendApprovals = (reader: Reader) => {
+    if (send(reader, 'approvals', bytesOf(admin.approvals(reader.caller)))) reader.approvalsChanged = false
+  }
+
   const tick = () => {
     const overview = ++ticks % ticksPerOverview === 0
     const overviewOf = shared(admin.overview)
@@ -73,6 +82,7 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
       // Keep unsent calls while the reader is behind: a call shown as running must later be shown as ended.
       const { pending } = reader
       if (pending.size > 0 && send(reader, 'calls', bytesOf([...pending.values()]))) pending.clear()
+      if (reader.approvalsChanged) sendApprovals(reader)
       if (overview) {
         send(reader, 'overview', overviewOf(reader))
         sendServers(reader, serversOf(reader))
@@ -100,6 +110,11 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
   const watch = (): DisposableStack => {
     const stack = new DisposableStack()
     stack.use(admin.onCalls(onCalls))
+    stack.use(
+      admin.onApprovals(() => {
+        for (const reader of readers) reader.approvalsChanged = true
+      }),
+    )
     stack.use(
       admin.onReload((event) => {
         for (const reader of readers) if (reader.caller.admin) send(reader, 'reload', bytesOf(event))
@@ -133,7 +148,8 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
     open(caller: Caller, response: ServerResponse): void {
       // Reject non-admins while half of the streams are open, so that admins can still connect.
       if (!caller.admin && readers.size >= dashboards.limit / 2) throw tooManyReaders(readers.size)
-      const reader: Reader = { caller, response, pending: new Map(), servers: undefined, sentAt: clock.monotonic() }
+      const unsent = { pending: new Map(), servers: undefined, approvalsChanged: true }
+      const reader: Reader = { caller, response, ...unsent, sentAt: clock.monotonic() }
       // Before the stream starts, compute everything that can fail.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))
@@ -151,6 +167,7 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
       send(reader, 'overview', overview)
       sendServers(reader, servers)
       send(reader, 'calls', calls)
+      sendApprovals(reader)
       const reload = caller.admin ? admin.lastReload() : undefined
       if (reload) send(reader, 'reload', bytesOf(reload))
     },

@@ -6,7 +6,7 @@ import type * as view from './contract.ts'
  * The admin API's operations. Methods that take a caller show admins everything, and other callers only what their
  * agent may see. Methods without a caller are for admins only, which the routes enforce.
  */
-export interface AdminService {
+export interface AdminService extends ApprovalsService {
   overview(caller: Caller): view.Overview
   series(caller: Caller, range: view.TimeRange): view.Series
   stats(caller: Caller, by: view.Stats['by']): view.Stats
@@ -37,6 +37,15 @@ export interface AdminService {
   /** Calls `listener` when calls begin or end. */
   onCalls(listener: (calls: readonly view.CallView[]) => void): Disposable
   onReload(listener: (event: view.ReloadEvent) => void): Disposable
+}
+
+/** Calls that wait for a person. */
+export interface ApprovalsService {
+  /** Admins see all approvals, other callers those that they may answer. */
+  approvals(caller: Caller): readonly view.ApprovalView[]
+  answerApproval(caller: Caller, id: string, answer: view.AnswerApproval): Promise<view.AnsweredApproval>
+  /** Calls `listener` when the approvals have changed. */
+  onApprovals(listener: () => void): Disposable
 }
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'

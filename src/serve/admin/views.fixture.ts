@@ -1,5 +1,6 @@
 import type {
   AgentView,
+  ApprovalView,
   CallDetail,
   CallView,
   ChainView,
@@ -31,6 +32,11 @@ export const overview: Overview = {
   tools: 4,
   breakers: [{ server: 'files', state: 'open', since: 5 }],
   reload: { attempts: 1, successes: 1, lastAt: 6, lastError: null },
+}
+
+export const approval: ApprovalView = {
+  ...{ id: 'a1', call: 'c1', agent: 'dev', principal: 'key:dev', session: '0a1b2c3d', server: 'files', tool: 'write' },
+  ...{ arguments: '{}', rule: 'agents.dev.approve[0]', askedAt: 1, until: 2, mayAnswer: true },
 }
 
 export const server: ServerView = {

@@ -6,6 +6,7 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type ResultBody, resultOf } from '../../core/result.ts'
 import { approve } from '../../pipeline/approve.ts'
+import { approvalBy } from '../../pipeline/pipeline.fixture.ts'
 import { mutePeer, user } from '../access.fixture.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
@@ -185,7 +186,9 @@ test('B9: what needs a person’s yes fails closed inside a program, also where 
   let asked = 0
   const peer = { ...mutePeer, ask: async () => Json.of({ action: 'accept', content: { approve: ++asked > 0 } }) }
   const caller = { ...user, capabilities: { elicitation: {} } }
-  const gate = approve(({ name }) => (name === 'wipe' ? 'mcpServers.s.approve[0]' : undefined), createManualClock())
+  const asks = approvalBy('mcpServers.s.approve[0]')
+  const need = (made: Call) => (made.entry.name === 'wipe' ? asks.need(made) : undefined)
+  const gate = approve({ ...asks, need }, createManualClock())
   const { run, inner } = createWorkshop({ servers: { s: [echo('wipe')] }, interceptors: [gate] })
   const answer = await run('await tools.s.wipe()', { peer, caller })
   expect(answer.error).toMatchObject({

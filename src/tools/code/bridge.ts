@@ -208,7 +208,10 @@ function createGate(places: number): (signal: AbortSignal) => Promise<Disposable
 
 const cannotAsk = 'A program cannot ask a person. Call this tool directly, not from execute_code.'
 
-/** The peer for a program's calls. A program has no user to ask, so a call that needs approval is denied. */
+/**
+ * The peer for a program's calls. A program has no user to ask, so a call that needs approval waits for people who can
+ * answer elsewhere, but only until the program's time is over.
+ */
 const unasked: Peer = {
   rounds: false,
   logLevel: undefined,

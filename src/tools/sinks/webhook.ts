@@ -24,38 +24,69 @@ export interface WebhookOptions {
 const firstPauseMs = 500
 const maxPauseMs = 10_000
 
+/** What is posted. The id is also the idempotency key. */
+interface Posted {
+  readonly id: string
+}
+
+interface PostOptions {
+  readonly config: WebhookConfig
+  /** The setting that limits one attempt, for messages. */
+  readonly timeoutKey: string
+  /** What the log says about the delivery. */
+  readonly facts: Readonly<Record<string, unknown>>
+  readonly clock: Clock
+  readonly log: Log
+  random?: (() => number) | undefined
+}
+
+interface Delivery {
+  /** The last attempt. The delivery succeeded if it was acknowledged. */
+  readonly attempt: Attempt
+  readonly attempts: number
+  readonly mayHaveArrived: boolean
+}
+
 /**
- * A sink that posts artifacts. If an artifact did not arrive, or may not have arrived, it is sent again with the same
- * idempotency key, so that the receiver can detect duplicates. An artifact that was acknowledged or refused is never
- * sent again.
+ * Posts JSON. If it did not arrive, or may not have arrived, it is sent again with the same idempotency key, so that the
+ * receiver can detect duplicates. What was acknowledged or refused is never sent again. Throws only if the signal
+ * aborts.
  */
-export function webhookSink(options: WebhookOptions): Omit<Sink, 'description'> {
-  const { name, config, clock, log, random = Math.random } = options
+export async function postWithRetries(body: Posted, options: PostOptions, signal: AbortSignal): Promise<Delivery> {
+  const { config, facts, clock, log, random = Math.random } = options
   /** The pause before the next attempt, with jitter, so that failed deliveries are not all retried together. */
   const pauseAfter = (attempts: number, { retryAfterMs = 0 }: Attempt): number => {
     const jittered = jitteredBackoffMs(attempts - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs }, random)
     return Math.max(Math.round(jittered), retryAfterMs)
   }
+  let mayHaveArrived = false
+  for (let attempts = 1; ; attempts++) {
+    const attempt = await deliver(body, options, signal)
+    mayHaveArrived ||= attempt.kind === 'lost'
+    const ms = pauseAfter(attempts, attempt)
+    const isOver = attempt.kind === 'acknowledged' || attempt.kind === 'refused'
+    if (isOver || attempts === config.attempts || ms > maxPauseMs) return { attempt, attempts, mayHaveArrived }
+    log.info({ ...facts, id: body.id, reason: attempt.reason, ms }, 'webhook delivery failed; retrying')
+    await pause(clock, ms, signal)
+  }
+}
 
+/** A sink that posts artifacts. */
+export function webhookSink({ name, config, ...options }: WebhookOptions): Omit<Sink, 'description'> {
+  const timeoutKey = `sinks.${name}.timeout`
   return {
     name,
     // The timeout covers all attempts and the pauses between them.
     timeoutMs: config.attempts * (config.timeout + maxPauseMs),
-    timeoutKey: `sinks.${name}.timeout`,
+    timeoutKey,
     async write(artifact: Artifact, { signal }): Promise<Pointer> {
-      let mayHaveArrived = false
-      for (let attempts = 1; ; attempts++) {
-        const attempt = await deliver(artifact, options, signal)
-        if (attempt.kind === 'acknowledged') {
-          return { uri: attempt.location ?? `sink://${name}/${artifact.id}`, status: attempt.status, attempts }
-        }
-        if (attempt.kind === 'refused') throw refused(name, attempt)
-        mayHaveArrived ||= attempt.kind === 'lost'
-        const ms = pauseAfter(attempts, attempt)
-        if (attempts === config.attempts || ms > maxPauseMs) throw gaveUp(name, attempt, attempts, mayHaveArrived)
-        log.info({ sink: name, id: artifact.id, reason: attempt.reason, ms }, 'webhook delivery failed; retrying')
-        await pause(clock, ms, signal)
+      const posting = { ...options, config, timeoutKey, facts: { sink: name } }
+      const { attempt, attempts, mayHaveArrived } = await postWithRetries(artifact, posting, signal)
+      if (attempt.kind === 'acknowledged') {
+        return { uri: attempt.location ?? `sink://${name}/${artifact.id}`, status: attempt.status, attempts }
       }
+      if (attempt.kind === 'refused') throw refused(name, attempt)
+      throw gaveUp(name, attempt, attempts, mayHaveArrived)
     },
   }
 }
@@ -84,8 +115,8 @@ function gaveUp(name: string, attempt: Attempt, attempts: number, mayHaveArrived
 
 interface Attempt {
   /**
-   * `acknowledged`: the artifact arrived. `refused`: the receiver will never accept it. `busy`: the receiver cannot
-   * accept it now. `unsent`: nothing arrived. `lost`: the artifact may have arrived.
+   * `acknowledged`: it arrived. `refused`: the receiver will never accept it. `busy`: the receiver cannot
+   * accept it now. `unsent`: nothing arrived. `lost`: it may have arrived.
    */
   readonly kind: 'acknowledged' | 'refused' | 'busy' | 'unsent' | 'lost'
   /** The reason in a few words, without anything that could be a secret. */
@@ -95,15 +126,14 @@ interface Attempt {
   readonly retryAfterMs?: number
 }
 
-/** Sends an artifact once. Throws only if the signal aborts. */
-async function deliver(artifact: Artifact, options: WebhookOptions, signal: AbortSignal): Promise<Attempt> {
-  const { name, clock, config } = options
+/** Posts once. Throws only if the signal aborts. */
+async function deliver(body: Posted, options: PostOptions, signal: AbortSignal): Promise<Attempt> {
+  const { timeoutKey, clock, config } = options
   const url = new URL(config.url)
   const { Client } = await import('undici')
   // The address is not vetted, because the operator configured it. Redirects are not followed.
   const client = new Client(url.origin, { headersTimeout: 0, bodyTimeout: 0, allowH2: false })
-  const tooLate = () =>
-    new ToolwayError('TIMEOUT', `no response within ${config.timeout / 1000} s (sinks.${name}.timeout)`)
+  const tooLate = () => new ToolwayError('TIMEOUT', `no response within ${config.timeout / 1000} s (${timeoutKey})`)
   using limit = deadline(clock, config.timeout, tooLate, signal)
   let isSent = false
   client.once('connect', () => {
@@ -113,8 +143,8 @@ async function deliver(artifact: Artifact, options: WebhookOptions, signal: Abor
     const answer = await client.request({
       method: 'POST',
       path: url.pathname + url.search,
-      headers: headersOf(url, artifact, config.headers),
-      body: JSON.stringify(artifact),
+      headers: headersOf(url, body, config.headers),
+      body: JSON.stringify(body),
       signal: limit.signal,
     })
     // Only the status and the headers matter, so ignore errors in the body.
@@ -129,7 +159,7 @@ async function deliver(artifact: Artifact, options: WebhookOptions, signal: Abor
   }
 }
 
-function headersOf(url: URL, { id }: Artifact, configured: Readonly<Record<string, string>>) {
+function headersOf(url: URL, { id }: Posted, configured: Readonly<Record<string, string>>) {
   const headers: Record<string, string> = { 'user-agent': 'toolway' }
   for (const [name, value] of Object.entries(configured)) headers[name.toLowerCase()] = value
   const authorization = basicAuthOf(url)

@@ -27,6 +27,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
   const chance = createChance(23)
   let chain: ReturnType<AdminService['chain']> = { state: 'unknown', checkedAt: null, records: null, problems: [] }
   let numbered = 1000
+  const approvalListeners = new Set<() => void>()
 
   const tools = (words = '', server?: string) =>
     scene.tools
@@ -85,6 +86,19 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     async call(_, id) {
       const call = scene.calls.find((one) => one.id === id)
       return call && detailOf(call, scene.calls)
+    },
+    approvals: () => scene.approvals,
+    async answerApproval(_, id, { decision }) {
+      const index = scene.approvals.findIndex((one) => one.id === id)
+      const [approval] = index < 0 ? [] : scene.approvals.splice(index, 1)
+      if (!approval) throw new ToolwayError('INVALID_ARGUMENTS', `No approval ${JSON.stringify(id)} is waiting.`)
+      for (const listener of approvalListeners) listener()
+      const { call, server, tool } = approval
+      return { id, call, server, tool, decision }
+    },
+    onApprovals(listener) {
+      approvalListeners.add(listener)
+      return { [Symbol.dispose]: () => void approvalListeners.delete(listener) }
     },
     audit: async (asked) => searched(scene.audit, asked),
     chain() {

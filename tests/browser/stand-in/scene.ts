@@ -1,4 +1,5 @@
-import type { AuditRow, CallView, ServerDetail, ToolDetail } from '../../../src/serve/admin/contract.ts'
+import type { ApprovalView, AuditRow, CallView, ServerDetail, ToolDetail } from '../../../src/serve/admin/contract.ts'
+import { waitingApprovals } from './approvals.ts'
 import { records } from './audit.ts'
 import { manyServers, usualServers } from './servers.ts'
 import { agents, manyTools, usualTools } from './tools.ts'
@@ -13,11 +14,12 @@ export interface Scene {
   readonly servers: ServerDetail[]
   readonly tools: readonly ToolDetail[]
   readonly calls: CallView[]
+  readonly approvals: ApprovalView[]
   readonly audit: readonly AuditRow[]
 }
 
 export function createScene(name: SceneName, now: number): Scene {
-  if (name === 'empty') return { name, agents: [], servers: [], tools: [], calls: [], audit: [] }
+  if (name === 'empty') return { name, agents: [], servers: [], tools: [], calls: [], approvals: [], audit: [] }
   if (name === 'crowded') {
     const names = Array.from({ length: 12 }, (_, index) => `team.department.agent-with-a-long-name-${index}`)
     return {
@@ -27,11 +29,12 @@ export function createScene(name: SceneName, now: number): Scene {
         server: manyServers(now)[0]?.name ?? '',
         name: manyTools[0]?.tool ?? '',
       })),
+      approvals: waitingApprovals(now, 12),
       audit: records(now, 2000),
     }
   }
   return {
     ...{ name, agents, servers: [...usualServers(now)], tools: usualTools },
-    ...{ calls: recentCalls(now, 40), audit: records(now, 320) },
+    ...{ calls: recentCalls(now, 40), approvals: waitingApprovals(now, 2), audit: records(now, 320) },
   }
 }

@@ -17,6 +17,7 @@ const paths = [
   '/chat',
   '/calls',
   '/calls/call_0020',
+  '/approvals',
   '/policy',
   '/policy?view=matrix',
   '/policy?view=why&agent=researcher&tool=filesystem.write_file',
@@ -27,7 +28,7 @@ const paths = [
   '/nowhere',
 ]
 
-const lists = ['/', '/servers', '/tools', '/calls', '/policy?view=matrix', '/audit', '/config']
+const lists = ['/', '/servers', '/tools', '/calls', '/approvals', '/policy?view=matrix', '/audit', '/config']
 const refused = [
   '/',
   '/servers/browser',

@@ -27,7 +27,16 @@ inBrowser('G10: keyboard', () => {
   test('G10: g and a letter open each page and focus its title', async () => {
     const visitor = await shared.at('/')
     const { page } = visitor
-    const places = { s: 'Servers', t: 'Tools', c: 'Calls', p: 'Policy', a: 'Audit', f: 'Configuration', o: 'Overview' }
+    const places = {
+      s: 'Servers',
+      t: 'Tools',
+      c: 'Calls',
+      r: 'Approvals',
+      p: 'Policy',
+      a: 'Audit',
+      f: 'Configuration',
+      o: 'Overview',
+    }
     for (const [letter, title] of Object.entries(places)) {
       await press(page, 'g', letter)
       await page.getByRole('heading', { level: 1, name: title }).waitFor()

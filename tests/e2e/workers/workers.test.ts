@@ -8,6 +8,7 @@ import { type Command, startCommand } from '../../fixtures/command.ts'
 import { conversationEntry } from '../../fixtures/conversation/entry.ts'
 import { connectTalkers, converseAll } from '../../fixtures/conversation/talkers.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { startHttpServer } from '../../fixtures/http-server.ts'
 import { commandLine } from '../../fixtures/processes.ts'
 import { toolwayMain } from '../../fixtures/programs.ts'
 import { rawModern } from '../../fixtures/raw-callers.ts'
@@ -25,7 +26,9 @@ describe('B10: three workers are one gateway', () => {
     folder = open.use(await temporaryFolder())
     const talks = await conversationEntry('legacy', 'stdio', open)
     const sandbox = { languages: ['javascript'] }
-    const config = { mcpServers: { talks }, limits: { tools: { 'native.hash': 50 } }, sandbox }
+    const orders = open.use(await startHttpServer())
+    const mcpServers = { talks, orders: { url: orders.url, approve: ['echo'] } }
+    const config = { mcpServers, limits: { tools: { 'native.hash': 50 } }, sandbox }
     toolway = open.use(await startCommand(config, { folder, words: ['--workers', '3'] }))
     balancer = open.use(await startBalancer([toolway.url]))
   })
@@ -63,6 +66,27 @@ describe('B10: three workers are one gateway', () => {
       const { result } = JSON.parse(await ask('tools/call', { name: 'execute_code', arguments: program }))
       expect(result.structuredContent).toMatchObject({ value })
     }
+  })
+
+  test('V8, B10: any worker lists and answers what waits for approval in all of them', async () => {
+    const callers = await Promise.all(Array.from({ length: 4 }, () => client()))
+    const calls = callers.map((caller, n) => caller.callTool('orders__echo', { message: `${n}` }))
+    const api = async (path: string, body?: object) => {
+      const headers = {
+        authorization: `Bearer ${toolway.token}`,
+        connection: 'close',
+        'content-type': 'application/json',
+      }
+      const init = body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers }
+      return (await fetch(new URL(`/admin/api/${path}`, toolway.url), init)).json()
+    }
+    const listed = async () => (await api('approvals')) as readonly { readonly id: string }[]
+    await until(async () => (await listed()).length === 4, { what: 'all approvals' })
+    for (const { id } of await listed()) {
+      expect(await api(`approvals/${id}`, { decision: 'once' })).toMatchObject({ id, decision: 'once' })
+    }
+    for (const result of await Promise.all(calls)) expect(result.isError).toBeFalsy()
+    await until(async () => (await listed()).length === 0, { what: 'an empty list' })
   })
 
   test('B10, F15: any worker tells the metrics of all', async () => {

@@ -1,5 +1,8 @@
 import type {
   AgentView,
+  AnswerApproval,
+  AnsweredApproval,
+  ApprovalView,
   AuditPage,
   CallDetail,
   CallView,
@@ -43,6 +46,7 @@ export const queries = {
   tool: (name: string) => get<ToolDetail>(`tools/${encode(name)}`),
   calls: (values: QueryValues) => get<readonly CallView[]>('calls', values),
   call: (id: string) => get<CallDetail>(`calls/${encode(id)}`),
+  approvals: get<readonly ApprovalView[]>('approvals'),
   audit: (values: QueryValues) => get<AuditPage>('audit', values),
   chain: get<ChainView>('audit/chain'),
   chat: get<ChatView>('chat'),
@@ -64,6 +68,7 @@ export const actions = {
       method: 'POST',
       text: `{"arguments":${args}${agent === undefined ? '' : `,"agent":${JSON.stringify(agent)}`}}`,
     }),
+  answerApproval: (id: string, answer: AnswerApproval) => post<AnsweredApproval>(`approvals/${encode(id)}`, answer),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),
 }

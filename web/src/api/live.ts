@@ -1,5 +1,12 @@
 import { batch, signal } from '@preact/signals'
-import type { AdminEvents, CallView, Overview, ReloadEvent, ServerView } from '../../../src/serve/admin/contract.ts'
+import type {
+  AdminEvents,
+  ApprovalView,
+  CallView,
+  Overview,
+  ReloadEvent,
+  ServerView,
+} from '../../../src/serve/admin/contract.ts'
 import { mergeCalls } from './call-log.ts'
 import { refreshSession } from './session.ts'
 
@@ -10,6 +17,8 @@ export const reconnections = signal(0)
 export const liveOverview = signal<Overview | undefined>(undefined)
 export const liveServers = signal<readonly ServerView[] | undefined>(undefined)
 export const liveCalls = signal<readonly CallView[]>([])
+/** Undefined until the event stream has reported them. */
+export const liveApprovals = signal<readonly ApprovalView[] | undefined>(undefined)
 export const liveReload = signal<ReloadEvent | undefined>(undefined)
 
 /** Max number of calls that the browser keeps. */
@@ -24,6 +33,9 @@ const eventHandlers: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents
   },
   calls: (value) => {
     liveCalls.value = mergeCalls(liveCalls.peek(), value, maxLiveCalls)
+  },
+  approvals: (value) => {
+    liveApprovals.value = value
   },
   reload: (value) => {
     liveReload.value = value

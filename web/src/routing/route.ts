@@ -5,7 +5,17 @@ export type Route =
   | { readonly page: 'calls'; readonly id: string }
   | { readonly page: 'errors'; readonly code: string }
 
-export const pages = ['overview', 'servers', 'tools', 'chat', 'calls', 'policy', 'audit', 'config'] as const
+export const pages = [
+  'overview',
+  'servers',
+  'tools',
+  'chat',
+  'calls',
+  'approvals',
+  'policy',
+  'audit',
+  'config',
+] as const
 export type PageName = (typeof pages)[number]
 
 /** The page for a path; `not-found` for unknown paths. */

@@ -1,4 +1,4 @@
-import { liveOverview } from '../api/live.ts'
+import { liveApprovals, liveOverview } from '../api/live.ts'
 import { Icon } from '../components/icon.tsx'
 import { route } from '../routing/location.ts'
 import { type PageName, pages, pathTo } from '../routing/route.ts'
@@ -9,6 +9,7 @@ export const pageTitles: Readonly<Record<PageName, string>> = {
   tools: 'Tools',
   chat: 'Chat',
   calls: 'Calls',
+  approvals: 'Approvals',
   policy: 'Policy',
   audit: 'Audit',
   config: 'Configuration',
@@ -22,9 +23,21 @@ export function Menu() {
           <Icon name={page} />
           {pageTitles[page]}
           {page === 'servers' && <UnhealthyCount />}
+          {page === 'approvals' && <WaitingCount />}
         </a>
       ))}
     </nav>
+  )
+}
+
+function WaitingCount() {
+  const waiting = liveApprovals.value?.length ?? 0
+  if (waiting === 0) return null
+  return (
+    <span class="count tone-warn" title={`${waiting} waiting`}>
+      {waiting}
+      <span class="hidden"> waiting</span>
+    </span>
   )
 }
 

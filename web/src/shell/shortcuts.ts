@@ -9,6 +9,7 @@ export const pageKeys: Readonly<Record<PageName, string>> = {
   tools: 't',
   chat: 'h',
   calls: 'c',
+  approvals: 'r',
   policy: 'p',
   audit: 'a',
   config: 'f',

@@ -5,14 +5,19 @@ import * as figures from '../schemas/figures.ts'
 
 /** The gateway as a whole: its state, statistics and events, and the description of this API. */
 export const gatewayRoutes: readonly Route[] = [
-  userRoute('GET', 'events', 'Server-sent events: overview, calls, servers, reload; starts with one of each', {
-    stream: true,
-    run({ user, caller, response }, { events, watch }) {
-      events.open(caller, response)
-      watch(user, response)
-      return answered
+  userRoute(
+    'GET',
+    'events',
+    'Server-sent events: overview, calls, servers, approvals, reload; starts with one of each',
+    {
+      stream: true,
+      run({ user, caller, response }, { events, watch }) {
+        events.open(caller, response)
+        watch(user, response)
+        return answered
+      },
     },
-  }),
+  ),
   publicRoute('GET', 'openapi.json', 'This document', {
     answer: z.record(z.string(), z.unknown()),
     run: (_, { document }) => document(),

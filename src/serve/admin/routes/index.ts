@@ -1,4 +1,5 @@
 import type { Route } from '../router.ts'
+import { approvalsRoutes } from './approvals.ts'
 import { auditRoutes } from './audit.ts'
 import { callsRoutes } from './calls.ts'
 import { chatRoutes } from './chat.ts'
@@ -16,6 +17,7 @@ export const routes: readonly Route[] = [
   ...serversRoutes,
   ...toolsRoutes,
   ...callsRoutes,
+  ...approvalsRoutes,
   ...auditRoutes,
   ...policyRoutes,
   ...configRoutes,

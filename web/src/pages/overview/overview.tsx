@@ -1,5 +1,5 @@
 import { queries } from '../../api/endpoints.ts'
-import { liveCalls, liveOverview, streamState } from '../../api/live.ts'
+import { liveApprovals, liveCalls, liveOverview, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { charts, withoutPartialPoint } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
@@ -10,8 +10,10 @@ import { Loaded } from '../../components/states.tsx'
 import { formatLongDuration } from '../../format/duration.ts'
 import { formatClockTime } from '../../format/time.ts'
 import { query, setQuery } from '../../routing/location.ts'
+import { pathTo } from '../../routing/route.ts'
 import { type Preset, parseRange, rangeBounds, rangeQuery, type TimeRange } from '../../routing/time-range.ts'
 import { now } from '../../shell/now.ts'
+import { ApprovalList } from '../approvals/approval-list.tsx'
 import { Alerts } from './alerts.tsx'
 import { BudgetCard } from './budget-card.tsx'
 import { Connect } from './connect.tsx'
@@ -47,6 +49,7 @@ export function Overview() {
         {(data) => (
           <>
             <Alerts overview={data} />
+            <WaitingApprovals />
             {unused && <FirstSteps overview={data} />}
             <OverviewTiles overview={data} />
           </>
@@ -71,6 +74,19 @@ export function Overview() {
       {overview.data && overview.data.budgets.length > 0 && <BudgetCard budgets={overview.data.budgets} />}
       {overview.data && !unused && <Connect endpoint={overview.data.endpoint} />}
     </Page>
+  )
+}
+
+/** Calls that wait for a person. Renders nothing if there are none. */
+function WaitingApprovals() {
+  const approvals = liveApprovals.value ?? []
+  if (approvals.length === 0) return null
+  return (
+    <section class="stack" aria-label="Approvals">
+      <h2>Waiting for approval</h2>
+      <ApprovalList approvals={approvals.slice(0, 3)} />
+      {approvals.length > 3 && <a href={pathTo('approvals')}>All {approvals.length} approvals</a>}
+    </section>
   )
 }
 

@@ -1,0 +1,128 @@
+import type { ApprovalAnswer, PendingApproval } from '../../core/approval.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { pause } from '../../core/deadline.ts'
+import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
+import { type CommonOptions, load } from '../load.ts'
+import { NoGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
+import { printable, took } from '../table.ts'
+
+/** An approval as the admin API shows it. */
+interface ListedApproval extends Omit<PendingApproval, 'by'> {
+  readonly mayAnswer: boolean
+}
+
+interface GatewayOptions extends CommonOptions {
+  readonly host?: string
+  readonly port?: number
+}
+
+interface ListOptions extends GatewayOptions {
+  readonly follow?: boolean
+}
+
+interface AllowOptions extends GatewayOptions {
+  readonly session?: boolean
+}
+
+interface DenyOptions extends GatewayOptions {
+  readonly reason?: string
+}
+
+/** Lists the calls that wait for a person in the running gateway (V8). */
+export async function listApprovals(shell: Shell, options: ListOptions, clock: Clock = systemClock): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const gateway = await gatewayOf(shell, options)
+  const approvals = await fetchApprovals(gateway, shell.interrupted)
+  if (options.follow) await follow(gateway, approvals, { shell, output, clock })
+  else if (options.json) output.value({ approvals })
+  else if (approvals.length === 0) output.note('Nothing waits for approval.')
+  else for (const approval of approvals) print(approval, output, clock)
+  return exit.ok
+}
+
+export const allowApproval = (shell: Shell, id: string, options: AllowOptions): Promise<ExitCode> =>
+  answer(shell, id, options, { decision: options.session ? 'session' : 'once' })
+
+export const denyApproval = (shell: Shell, id: string, options: DenyOptions): Promise<ExitCode> =>
+  answer(shell, id, options, { decision: 'deny', reason: options.reason })
+
+async function gatewayOf(shell: Shell, options: GatewayOptions): Promise<RunningGateway> {
+  const { config } = await load(shell, options)
+  const { host = config.server.host, port = config.server.port } = options
+  return runningGateway({ ...config, server: { ...config.server, host, port } })
+}
+
+async function fetchApprovals(gateway: RunningGateway, signal: AbortSignal): Promise<readonly ListedApproval[]> {
+  const approvals = await gateway.get<readonly ListedApproval[]>('approvals', signal)
+  if (Array.isArray(approvals)) return approvals
+  throw new NoGateway(`${gateway.url} responded, but not with approvals.`)
+}
+
+/** How often `--follow` asks for new approvals. */
+const followMs = 1_000
+
+interface Following {
+  readonly shell: Shell
+  readonly output: Output
+  readonly clock: Clock
+}
+
+/** Prints each approval once, until interrupted. If the gateway disappears, keeps trying, because it may be restarting. */
+async function follow(gateway: RunningGateway, first: readonly ListedApproval[], { shell, output, clock }: Following) {
+  const { interrupted } = shell
+  let approvals = first
+  let seen: ReadonlySet<string> = new Set()
+  while (!interrupted.aborted) {
+    for (const approval of approvals.filter(({ id }) => !seen.has(id))) {
+      if (output.json) output.value(approval)
+      else print(approval, output, clock)
+    }
+    seen = new Set(approvals.map(({ id }) => id))
+    await pause(clock, followMs, interrupted).catch(() => {})
+    if (interrupted.aborted) return
+    approvals = await fetchApprovals(gateway, interrupted).catch((thrown: unknown) => {
+      if (interrupted.aborted) return approvals
+      if (!(thrown instanceof NoGateway)) throw thrown
+      output.note(`${thrown.message} Retrying.`)
+      return approvals
+    })
+  }
+}
+
+/** One approval with all its arguments: a person must see what they approve. */
+function print(approval: ListedApproval, { print, paint }: Output, clock: Clock): void {
+  const { id, agent, principal, server, tool, rule, until, mayAnswer } = approval
+  const left = took(Math.max(0, until - clock.now()))
+  print(`${paint('bold', shortId(id))}  ${printable(`${agent} wants to call ${server}.${tool}`)}  ${left} left`)
+  for (const line of approval.arguments.split('\n')) print(`  ${printable(line)}`)
+  print(paint('dim', `  by ${printable(principal)}, because of ${printable(rule)}`))
+  if (!mayAnswer) print(paint('dim', '  somebody else must answer (approvals.by)'))
+}
+
+const shortId = (id: string): string => id.slice(0, 8)
+
+type Answered = Pick<PendingApproval, 'id' | 'call' | 'server' | 'tool'> & Pick<ApprovalAnswer, 'decision'>
+
+async function answer(
+  shell: Shell,
+  id: string,
+  options: GatewayOptions,
+  given: Omit<ApprovalAnswer, 'by'>,
+): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const gateway = await gatewayOf(shell, options)
+  const found = (await fetchApprovals(gateway, shell.interrupted)).filter((one) => one.id.startsWith(id))
+  const [approval] = found
+  if (!approval || id === '') {
+    const hint = 'It was answered or timed out, or its call has ended. `toolway approvals` lists what waits.'
+    throw new UsageError(`No approval ${JSON.stringify(id)} is waiting.`, hint)
+  }
+  if (found.length > 1) throw new UsageError(`${found.length} approvals start with ${id}: write more of the id.`)
+  const path = `approvals/${encodeURIComponent(approval.id)}`
+  const answered = await gateway.post<Answered>(path, given, shell.interrupted)
+  const { server, tool, decision } = answered
+  const done = { once: 'Allowed', session: 'Allowed for this session:', deny: 'Denied' }[decision]
+  if (options.json) output.value(answered)
+  else output.note(`${done} ${printable(`${server}.${tool}`)}.`)
+  return exit.ok
+}

@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import type { ApprovalAnswer, PendingApproval } from '../core/approval.ts'
+import type { Clock } from '../core/clock.ts'
+import type { PubSub } from '../core/cluster.ts'
+import { ToolwayError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Approvals, SessionGrant } from '../pipeline/approvals.ts'
+
+/** All approvals that wait in this process and in other workers and replicas. */
+export interface SharedApprovals extends Disposable {
+  list(): readonly PendingApproval[]
+  /** Gives an answer, wherever the call waits. Resolves with false if it no longer waits. */
+  answer(id: string, answer: ApprovalAnswer): Promise<boolean>
+  onChange(listener: () => void): Disposable
+}
+
+interface SharedApprovalsOptions {
+  readonly approvals: Approvals
+  /** Undefined if this is the only process. */
+  readonly pubSub: PubSub | undefined
+  readonly clock: Clock
+  readonly log: Log
+}
+
+type Message =
+  /** Asks all processes for their approvals, because the sender has just started. */
+  | { readonly kind: 'hello' }
+  | { readonly kind: 'asked'; readonly approval: PendingApproval }
+  | { readonly kind: 'ended'; readonly id: string }
+  | { readonly kind: 'granted'; readonly grant: SessionGrant }
+  | { readonly kind: 'answer'; readonly request: string; readonly id: string; readonly answer: ApprovalAnswer }
+  | { readonly kind: 'answered'; readonly request: string; readonly accepted: boolean }
+
+const topic = 'approvals'
+/** Messages can be lost, so each process repeats its approvals. What is not repeated in time has ended. */
+const repeatMs = 10_000
+const lostMs = 3 * repeatMs
+const answerMs = 5_000
+/** Maximum number of other processes' approvals: as many as four processes may hold. */
+const maxRemote = 1_024
+
+/**
+ * Makes approvals visible in all workers and replicas (B10, V8). A call waits in the process that runs it, and only
+ * that process decides which answer was first; the others keep copies and forward answers. Approvals for sessions are
+ * copied too, because requests of stateless clients may reach any process.
+ */
+export function shareApprovals({ approvals, pubSub, clock, log }: SharedApprovalsOptions): SharedApprovals {
+  const listeners = new Set<() => void>()
+  const remote = new Map<string, { readonly approval: PendingApproval; readonly seenAt: number }>()
+  const requests = new Map<string, { readonly id: string; settle(accepted: boolean): void }>()
+  using open = new DisposableStack()
+  let timer: Disposable | undefined
+
+  const changed = () => {
+    for (const listener of listeners) listener()
+  }
+  const send = (message: Message) => pubSub?.publish(topic, JSON.stringify(message))
+  const sendOwn = () => {
+    for (const approval of approvals.list()) send({ kind: 'asked', approval })
+  }
+
+  /** Repeats our approvals and drops those of processes that no longer repeat theirs, until none are left. */
+  const repeat = () => {
+    timer ??= clock.after(repeatMs, () => {
+      timer = undefined
+      sendOwn()
+      const before = remote.size
+      for (const [id, { seenAt }] of remote) if (clock.monotonic() - seenAt > lostMs) remote.delete(id)
+      if (remote.size < before) changed()
+      if (remote.size > 0 || approvals.list().length > 0) repeat()
+    })
+  }
+
+  const receive = (message: Message) => {
+    switch (message.kind) {
+      case 'hello':
+        return sendOwn()
+      case 'asked': {
+        const { approval } = message
+        const isNew = !remote.has(approval.id)
+        if (isNew && remote.size >= maxRemote) return
+        remote.set(approval.id, { approval, seenAt: clock.monotonic() })
+        repeat()
+        return isNew && changed()
+      }
+      case 'ended': {
+        // An answer that came too late gets no reply of its own.
+        for (const { id, settle } of requests.values()) if (id === message.id) settle(false)
+        return remote.delete(message.id) && changed()
+      }
+      case 'granted':
+        return approvals.addGrant(message.grant)
+      case 'answer': {
+        const { request, id, answer } = message
+        // Every process gets the message; only the one with the call replies.
+        if (!approvals.list().some((one) => one.id === id)) return
+        return send({ kind: 'answered', request, accepted: approvals.answer(id, answer) })
+      }
+      case 'answered':
+        return requests.get(message.request)?.settle(message.accepted)
+    }
+  }
+
+  open.use(
+    approvals.onEvent((event) => {
+      send(event)
+      if (pubSub && event.kind === 'asked') repeat()
+      if (event.kind !== 'granted') changed()
+    }),
+  )
+  if (pubSub) {
+    open.use(pubSub.subscribe(topic, (text) => void receive(JSON.parse(text) as Message)))
+    open.defer(() => timer?.[Symbol.dispose]())
+    send({ kind: 'hello' })
+  }
+
+  const forward = async (id: string, answer: ApprovalAnswer): Promise<boolean> => {
+    const request = randomUUID()
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+    requests.set(request, { id, settle: resolve })
+    using _timer = clock.after(answerMs, () => reject(noReply()))
+    send({ kind: 'answer', request, id, answer })
+    try {
+      return await promise
+    } catch (thrown) {
+      log.warn({ approval: id }, 'the process in which a call waits for approval did not reply')
+      throw thrown
+    } finally {
+      requests.delete(request)
+    }
+  }
+
+  const running = open.move()
+  return {
+    list: () =>
+      [...approvals.list(), ...[...remote.values()].map(({ approval }) => approval)]
+        .filter(({ until }) => until > clock.now())
+        .sort((one, other) => one.askedAt - other.askedAt),
+    async answer(id, answer) {
+      if (approvals.answer(id, answer)) {
+        changed()
+        return true
+      }
+      return remote.has(id) ? forward(id, answer) : false
+    },
+    onChange(listener) {
+      listeners.add(listener)
+      return { [Symbol.dispose]: () => void listeners.delete(listener) }
+    },
+    [Symbol.dispose]: () => running.dispose(),
+  }
+}
+
+const noReply = () =>
+  new ToolwayError(
+    'SERVER_UNAVAILABLE',
+    'The process in which the call waits did not reply within 5 s: check whether the call still waits, and try again.',
+  )

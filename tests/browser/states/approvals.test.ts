@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { openBrowser } from '../chromium.ts'
+import { inBrowser } from '../in-browser.ts'
+import { openScene } from '../stand-in/door.ts'
+import { visit } from '../visit.ts'
+
+inBrowser('V8: approvals', () => {
+  test('V8: what waits is counted and answered; what others must answer has no buttons', async () => {
+    await using open = new AsyncDisposableStack()
+    const browser = open.adopt(await openBrowser(), (one) => one.close())
+    const door = open.use(await openScene('usual'))
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    const menu = page.getByRole('navigation', { name: 'Pages' })
+    const list = page.getByRole('list', { name: 'Calls waiting for approval' })
+    await menu.getByText('2 waiting').waitFor()
+    await menu.getByRole('link', { name: 'Approvals' }).click()
+    const items = list.getByRole('listitem')
+    expect(await items.count()).toBe(2)
+    expect(
+      await items
+        .nth(1)
+        .getByRole('button', { name: /Allow|Deny/ })
+        .count(),
+    ).toBe(0)
+    // Escape closes the dialog without an answer, and the focus returns.
+    await items.first().getByRole('button', { name: 'Deny…' }).press('Enter')
+    await page.getByLabel('Reason').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Deny…')
+    await items.first().getByRole('button', { name: 'Allow for this session' }).press('Enter')
+    await page.getByRole('status').getByText('Allowed for the session: filesystem.write_file.').waitFor()
+    await expect.poll(() => items.count()).toBe(1)
+    await menu.getByText('1 waiting').waitFor()
+    expect(visitor.troubles).toEqual([])
+  })
+})

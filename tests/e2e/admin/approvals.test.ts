@@ -1,0 +1,122 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ApprovalView } from '../../../src/serve/admin/contract.ts'
+import { connect, type TestClient } from '../../fixtures/clients.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
+import { until } from '../../fixtures/until.ts'
+import { asking, keyFor, originOf } from './people.ts'
+
+const agent = keyFor('agent', ['default'])
+const alice = keyFor('alice', ['default'])
+const boss = keyFor('boss', ['default'])
+const posts: { readonly body: Record<string, unknown>; readonly text: string }[] = []
+
+const open = new AsyncDisposableStack()
+let gateway: LocalToolway
+let client: TestClient
+let operator: ReturnType<typeof asking>
+beforeAll(async () => {
+  const receiver = createServer(async (request, response) => {
+    const text = Buffer.concat(await request.toArray()).toString()
+    posts.push({ text, body: JSON.parse(text) })
+    response.writeHead(204).end()
+  })
+  await new Promise<void>((listening) => receiver.listen(0, '127.0.0.1', listening))
+  open.defer(() => void receiver.close())
+  gateway = open.use(
+    await startToolway({
+      mcpServers: { probe: { ...stdioServers.probe(), readTools: ['pid'], env: { TOKEN: 'probe-secret-value' } } },
+      agents: { default: { allow: { servers: ['*'] }, approve: ['writes'] } },
+      auth: { keys: [agent.configured, alice.configured, { ...boss.configured, admin: true }] },
+      approvals: {
+        by: ['admins', 'alice'],
+        wait: '1m',
+        webhook: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`,
+      },
+    }),
+  )
+  client = open.use(await connect('v1', { endpoint: { url: gateway.url, token: agent.key } }))
+  operator = asking(originOf(gateway), gateway.token)
+})
+afterAll(() => open.disposeAsync())
+
+const listed = async (ask = operator): Promise<readonly ApprovalView[]> => (await ask('approvals')).json
+const waits = async (ask = operator): Promise<ApprovalView> => {
+  await until(async () => (await listed(ask)).length > 0, { what: 'an approval' })
+  return (await listed(ask))[0]!
+}
+const echo = (message: string, by = client) => by.callTool('probe__echo', { message })
+const recordsOf = async (query: string) => {
+  const { json } = await operator(`audit?${query}`)
+  return json.rows as Record<string, unknown>[]
+}
+
+test('V8: a call of a client without elicitation waits for a person, who is named in its audit record', async () => {
+  const running = echo('hello probe-secret-value')
+  const ask = asking(originOf(gateway), alice.key)
+  const approval = await waits(ask)
+  expect(approval).toMatchObject({
+    ...{ agent: 'default', principal: 'key:agent', server: 'probe', tool: 'echo' },
+    ...{ rule: 'agents.default.approve[0]', mayAnswer: true },
+  })
+  expect(approval.arguments).toContain('hello')
+  expect(approval.arguments).not.toContain('probe-secret-value')
+  expect((await ask(`approvals/${approval.id}`, { body: { decision: 'once' } })).json).toMatchObject({
+    decision: 'once',
+    tool: 'echo',
+  })
+  expect((await running).isError).toBeFalsy()
+  const again = await ask(`approvals/${approval.id}`, { body: { decision: 'deny' } })
+  expect([again.status, again.json.error.code]).toEqual([400, 'INVALID_ARGUMENTS'])
+  expect(await recordsOf('tool=echo&operation=call_tool')).toMatchObject([
+    { approval: 'once', approver: 'key:alice', decision: 'ALLOW' },
+  ])
+  const answers = await recordsOf('operation=answer_approval')
+  expect(answers).toMatchObject([{ principal: 'key:alice', tool: 'echo', arguments: { call: approval.call } }])
+})
+
+test('V8: nobody answers for themselves, and others only if they are named', async () => {
+  const own = asking(originOf(gateway), agent.key)
+  await using ofBoss = await connect('v1', { endpoint: { url: gateway.url, token: boss.key } })
+  const running = echo('mine', ofBoss)
+  const approval = await waits()
+  expect(await listed(own)).toEqual([])
+  expect((await own(`approvals/${approval.id}`, { body: { decision: 'once' } })).status).toBe(400)
+  const asBoss = asking(originOf(gateway), boss.key)
+  expect(await listed(asBoss)).toMatchObject([{ mayAnswer: false }])
+  const refused = await asBoss(`approvals/${approval.id}`, { body: { decision: 'once' } })
+  expect([refused.status, refused.json.error.code]).toEqual([403, 'DENIED_BY_POLICY'])
+  const body = { decision: 'deny', reason: 'Use the wiki instead.' }
+  expect((await operator(`approvals/${approval.id}`, { body })).status).toBe(200)
+  const { isError, content } = await running
+  expect([isError, JSON.stringify(content)]).toEqual([true, expect.stringContaining('Use the wiki instead.')])
+  expect((await recordsOf('tool=echo&decision=deny'))[0]).toMatchObject({ approval: 'deny', approver: 'token' })
+})
+
+test('V8: an approval for a session holds for its next calls, and not for another session', async () => {
+  const running = echo('one')
+  const { id } = await waits()
+  await operator(`approvals/${id}`, { body: { decision: 'session' } })
+  await running
+  await echo('two')
+  expect((await recordsOf('tool=echo&limit=1'))[0]).toMatchObject({ approval: 'session', approver: 'token' })
+  await using other = await connect('v1', { endpoint: { url: gateway.url, token: agent.key } })
+  const stop = new AbortController()
+  const waiting = other.callTool('probe__echo', { message: 'three' }, { signal: stop.signal }).catch(() => 'cancelled')
+  await waits()
+  // A client that cancels its call leaves nothing behind.
+  stop.abort()
+  expect(await waiting).toBe('cancelled')
+  await until(async () => (await listed()).length === 0, { what: 'the approval to disappear' })
+})
+
+test('V8: the webhook hears of each approval, without its arguments and with a link', async () => {
+  await until(() => posts.length >= 4, { what: 'all posts' })
+  expect(posts[0]?.body).toMatchObject({
+    ...{ event: 'approval', agent: 'default', server: 'probe', tool: 'echo' },
+    url: `${originOf(gateway)}/approvals`,
+  })
+  expect(posts.map(({ text }) => text).join('')).not.toMatch(/hello|probe-secret-value/)
+})

@@ -1,0 +1,34 @@
+import { queries } from '../../api/endpoints.ts'
+import { liveApprovals } from '../../api/live.ts'
+import { useResource } from '../../api/resource.ts'
+import { Page } from '../../components/page.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
+import { ApprovalList } from './approval-list.tsx'
+
+export function Approvals() {
+  const loaded = useResource(queries.approvals, 'approvals', { pollWhenOffline: true })
+  const approvals = { ...loaded, data: liveApprovals.value ?? loaded.data }
+  return (
+    <Page title="Approvals" note="Calls that wait for a person. The first answer counts.">
+      <Loaded resource={approvals} what="the approvals">
+        {(data) =>
+          data.length > 0 ? (
+            <>
+              <h2 class="hidden">Waiting</h2>
+              <ApprovalList approvals={data} />
+            </>
+          ) : (
+            <div class="card">
+              <EmptyState title="Nothing waits for approval">
+                <p>
+                  List tools under <code>mcpServers.NAME.approve</code> or <code>agents.NAME.approve</code>, and calls
+                  to them wait here.
+                </p>
+              </EmptyState>
+            </div>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
