@@ -174,8 +174,7 @@ const groups = {
 
 function sumTallies(database: DatabaseSync, query: TallyQuery, now: number): TallySums {
   const { by, maxSteps } = query
-  const oldest = database.prepare('SELECT min(at) AS at FROM tallies WHERE stepMs = ?').get(hour)?.at
-  const since = typeof oldest === 'number' ? oldest : now
+  const since = oldestOf(database) ?? now
   const from = Math.max(query.from, since)
   const { stepMs } = resolutions.find(({ keptMs }) => from >= now - keptMs) ?? resolutions[2]
   const factor = maxSteps === undefined ? 1 : Math.max(1, Math.ceil((query.to - query.from) / stepMs / maxSteps))
@@ -207,6 +206,14 @@ function sumTallies(database: DatabaseSync, query: TallyQuery, now: number): Tal
   }
   const packed: TallySum[] = [...sums.values()].map((sum) => ({ ...sum, latencies: pack(sum.latencies) }))
   return { since, stepMs: width, sums: packed }
+}
+
+/** When the oldest tally began, as exactly as is known. */
+function oldestOf(database: DatabaseSync): number | undefined {
+  const first = database.prepare('SELECT min(at) AS at FROM tallies WHERE stepMs = ?')
+  const found = resolutions.map(({ stepMs }) => first.get(stepMs)?.at).filter((at) => typeof at === 'number')
+  const oldest = Math.min(...found)
+  return found.length === 0 ? undefined : found.find((at) => at < oldest + hour)
 }
 
 /** The SQL for the members of a filter that must match exactly. */

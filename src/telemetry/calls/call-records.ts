@@ -20,7 +20,7 @@ export interface RecentCallsOptions {
   readonly everyMs?: number
   readonly maxAtOnce?: number
   /** Called with each call that has ended. */
-  onEnded?(call: CallRecord): void
+  readonly onEnded?: ((call: CallRecord) => void) | undefined
 }
 
 export interface RecentCalls {

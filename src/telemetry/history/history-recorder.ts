@@ -45,7 +45,8 @@ interface OpenTally extends TallyKey {
 
 interface Step {
   readonly at: number
-  readonly tallies: Map<Entry, Map<string, OpenTally>>
+  /** By tool, or by server for other operations: entries of resources may be made for one call. */
+  readonly tallies: Map<Entry | string, Map<string, OpenTally>>
   size: number
   other: OpenTally | undefined
 }
@@ -68,7 +69,8 @@ export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryR
   const tallyOf = (current: Step, { caller: { agent }, entry }: Call, operation: string): OpenTally => {
     const isTool = operation === 'call_tool'
     const key = isTool ? agent : `${operation} ${agent}`
-    const ofEntry = current.tallies.get(entry)
+    const what = isTool ? entry : entry.server
+    const ofEntry = current.tallies.get(what)
     const known = ofEntry?.get(key)
     if (known) return known
     if (current.size >= maxTallies) {
@@ -78,7 +80,7 @@ export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryR
     current.size++
     const made = openTally({ agent, server: entry.server, operation, name: isTool ? entry.name : '' })
     if (ofEntry) ofEntry.set(key, made)
-    else current.tallies.set(entry, new Map([[key, made]]))
+    else current.tallies.set(what, new Map([[key, made]]))
     return made
   }
 
