@@ -25,7 +25,7 @@ export interface Tally extends TallyKey {
   readonly at: number
   readonly counts: Readonly<TallyCounts>
   /** The latencies as pairs of bucket and count. */
-  readonly latencies: Uint32Array
+  readonly latencies: readonly number[]
 }
 
 /** A finished call, with names from which secrets were removed. */

@@ -45,7 +45,7 @@ const tally = (changes: Partial<Tally> & { readonly ms?: number } = {}): Tally =
   const { ms = 10, ...rest } = changes
   return {
     ...{ at: start, agent: 'dev', server: 'files', operation: 'call_tool', name: 'read', counts: counts() },
-    latencies: Uint32Array.of(latencyBucket(ms), 1),
+    latencies: [latencyBucket(ms), 1],
     ...rest,
   }
 }

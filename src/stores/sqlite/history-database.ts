@@ -14,6 +14,7 @@ import {
   tallyNumbers,
 } from '../../core/history.ts'
 import { addPacked, createLatencies, type Latencies, type Packed, pack } from '../../lib/latency-histogram.ts'
+import { callColumns, parseSteps, stepsText } from './history-batch.ts'
 import { type HistoryFileOptions, inTransaction, openHistoryFile } from './history-file.ts'
 
 export interface HistoryDatabaseOptions extends Pick<HistoryFileOptions, 'path' | 'say' | 'busyMs'> {
@@ -65,7 +66,7 @@ const pruneEveryMs = minute
 /** The tables of the history. Synchronous: it runs in a thread of its own. */
 export function openHistoryDatabase(options: HistoryDatabaseOptions) {
   const { keepMs, maxBytes, now } = options
-  const file = openHistoryFile({ ...options, schema, version })
+  const file = openHistoryFile({ ...options, schema, version, prepare: defineMerge })
   let prunedAt = Number.NEGATIVE_INFINITY
 
   return {
@@ -117,32 +118,33 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
 
 export type HistoryDatabase = ReturnType<typeof openHistoryDatabase>
 
+/** Lets SQL add up latencies. */
+function defineMerge(database: DatabaseSync): void {
+  const merged = createLatencies()
+  database.function('merge', { deterministic: true }, (one, another) => {
+    merged.fill(0)
+    addPacked(merged, asPacked(one as Uint8Array))
+    addPacked(merged, asPacked(another as Uint8Array))
+    return asBytes(pack(merged))
+  })
+}
+
 /** Adds tallies to those that are stored for the same step and key. Other processes may have written them. */
 function addTallies(database: DatabaseSync, tallies: readonly Tally[]): void {
   const keyOf = createKeys(database)
-  const find = database.prepare('SELECT latencies FROM tallies WHERE stepMs = ? AND at = ? AND key = ?')
   const columns = tallyNumbers.join(', ')
   const places = tallyNumbers.map(() => '?').join(', ')
   const sums = tallyNumbers.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')
   const add = database.prepare(
     `INSERT INTO tallies (stepMs, at, key, ${columns}, latencies) VALUES (?, ?, ?, ${places}, ?)
-     ON CONFLICT DO UPDATE SET ${sums}, latencies = excluded.latencies`,
+     ON CONFLICT DO UPDATE SET ${sums}, latencies = merge(latencies, excluded.latencies)`,
   )
-  const merged = createLatencies()
   for (const tally of tallies) {
     const key = keyOf(tally)
     const values = tallyNumbers.map((name) => tally.counts[name])
+    const latencies = asBytes(Uint32Array.from(tally.latencies))
     for (const { stepMs } of resolutions) {
-      const at = Math.floor(tally.at / stepMs) * stepMs
-      const stored = find.get(stepMs, at, key)?.latencies as Uint8Array | undefined
-      let { latencies } = tally
-      if (stored && stored.length > 0) {
-        merged.fill(0)
-        addPacked(merged, tally.latencies)
-        addPacked(merged, asPacked(stored))
-        latencies = pack(merged)
-      }
-      add.run(stepMs, at, key, ...values, asBytes(latencies))
+      add.run(stepMs, Math.floor(tally.at / stepMs) * stepMs, key, ...values, latencies)
     }
   }
 }
@@ -231,27 +233,11 @@ function condition(
   }
 }
 
-const callColumns = [
-  'id',
-  'parent',
-  'at',
-  'ms',
-  'agent',
-  'principal',
-  'operation',
-  'server',
-  'name',
-  'outcome',
-  'code',
-  'cache',
-] as const
-
 function addCalls(database: DatabaseSync, calls: readonly StoredCall[]): void {
   const places = callColumns.map(() => '?').join(', ')
   const add = database.prepare(`INSERT OR REPLACE INTO calls (${callColumns.join(', ')}, steps) VALUES (${places}, ?)`)
   for (const call of calls) {
-    const steps = call.steps.map(({ name, startMs, ms, error }) => [name, startMs, ms, error])
-    add.run(...callColumns.map((column) => call[column]), steps.length === 0 ? '' : JSON.stringify(steps))
+    add.run(...callColumns.map((column) => call[column]), stepsText(call.steps))
   }
 }
 
@@ -274,13 +260,8 @@ function callsWhere(
   order: string,
 ): readonly StoredCall[] {
   const rows = database.prepare(`SELECT * FROM calls WHERE ${where} ${order}`).all(...values)
-  return rows.map(({ steps, ...row }) => ({ ...row, steps: stepsOf(steps as string) }) as unknown as StoredCall)
+  return rows.map(({ steps, ...row }) => ({ ...row, steps: parseSteps(steps as string) }) as unknown as StoredCall)
 }
-
-type StepRow = [name: string, startMs: number, ms: number | null, error: string | null]
-
-const stepsOf = (text: string): StoredCall['steps'] =>
-  text === '' ? [] : (JSON.parse(text) as StepRow[]).map(([name, startMs, ms, error]) => ({ name, startMs, ms, error }))
 
 /** Removes what is too old. If the file is still too large, removes calls first: statistics take far less room. */
 function prune(database: DatabaseSync, keptFrom: number, now: number, maxBytes: number): void {

@@ -23,6 +23,8 @@ export interface HistoryFileOptions {
   /** Creates the tables. */
   readonly schema: string
   readonly version: number
+  /** Called with every database that is opened. */
+  prepare(database: DatabaseSync): void
   /** How long to wait for another process that is writing. */
   readonly busyMs?: number
   /** Reports trouble, and that it is over. Called once per change, not once per attempt. */
@@ -117,7 +119,7 @@ export function openHistoryFile(options: HistoryFileOptions): HistoryFile {
   }
 }
 
-function opened({ path, schema, version }: HistoryFileOptions, busyMs: number): DatabaseSync {
+function opened({ path, schema, version, prepare }: HistoryFileOptions, busyMs: number): DatabaseSync {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   // Create the file before SQLite does, so that only the owner can read it. SQLite gives its other files the same mode.
   closeSync(openSync(path, 'a', 0o600))
@@ -136,6 +138,7 @@ function opened({ path, schema, version }: HistoryFileOptions, busyMs: number): 
         if (versionOf(database) === 0) database.exec(`${schema}; PRAGMA user_version = ${version}`)
       })
     }
+    prepare(database)
     return database
   } catch (error) {
     database.close()

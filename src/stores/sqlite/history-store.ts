@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { HistoryStore } from '../../core/history.ts'
 import type { Log } from '../../core/log.ts'
 import { createPortRpc, type RpcPeer } from '../../lib/port-rpc.ts'
+import { encodeBatch } from './history-batch.ts'
 import type { HistoryOwnerMethods, HistoryThreadData, HistoryThreadMethods } from './history-thread.ts'
 
 export interface SqliteHistoryOptions extends Omit<HistoryThreadData, 'path'> {
@@ -74,7 +75,7 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
   }
 
   return {
-    write: async (batch) => (await connected()?.request('write', batch)) ?? false,
+    write: async (batch) => (await connected()?.request('write', encodeBatch(batch))) ?? false,
     sums: async (query) => connected()?.request('sums', query),
     calls: async (query) => connected()?.request('calls', query),
     call: async (id) => connected()?.request('call', id),

@@ -1,7 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../core/clock.ts'
-import type { HistoryBatch, StoredCallQuery, StoredLogin, TallyQuery } from '../../core/history.ts'
+import type { StoredCallQuery, StoredLogin, TallyQuery } from '../../core/history.ts'
 import { createPortRpc } from '../../lib/port-rpc.ts'
+import { decodeBatch } from './history-batch.ts'
 import { openHistoryDatabase } from './history-database.ts'
 import type { HistoryTrouble } from './history-file.ts'
 
@@ -15,7 +16,8 @@ export interface HistoryThreadData {
 }
 
 export type HistoryThreadMethods = {
-  write(batch: HistoryBatch): boolean
+  /** `batch` is encoded by `encodeBatch`. */
+  write(batch: string): boolean
   sums(query: TallyQuery): ReturnType<Database['sums']>
   calls(query: StoredCallQuery): ReturnType<Database['calls']>
   call(id: string): ReturnType<Database['call']>
@@ -41,7 +43,7 @@ if (parentPort) {
     say: (trouble) => owner.notify('say', trouble),
   })
   const methods: HistoryThreadMethods = {
-    write: database.write,
+    write: (batch) => database.write(decodeBatch(batch)),
     sums: database.sums,
     calls: database.calls,
     call: database.call,

@@ -307,7 +307,7 @@ const callSummary = (record: CallRecord, redact: (text: string) => string): Call
   id: record.id,
   parent: record.parent ?? null,
   at: record.at,
-  ms: record.ms ?? null,
+  ms: record.ms === undefined ? null : toMicroseconds(record.ms),
   agent: redact(record.agent),
   principal: redact(record.principal),
   operation: redact(record.operation),
@@ -318,20 +318,24 @@ const callSummary = (record: CallRecord, redact: (text: string) => string): Call
   cache: record.trail?.cache ?? null,
 })
 
+/** Rounds milliseconds: more digits mean nothing, and writing them takes time. */
+const toMicroseconds = (ms: number): number => Math.round(ms * 1000) / 1000
+
 const maxSteps = 100
 
 const stepViews = ({ trail, start }: CallRecord, redact: (text: string) => string): StepView[] =>
   (trail?.steps ?? []).slice(0, maxSteps).map(({ name, start: began, end, error }) => ({
     name,
-    startMs: began - start,
-    ms: end === undefined ? null : end - began,
+    startMs: toMicroseconds(began - start),
+    ms: end === undefined ? null : toMicroseconds(end - began),
     error: error === undefined ? null : redact(error).slice(0, maxName),
   }))
 
 /** A call that has ended, as it is stored. */
 export function storedCall(record: CallRecord, redact: (text: string) => string): StoredCall {
-  const { outcome = 'failed', ms = 0 } = record
-  return { ...callSummary(record, redact), outcome, ms, steps: stepViews(record, redact) }
+  const { outcome = 'failed' } = record
+  const summary = callSummary(record, redact)
+  return { ...summary, outcome, ms: summary.ms ?? 0, steps: stepViews(record, redact) }
 }
 
 /** A stored call as it is shown. It is redacted again, because more secrets may be known by now. */

@@ -32,12 +32,12 @@ function recording(options: Partial<HistoryRecorderOptions> = {}) {
   return { clock, batches, answer, recorder, calls, tell, redact }
 }
 
-test('V12: what happens within a second is written in one batch, and without calls no timer runs', async () => {
+test('V12: what happens within two seconds is written in one batch, and without calls no timer runs', async () => {
   const { clock, batches, tell } = recording()
   expect(clock.pending).toBe(0)
   tell({ ms: 1 }, { ms: 2, outcome: { kind: 'tool_error' } }, { outcome: { kind: 'denied' } })
   tell({ trail: { cache: 'hit', steps: [] }, ms: 0.5 })
-  await clock.pass(1_000)
+  await clock.pass(2_000)
   expect(batches).toHaveLength(1)
   expect(batches[0]?.tallies).toMatchObject([
     { counts: { calls: 4, errors: 1, toolErrors: 1, denials: 1, cacheHits: 1, sumMs: 3, hitMs: 0.5 } },
@@ -78,7 +78,7 @@ test('V12: while the store is slow there is one batch on its way, and what is lo
   const slow = Promise.withResolvers<boolean>()
   answer.write = () => slow.promise
   tell({})
-  await clock.pass(1_000)
+  await clock.pass(2_000)
   tell({}, {})
   await clock.pass(60_000)
   expect(batches).toHaveLength(1)

@@ -33,7 +33,7 @@ export interface HistoryRecorder extends AsyncDisposable {
 /** The finest step that is stored. */
 const stepMs = 10_000
 /** A process that is killed loses what happened within this time. */
-const writeEveryMs = 1_000
+const writeEveryMs = 2_000
 /** Max number of steps that wait while the store cannot be written. */
 const maxSteps = 30
 
@@ -53,7 +53,7 @@ interface Step {
 
 /**
  * Collects what the history stores. During a call it only counts and adds a reference to a list; names are redacted and
- * batches written once a second. Without calls, no timer runs.
+ * batches written every two seconds. Without calls, no timer runs.
  */
 export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryRecorder {
   const { store, clock, maxCalls = 2_000, maxCallsPerAgent = 1_500, maxTallies = 2_000 } = options
@@ -175,6 +175,6 @@ function closed(at: number, { latencies, ...tally }: OpenTally, redact: (text: s
     server: redact(tally.server),
     operation: redact(tally.operation),
     name: redact(tally.name),
-    latencies: Uint32Array.from([...latencies].flat()),
+    latencies: [...latencies].flat(),
   }
 }

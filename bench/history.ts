@@ -1,0 +1,75 @@
+/**
+ * `node bench/history.ts`: what keeping the history costs for each call, in CPU time of the thread that serves calls and
+ * of the thread that writes. A call over HTTP takes about 126 µs (`bench/fleet.ts`); the target is 3 % of that.
+ */
+import { setTimeout } from 'node:timers/promises'
+import { callOf, entryOf } from '../src/core/call.fixture.ts'
+import type { Call } from '../src/core/call.ts'
+import { systemClock } from '../src/core/clock.ts'
+import { silentLog } from '../src/core/log.ts'
+import type { Observer } from '../src/core/observer.ts'
+import { sqliteHistory } from '../src/stores/sqlite/history-store.ts'
+import { createRecentCalls } from '../src/telemetry/calls/call-records.ts'
+import { createHistoryRecorder } from '../src/telemetry/history/history-recorder.ts'
+import { temporaryFolder } from '../tests/fixtures/folders.ts'
+
+const targetUs = 0.03 * 126
+const clock = systemClock
+const redact = (text: string) => text
+const say = (line: string) => process.stdout.write(`${line}\n`)
+const entries = Array.from({ length: 200 }, (_, n) => entryOf({ server: `server${n % 10}`, name: `tool_${n}` }))
+
+/** Calls of 200 tools by 5 agents; one in four is answered from the cache. */
+const callsOf = (count: number): Call[] =>
+  Array.from({ length: count }, (_, n) => {
+    const { caller, ...call } = callOf({ entry: entries[n % entries.length] })
+    return { ...call, id: `01890a5d-ac96-774b-bcce-${n}`, caller: { ...caller, agent: `agent${n % 5}` } }
+  })
+
+interface Cost {
+  readonly serving: number
+  readonly all: number
+}
+
+/** Makes calls at a steady rate, as clients do, and measures microseconds of CPU time for each. */
+async function measure(observers: readonly Observer[], perSecond: number, seconds: number): Promise<Cost> {
+  const burst = perSecond / 100
+  const calls = callsOf(perSecond)
+  const before = process.cpuUsage()
+  const beforeHere = process.threadCpuUsage()
+  let made = 0
+  for (let tick = 0; tick < seconds * 100; tick++) {
+    for (let n = 0; n < burst; n++) {
+      const call = calls[made++ % calls.length] as Call
+      const start = performance.now()
+      const steps = [{ name: 'attempt' as const, start: start - 4, end: start }]
+      const trail = made % 4 === 0 ? { cache: 'hit' as const, steps: [] } : { steps }
+      const observed = { call, operation: 'call_tool' as const, at: clock.now(), start, ms: (made * 37) % 200, trail }
+      for (const observer of observers) observer.ended({ ...observed, outcome: { kind: 'answered' } })
+    }
+    await setTimeout(10)
+  }
+  await setTimeout(2_500)
+  const sum = ({ user, system }: { user: number; system: number }) => (user + system) / made
+  return { serving: sum(process.threadCpuUsage(beforeHere)), all: sum(process.cpuUsage(before)) }
+}
+
+for (const perSecond of [500, 2_000, 10_000]) {
+  await using folder = await temporaryFolder()
+  await using store = sqliteHistory({
+    ...{ folder: folder.path, keepMs: 30 * 86_400_000, maxBytes: 256 * 1024 * 1024, clock, log: silentLog },
+    thread: new URL('../src/stores/sqlite/history-thread.ts', import.meta.url),
+  })
+  const recorder = createHistoryRecorder({ store, clock, redact })
+  const off = createRecentCalls({ clock, redact })
+  const on = createRecentCalls({ clock, redact, onEnded: recorder.add })
+  for (const observers of [[off.observer], [recorder.observer, on.observer]]) await measure(observers, perSecond, 1)
+  const without = await measure([off.observer], perSecond, 4)
+  const withHistory = await measure([recorder.observer, on.observer], perSecond, 4)
+  const serving = withHistory.serving - without.serving
+  const writing = withHistory.all - withHistory.serving - (without.all - without.serving)
+  const met = serving <= targetUs ? 'met' : 'missed'
+  say(
+    `${perSecond.toLocaleString('en')} calls/s: ${serving.toFixed(2)} µs of serving time for each call (target ${targetUs.toFixed(1)} µs ${met}), ${writing.toFixed(2)} µs of the writing thread, ${recorder.use().refused.toLocaleString('en')} calls only counted`,
+  )
+}
