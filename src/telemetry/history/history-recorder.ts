@@ -56,7 +56,7 @@ interface Step {
  * batches written every two seconds. Without calls, no timer runs.
  */
 export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryRecorder {
-  const { store, clock, maxCalls = 2_000, maxCallsPerAgent = 1_500, maxTallies = 2_000 } = options
+  const { store, clock, maxCalls = 4_000, maxCallsPerAgent = 3_000, maxTallies = 2_000 } = options
   const redact = safeRedact(options.redact)
   let steps: Step[] = []
   let step: Step | undefined

@@ -3,14 +3,12 @@ import { liveCalls, liveOverview, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { charts, withoutPartialPoint } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { Page } from '../../components/page.tsx'
-import { SegmentedControl } from '../../components/segmented-control.tsx'
+import { RangePicker } from '../../components/range-picker.tsx'
 import { Loaded } from '../../components/states.tsx'
 import { formatLongDuration } from '../../format/duration.ts'
-import { formatClockTime } from '../../format/time.ts'
-import { query, setQuery } from '../../routing/location.ts'
-import { type Preset, parseRange, rangeBounds, rangeQuery, type TimeRange } from '../../routing/time-range.ts'
+import { query } from '../../routing/location.ts'
+import { parseRange, rangeBounds } from '../../routing/time-range.ts'
 import { now } from '../../shell/now.ts'
 import { Alerts } from './alerts.tsx'
 import { BudgetCard } from './budget-card.tsx'
@@ -38,7 +36,7 @@ export function Overview() {
     overview.data &&
     `Up for ${formatLongDuration(now.value - overview.data.startedAt)}, version ${overview.data.version}.`
   const worker = overview.data?.worker
-  const workerNote = worker ? ` Statistics cover only worker ${worker.number} of ${worker.of}.` : ''
+  const workerNote = worker ? ` The figures of the last minute cover only worker ${worker.number} of ${worker.of}.` : ''
   // The event stream starts with the latest calls, so an empty list means that there were no calls.
   const unused = streamState.value === 'live' && liveCalls.value.length === 0 && overview.data?.calls.calls === 0
   return (
@@ -71,38 +69,5 @@ export function Overview() {
       {overview.data && overview.data.budgets.length > 0 && <BudgetCard budgets={overview.data.budgets} />}
       {overview.data && !unused && <Connect endpoint={overview.data.endpoint} />}
     </Page>
-  )
-}
-
-const rangeNames: Readonly<Record<Preset, string>> = {
-  '5m': '5 min',
-  '15m': '15 min',
-  '1h': '1 h',
-  '6h': '6 h',
-  '24h': '24 h',
-}
-
-/** Selects the time range for the charts. Any other range can be selected by dragging across a chart. */
-function RangePicker({ range }: { readonly range: TimeRange }) {
-  return (
-    <>
-      {'from' in range && (
-        <button
-          type="button"
-          class="button"
-          title="Back to the last 15 minutes"
-          onClick={() => setQuery(rangeQuery({ last: '15m' }))}
-        >
-          {formatClockTime(range.from, now.peek())} – {formatClockTime(range.to, now.peek())}{' '}
-          <Icon name="close" size={12} />
-        </button>
-      )}
-      <SegmentedControl
-        label="Time range"
-        options={rangeNames}
-        value={'last' in range ? range.last : undefined}
-        onChange={(last) => setQuery(rangeQuery({ last }))}
-      />
-    </>
   )
 }
