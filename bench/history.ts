@@ -54,6 +54,15 @@ async function measure(observers: readonly Observer[], perSecond: number, second
   return { serving: sum(process.threadCpuUsage(beforeHere)), all: sum(process.cpuUsage(before)) }
 }
 
+/** The best of a few rounds: whatever else the machine does only ever adds. */
+async function best(observers: readonly Observer[], perSecond: number): Promise<Cost> {
+  const rounds: Cost[] = []
+  for (let round = 0; round < 4; round++) rounds.push(await measure(observers, perSecond, 2))
+  const least = (of: (cost: Cost) => number) => Math.min(...rounds.map(of))
+  const serving = least((cost) => cost.serving)
+  return { serving, all: serving + least((cost) => cost.all - cost.serving) }
+}
+
 for (const perSecond of [500, 2_000, 10_000]) {
   await using folder = await temporaryFolder()
   await using store = sqliteHistory({
@@ -64,8 +73,8 @@ for (const perSecond of [500, 2_000, 10_000]) {
   const off = createRecentCalls({ clock, redact })
   const on = createRecentCalls({ clock, redact, onEnded: recorder.add })
   for (const observers of [[off.observer], [recorder.observer, on.observer]]) await measure(observers, perSecond, 1)
-  const without = await measure([off.observer], perSecond, 4)
-  const withHistory = await measure([recorder.observer, on.observer], perSecond, 4)
+  const without = await best([off.observer], perSecond)
+  const withHistory = await best([recorder.observer, on.observer], perSecond)
   const serving = withHistory.serving - without.serving
   const writing = withHistory.all - withHistory.serving - (without.all - without.serving)
   const met = serving <= targetUs ? 'met' : 'missed'

@@ -11,7 +11,7 @@ import { createHistoryRecorder } from '../telemetry/history/history-recorder.ts'
 import { moduleFile } from './package-paths.ts'
 
 /** What the dashboard shows across restarts. Workers on one machine share it; replicas do not. */
-export interface History extends AsyncDisposable {
+export interface PersistentHistory extends AsyncDisposable {
   readonly observer: Observer
   add(call: CallRecord): void
   /** Starts recording. Only a gateway with a dashboard records, so that commands do not open the file. */
@@ -33,7 +33,7 @@ export interface HistoryOptions {
 const maxRestored = 2_000
 
 /** Opens the history; undefined if it is disabled. The file is opened when the first call has ended. */
-export function openHistory({ history, stores }: Config, options: HistoryOptions): History | undefined {
+export function openHistory({ history, stores }: Config, options: HistoryOptions): PersistentHistory | undefined {
   if (history.disabled) return undefined
   const { budgets, redact, clock, log } = options
   const store = sqliteHistory({

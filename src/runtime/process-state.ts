@@ -32,7 +32,7 @@ import type { Readings, ServerReading } from '../telemetry/metrics/readings.ts'
 import { type CallStats, createStats } from '../telemetry/stats/stats.ts'
 import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/orphan-reaper.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
-import { type History, openHistory } from './history.ts'
+import { openHistory, type PersistentHistory } from './history.ts'
 import { createServerOAuth, type OAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
 import type { SharedServices } from './workers/worker.ts'
@@ -54,7 +54,7 @@ export interface ProcessState extends AsyncDisposable {
   readonly stats: CallStats
   readonly calls: RecentCalls
   /** Statistics, calls and logins that survive a restart; undefined if disabled. */
-  readonly history: History | undefined
+  readonly history: PersistentHistory | undefined
   readonly observers: readonly Observer[]
   readonly seal: Seal
   /** Membership among replicas or workers; undefined if this is the only process. */

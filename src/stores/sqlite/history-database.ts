@@ -116,8 +116,6 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
   }
 }
 
-export type HistoryDatabase = ReturnType<typeof openHistoryDatabase>
-
 /** Lets SQL add up latencies. */
 function defineMerge(database: DatabaseSync): void {
   const merged = createLatencies()

@@ -26,7 +26,7 @@ export interface RecentCallsOptions {
 export interface RecentCalls {
   readonly observer: Observer
   /** The calls that match a filter, newest first. */
-  list(filter?: CallFilter, limit?: number): CallSummary[]
+  list(filter?: RecordFilter, limit?: number): CallSummary[]
   find(id: string): CallTimeline | undefined
   /** Tells the listener, a few times per second, which calls began or ended. Disposing ends the subscription. */
   subscribe(listener: (calls: readonly CallSummary[]) => void): Disposable
@@ -136,13 +136,13 @@ function createFinishedCalls(maxCalls: number, maxBytes: number) {
 
 const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome'] as const
 
-export interface CallFilter extends Partial<Pick<CallSummary, (typeof exactly)[number]>> {
+export interface RecordFilter extends Partial<Pick<CallSummary, (typeof exactly)[number]>> {
   /** Text that a name, the ID or the code must contain. Case is ignored. */
   readonly text?: string | undefined
 }
 
 /** Whether a call matches a filter. Compares the redacted view, so that searching cannot reveal secrets. */
-export function fits(view: CallSummary, filter: CallFilter): boolean {
+export function fits(view: CallSummary, filter: RecordFilter): boolean {
   if (exactly.some((field) => filter[field] !== undefined && view[field] !== filter[field])) return false
   const text = filter.text?.trim().toLowerCase()
   return text === undefined || text === '' || textOf(view).includes(text)

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { HistoryFilter, HistoryStore, StoredCall, TallySum } from '../../core/history.ts'
 import { addPacked, createLatencies } from '../../lib/latency-histogram.ts'
-import { type CallFilter, type CallSummary, type CallTimeline, fits, storedCallView } from '../calls/call-records.ts'
+import { type CallSummary, type CallTimeline, fits, type RecordFilter, storedCallView } from '../calls/call-records.ts'
 import { safeRedact } from '../metrics/family.ts'
 import { type CallSeries, figuresOf, maxPoints, noCounts, pointOf } from '../stats/history.ts'
 import type { By, StatsTable } from '../stats/stats.ts'
@@ -12,7 +12,7 @@ export interface CallHistory {
   series(filter: HistoryFilter): Promise<CallSeries | undefined>
   stats(by: By, filter: HistoryFilter): Promise<StatsTable | undefined>
   /** Calls that match, newest first. */
-  calls(filter: CallFilter & HistoryRange, limit: number): Promise<readonly CallSummary[] | undefined>
+  calls(filter: RecordFilter & HistoryRange, limit: number): Promise<readonly CallSummary[] | undefined>
   call(id: string): Promise<CallTimeline | undefined>
   /** The latest calls, newest first. */
   latest(limit: number): Promise<readonly StoredCall[]>
@@ -92,7 +92,7 @@ export function createCallHistory({ store, recorder, clock, redact }: CallHistor
 }
 
 /** What the store can compare. `fits` checks the rest. */
-const exact = ({ from, to, agent, server, name, operation, outcome }: CallFilter & HistoryRange) => ({
+const exact = ({ from, to, agent, server, name, operation, outcome }: RecordFilter & HistoryRange) => ({
   ...{ from, to, agent, server, name, operation, outcome },
 })
 

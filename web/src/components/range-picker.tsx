@@ -27,7 +27,7 @@ const longNames: Readonly<Record<Preset, string>> = {
   '30d': '30 days',
 }
 
-export const formatSpan = (from: number, to: number): string =>
+const formatSpan = (from: number, to: number): string =>
   `${formatClockTime(from, now.peek())} – ${formatClockTime(to, now.peek())}`
 
 /** A range in words, to follow a noun: `in the last hour`. */
