@@ -114,6 +114,8 @@ describe('the house', () => {
     const byDate = [
       'upstream/listing/server-listing.ts',
       'runtime/admin/figures.ts',
+      'serve/admin/credentials.ts',
+      'telemetry/history/call-history.ts',
       'telemetry/traces/call-spans.ts',
       'stores/postgres/shipper.ts',
       'cli/commands/approvals.ts',

@@ -179,7 +179,10 @@ describe('V8: people who answer elsewhere', () => {
       rule: 'agents.dev.approve[0]',
     })
     expect(approval.until - approval.askedAt).toBe(300_000)
-    expect(JSON.parse(approval.arguments.replace('\\u{202e}', ''))).toEqual({ path: '/etc/x', note: 'x'.repeat(10_000) })
+    expect(JSON.parse(approval.arguments.replace('\\u{202e}', ''))).toEqual({
+      path: '/etc/x',
+      note: 'x'.repeat(10_000),
+    })
     expect(at.approvals.answer(approval.id, { decision: 'once', by: 'key:alice' })).toBe(true)
     expect(at.approvals.answer(approval.id, { decision: 'deny', by: 'key:bob' })).toBe(false)
     await expect(result).resolves.toMatchObject({ isError: false })
@@ -247,7 +250,10 @@ describe('V8: people who answer elsewhere', () => {
       message: expect.stringContaining('300 s (approvals.wait)'),
     })
     await at.clock.pass(2_000)
-    expect(told).toMatchObject([{ progressToken: 'p' }, { progressToken: 'p', message: expect.stringContaining('2 s') }])
+    expect(told).toMatchObject([
+      { progressToken: 'p' },
+      { progressToken: 'p', message: expect.stringContaining('2 s') },
+    ])
     await at.clock.pass(298_000)
     await refused
     expect([at.approvals.list(), at.budgets.approvals.used, at.clock.pending]).toEqual([[], 0, 0])

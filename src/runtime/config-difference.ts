@@ -16,7 +16,7 @@ export interface ConfigDifference {
 }
 
 /** Sections that need a restart, because their ports, files and stores are already open. */
-const fixed = ['server', 'stores', 'audit', 'telemetry'] as const
+const fixed = ['server', 'stores', 'audit', 'history', 'telemetry'] as const
 /** Keys in the `fixed` sections that nevertheless apply without a restart. */
 const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact', 'telemetry.traces'])
 

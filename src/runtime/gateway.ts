@@ -267,12 +267,18 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       const adminRoutes = async (open: ListeningServer) => {
         // Import the module on the first request to the dashboard or admin API: many gateways never get one.
         const { createAdminRoutes } = await import('./admin/index.ts')
+        const { calls, history: past } = processState
+        await past?.restore(calls)
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
         const reloading = { ...reload, now: cluster.reload, history }
-        const admin = { ...own, current, sharedApprovals, reload: reloading, why, metrics, worker: shared }
+        const admin = {
+          ...{ ...own, current, sharedApprovals, reload: reloading, why, metrics, worker: shared },
+          logins: past?.logins,
+        }
         return createAdminRoutes({ ...processState, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
       }
       startServing()
+      processState.history?.start()
       httpServer = running.use(
         await openHttpServer({
           config: config.server,

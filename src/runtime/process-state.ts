@@ -33,6 +33,7 @@ import type { Readings, ServerReading } from '../telemetry/metrics/readings.ts'
 import { type CallStats, createStats } from '../telemetry/stats/stats.ts'
 import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/orphan-reaper.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
+import { openHistory, type PersistentHistory } from './history.ts'
 import { createServerOAuth, type OAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
 import type { SharedServices } from './workers/worker.ts'
@@ -55,6 +56,8 @@ export interface ProcessState extends AsyncDisposable {
   readonly metrics: Metrics
   readonly stats: CallStats
   readonly calls: RecentCalls
+  /** Statistics, calls and logins that survive a restart; undefined if disabled. */
+  readonly history: PersistentHistory | undefined
   readonly observers: readonly Observer[]
   readonly seal: Seal
   /** Membership among replicas or workers; undefined if this is the only process. */
@@ -126,7 +129,9 @@ export async function openProcessState(
   )
   own.audit = audit
   const stats = createStats({ clock, redact })
-  const calls = createRecentCalls({ clock, redact })
+  const budgets = createBudgets()
+  const history = open.use(openHistory(config, { budgets, redact, clock, log }))
+  const calls = createRecentCalls({ clock, redact, onEnded: history?.add })
   const local = memoryBuckets()
   const ownSecret = () => keptSealSecret(stores.path)
   const sharing = { limits: cacheLimits(current), local, ownSecret, clock, log }
@@ -137,7 +142,6 @@ export async function openProcessState(
   const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.membership.self)
   const results = cache({ store: shared?.cache ?? memoryCache(cacheLimits(current)), members, clock })
   const concurrency = bulkhead({ ...concurrencyLimits(current), clock })
-  const budgets = createBudgets()
   budgets.register('calls', () => concurrency.stats().budgets.calls)
   budgets.register('queued_calls', () => concurrency.stats().budgets.queued)
   const metrics = open.use(
@@ -172,7 +176,8 @@ export async function openProcessState(
     metrics,
     stats,
     calls,
-    observers: [metrics.observer, stats.observer, calls.observer],
+    history,
+    observers: [metrics.observer, stats.observer, calls.observer, ...(history ? [history.observer] : [])],
     // Open this after the audit log, so that it is closed before the log and can write its last counts.
     refusals: open.use(createRefusals({ audit, clock })),
     buckets: shared?.buckets ?? local,

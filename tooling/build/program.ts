@@ -10,6 +10,7 @@ const entries = [
   'index',
   'cli/main',
   'runtime/admin/audit-worker',
+  'stores/sqlite/history-thread',
   'tools/plugins/library',
   'tools/plugins/isolated/child',
 ]

@@ -12,14 +12,25 @@ const answers: Readonly<Record<Stats['by'], Stats>> = {
   agent: {
     by: 'agent',
     since: Date.UTC(2027, 0, 15),
+    to: Date.UTC(2027, 0, 16),
     rows: [
       { name: 'dev', calls: 250, ...figures, errors: 3 },
       { name: 'locked', calls: 2, ...figures, denials: 2, averageMs: null, p50Ms: null, p95Ms: null, p99Ms: null },
     ],
   },
-  server: { by: 'server', since: Date.UTC(2027, 0, 15), rows: [{ name: 'files', calls: 252, ...figures }] },
-  operation: { by: 'operation', since: Date.UTC(2027, 0, 15), rows: [] },
-  tool: { by: 'tool', since: Date.UTC(2027, 0, 15), rows: [{ name: 'files.\x1b[31mread', calls: 252, ...figures }] },
+  server: {
+    by: 'server',
+    since: Date.UTC(2027, 0, 15),
+    to: Date.UTC(2027, 0, 16),
+    rows: [{ name: 'files', calls: 252, ...figures }],
+  },
+  operation: { by: 'operation', since: Date.UTC(2027, 0, 15), to: Date.UTC(2027, 0, 16), rows: [] },
+  tool: {
+    by: 'tool',
+    since: Date.UTC(2027, 0, 15),
+    to: Date.UTC(2027, 0, 16),
+    rows: [{ name: 'files.\x1b[31mread', calls: 252, ...figures }],
+  },
 }
 
 type Respond = (request: IncomingMessage, response: ServerResponse) => void

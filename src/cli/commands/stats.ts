@@ -14,6 +14,8 @@ interface StatsOptions extends CommonOptions {
   readonly port?: number
   /** The grouping to show; undefined for all three (G9). */
   readonly by?: By
+  /** The period to show, in milliseconds; undefined for everything that is kept. */
+  readonly last?: number
   readonly output?: string
   readonly watch?: boolean
   readonly every: number
@@ -34,11 +36,12 @@ export async function stats(shell: Shell, options: StatsOptions, clock: Clock = 
 
 const defaultTables: readonly By[] = ['agent', 'server', 'operation']
 
-function fetchTables(gateway: RunningGateway, { by }: StatsOptions, signal: AbortSignal): Promise<StatsTable[]> {
+function fetchTables(gateway: RunningGateway, { by, last }: StatsOptions, signal: AbortSignal): Promise<StatsTable[]> {
   const wanted = by === undefined ? defaultTables : [by]
+  const range = last === undefined ? '' : `&from=${Math.max(0, systemClock.now() - last)}`
   return Promise.all(
     wanted.map(async (one) => {
-      const stats = await gateway.get<StatsTable>(`stats?by=${one}`, signal)
+      const stats = await gateway.get<StatsTable>(`stats?by=${one}${range}`, signal)
       if (Array.isArray(stats?.rows)) return stats
       throw new NoGateway(`${gateway.url} responded, but not with statistics.`)
     }),

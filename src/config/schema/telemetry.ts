@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { address, duration, flag, names, path } from './values.ts'
+import { address, duration, flag, names, path, size } from './values.ts'
 
 const traces = z.strictObject({
   otlp: address('http', 'https').meta({ secret: 'address' }).describe('OTLP endpoint for traces.'),
@@ -37,4 +37,12 @@ export const auditSection = z.strictObject({
     .default(['*token*', '*password*', '*secret*', '*authorization*', '*api_key*', '*apiKey*'])
     .describe('Arguments whose values are never recorded, by name.'),
   retain: duration({ least: '1s', most: '36500d' }).prefault('90d').describe('How long records are kept.'),
+})
+
+export const historySection = z.strictObject({
+  keep: duration({ least: '1h', most: '3650d' }).prefault('30d').describe('How long statistics and calls are kept.'),
+  maxBytes: size().prefault('256MiB').describe('Maximum size of the file. The oldest calls are removed first.'),
+  disabled: flag()
+    .prefault(false)
+    .describe('Keeps nothing: statistics, recent calls and sign-ins end with the process.'),
 })

@@ -7,18 +7,27 @@ import { resolveAgent } from './agents.ts'
 import type { AuditQueries } from './audit-queries.ts'
 import type { AdminContext } from './context.ts'
 
-type CallsAdmin = Pick<AdminService, 'calls' | 'call'>
+type CallsAdmin = Pick<AdminService, 'calls' | 'pastCalls' | 'call'>
 
 /** Recent calls. Non-admins see only their own agent's calls. */
-export function createCallsAdmin({ calls, log }: AdminContext, auditQueries: AuditQueries): CallsAdmin {
+export function createCallsAdmin({ calls, history, log }: AdminContext, auditQueries: AuditQueries): CallsAdmin {
   return {
     calls(caller, { limit, ...filter }) {
       if (caller.admin) return calls.list(filter, limit)
       if (filter.agent !== undefined && filter.agent !== caller.agent) return []
       return calls.list({ ...filter, agent: caller.agent }, limit)
     },
+    async pastCalls(caller, { limit, from = 0, to = Number.MAX_SAFE_INTEGER, ...filter }) {
+      if (!caller.admin && filter.agent !== undefined && filter.agent !== caller.agent) return []
+      const visible = caller.admin ? filter : { ...filter, agent: caller.agent }
+      const inMemory = calls.list(visible, Number.MAX_SAFE_INTEGER).filter(({ at }) => at >= from && at < to)
+      const past = (await history?.past.calls({ ...visible, from, to }, limit)) ?? []
+      // Memory has the running calls, and what the history has no room for.
+      const known = new Set(inMemory.map(({ id }) => id))
+      return [...inMemory, ...past.filter(({ id }) => !known.has(id))].sort((a, b) => b.at - a.at).slice(0, limit)
+    },
     async call(caller, id) {
-      const found = calls.find(id)
+      const found = calls.find(id) ?? (await history?.past.call(id))
       const maySee = ({ agent }: CallView) => caller.admin || agent === caller.agent
       if (!found || !maySee(found)) return undefined
       const audit = caller.admin ? await recordsOf(id) : none

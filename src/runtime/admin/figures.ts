@@ -15,7 +15,8 @@ const overviewMs = 60_000
 const hourMs = 3_600_000
 const keptMs = 500
 
-export function createFigures({ stats, calls, current, clock }: AdminContext): VisibleFigures {
+export function createFigures(context: AdminContext): VisibleFigures {
+  const { stats, calls, current, clock, history, startedAt, worker } = context
   const all = (caller: Caller) => maySeeAllFigures(caller, current())
   let latest: { readonly agent: string; readonly at: number; readonly calls: readonly CallView[] } | undefined
   /** Recent calls by the caller's agent. Cached briefly, because one response may need figures for many servers. */
@@ -39,20 +40,48 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
       const since = found.at(-1)?.at ?? clock.now()
       return figuresOf(found, clock.now() - since)
     },
-    series(caller, { to = clock.now(), from = to - hourMs }) {
-      if (from >= to) throw invalidArguments('`from` must be before `to`.')
-      return all(caller) ? stats.series(from, to) : seriesOf(own(caller), from, to)
+    async series(caller, { to = clock.now(), from = to - hourMs, server, tool: name }) {
+      checkRange(from, to)
+      const every = all(caller) && server === undefined && name === undefined
+      // Memory has finer steps than the history, but only of this process.
+      if (every && (!history || (from >= startedAt && !worker))) return stats.series(from, to)
+      const agent = all(caller) ? undefined : caller.agent
+      const past = await history?.past.series({ from, to, agent, server, name })
+      if (past) return past
+      if (every) return stats.series(from, to)
+      const known = agent === undefined ? calls.list({}, Number.MAX_SAFE_INTEGER) : own(caller)
+      const matching = known.filter(
+        (call) => (server ?? call.server) === call.server && (name ?? call.name) === call.name,
+      )
+      return seriesOf(matching, from, to)
     },
-    stats: (caller, by) => (all(caller) ? stats.table(by) : statsOf(own(caller), by, clock.now())),
+    async stats(caller, { by, from, to = clock.now() }) {
+      if (from !== undefined) checkRange(from, to)
+      const agent = all(caller) ? undefined : caller.agent
+      const past = await history?.past.stats(by, { from: from ?? 0, to, agent })
+      if (past) return past
+      if (from === undefined && all(caller)) return stats.table(by)
+      const known = agent === undefined ? calls.list({}, Number.MAX_SAFE_INTEGER) : own(caller)
+      return statsOf(
+        known.filter(({ at }) => at >= (from ?? 0) && at < to),
+        by,
+        to,
+      )
+    },
   }
+}
+
+function checkRange(from: number, to: number): void {
+  if (from >= to) throw invalidArguments('`from` must be before `to`.')
 }
 
 /** Computes figures from a list of calls, for callers who may see only their own agent's calls. */
 export function figuresOf(calls: readonly CallView[], ms: number): Figures {
   const over = calls.filter(({ outcome }) => outcome !== 'running')
   const denials = over.filter(({ outcome }) => outcome === 'denied').length
-  // Leave out denied calls: they take no time and would distort the latencies.
-  const times = over.flatMap((call) => (call.outcome === 'denied' || call.ms === null ? [] : [call.ms])).sort(ascending)
+  // Denials and cache hits take hardly any time and would hide how long the servers take.
+  const isTimed = ({ outcome, cache }: CallView) => outcome !== 'denied' && cache !== 'hit'
+  const times = over.flatMap((call) => (isTimed(call) && call.ms !== null ? [call.ms] : [])).sort(ascending)
   const at = (part: number) => times[Math.ceil(times.length * part) - 1] ?? null
   return {
     calls: over.length,
@@ -79,8 +108,16 @@ export function seriesOf(calls: readonly CallView[], from: number, to: number): 
   const points = Array.from({ length: count }, (_, index) => {
     const at = first + index * stepMs
     const within = steps.get(at) ?? []
-    const cached = (kind: CallView['cache']) => within.filter(({ cache }) => cache === kind).length
-    return { at, ...figuresOf(within, stepMs), cacheHits: cached('hit'), cacheMisses: cached('miss') }
+    const cached = (kind: CallView['cache']) => within.filter(({ cache }) => cache === kind)
+    const hits = cached('hit')
+    return {
+      at,
+      ...figuresOf(within, stepMs),
+      toolErrors: within.filter(({ outcome }) => outcome === 'tool_error').length,
+      cacheHits: hits.length,
+      cacheMisses: cached('miss').length,
+      hitMs: hits.length === 0 ? null : hits.reduce((sum, { ms }) => sum + (ms ?? 0), 0) / hits.length,
+    }
   })
   return { from, to, stepMs, points }
 }
@@ -102,5 +139,5 @@ export function statsOf(calls: readonly CallView[], by: Stats['by'], now: number
     name,
     ...figuresOf(some, now - since),
   }))
-  return { by, since, rows: rows.sort((one, another) => another.calls - one.calls) }
+  return { by, since, to: now, rows: rows.sort((one, another) => another.calls - one.calls) }
 }

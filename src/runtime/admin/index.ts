@@ -61,7 +61,7 @@ function queryOf({ from, to, cursor, decision, limit, ...query }: AuditListQuery
 
 export interface AdminRoutesOptions
   extends Omit<AdminContext, 'sessions' | 'endpoint'>,
-    Pick<AdminEndpointOptions, 'authenticate' | 'config' | 'metrics' | 'folder'> {}
+    Pick<AdminEndpointOptions, 'authenticate' | 'config' | 'metrics' | 'folder' | 'logins'> {}
 
 /** Creates the admin routes for an HTTP server. They are closed with the server. */
 export const createAdminRoutes =

@@ -54,7 +54,7 @@ function createTestAdmin() {
   const admin: AdminService = {
     overview: () => ({ ...views.overview, version: `1.2.3${padding}` }),
     series: (_, { from = 0, to = 1000 }) => ({ from, to, stepMs: 1000, points: [] }),
-    stats: (_, by) => ({ by, since: 0, rows: [{ name: 'files', ...views.figures }] }),
+    stats: (_, { by }) => ({ by, since: 0, to: 1000, rows: [{ name: 'files', ...views.figures }] }),
     servers: () => [views.server],
     server(_, name) {
       if (name === 'files') return views.serverDetail
@@ -86,6 +86,10 @@ function createTestAdmin() {
       return { call: 'c9', ms: 1, result: { content: [] }, error: null }
     },
     calls: ({ admin, agent }) => calls.filter((call) => admin || call.agent === agent),
+    async pastCalls(caller, given) {
+      note('past-calls', given, caller)
+      return calls
+    },
     call: async (_, id) => (id === 'c1' ? views.callDetail : undefined),
     approvals: ({ admin }) => (admin ? approvals : []),
     async answerApproval(caller, id, answer) {
@@ -146,6 +150,7 @@ interface Settings {
   readonly config?: Partial<HttpConfig>
   readonly metrics?: AdminEndpointOptions['metrics']
   readonly folder?: string
+  readonly logins?: AdminEndpointOptions['logins']
   readonly chat?: AdminEndpointOptions['chat']
   /** Where requests seem to come from. */
   readonly address?: () => string
@@ -173,6 +178,7 @@ export async function openTestAdmin(settings: Settings = {}) {
     port,
     metrics: settings.metrics,
     chat: settings.chat,
+    logins: settings.logins,
     folder: settings.folder ?? join(import.meta.dirname, 'nowhere'),
     version: '1.2.3',
     clock,

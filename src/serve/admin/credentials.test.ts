@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import type { LoginStore, StoredLogin } from '../../core/history.ts'
 import { dev, json, openTestAdmin, operator, people } from './admin.fixture.ts'
 import { createLogins, loginMs } from './credentials.ts'
 
@@ -161,12 +162,81 @@ describe('B6: who guesses', () => {
   })
 })
 
-test('logins are bounded, and whoever logs in again and again ends only their own', () => {
+const all = <T>(length: number, make: (index: number) => Promise<T>) =>
+  Promise.all(Array.from({ length }, (_, index) => make(index)))
+
+test('logins are bounded, and whoever logs in again and again ends only their own', async () => {
   const logins = createLogins(createManualClock())
-  const first = logins.open('Bearer operator', operator)
-  const own = Array.from({ length: 100 }, () => logins.open('Bearer dev', dev))
-  expect(logins.find(first.id)).toBe(first)
-  expect(own.filter(({ id }) => logins.find(id))).toEqual(own.slice(-16))
-  const others = Array.from({ length: 1_200 }, (_, n) => logins.open('Bearer x', { ...dev, principal: `jwt:${n}` }))
-  expect(others.filter(({ id }) => logins.find(id))).toHaveLength(1_000)
+  const first = await logins.open('Bearer operator', operator)
+  const own = await all(100, () => logins.open('Bearer dev', dev))
+  expect(logins.known(first.id)).toBe(first)
+  expect(own.filter(({ id }) => logins.known(id))).toEqual(own.slice(-16))
+  const others = await all(1_200, (n) => logins.open('Bearer x', { ...dev, principal: `jwt:${n}` }))
+  expect(others.filter(({ id }) => logins.known(id))).toHaveLength(1_000)
+})
+
+describe('V12: a login after a restart', () => {
+  /** What a store keeps, and processes that use it one after another. */
+  const kept = () => {
+    const stored = new Map<string, StoredLogin>()
+    const store: LoginStore = {
+      add: async (login) => void stored.set(login.digest, login),
+      find: async (digest) => stored.get(digest),
+      remove: async (digest) => void stored.delete(digest),
+    }
+    const clock = createManualClock()
+    return { stored, clock, start: () => createLogins(clock, store) }
+  }
+
+  test('is known again with its credential and rights, as long as it would have been without', async () => {
+    const { clock, start } = kept()
+    const { id } = await start().open('Bearer dev', { ...dev, stepUp: () => 'x' })
+    clock.advance(loginMs - 1_000)
+    const restarted = start()
+    expect(restarted.known(id)).toBeUndefined()
+    const [found, again] = await Promise.all([restarted.find(id), restarted.find(id)])
+    expect(found).toMatchObject({ authorization: 'Bearer dev', identity: dev })
+    expect(again).toBe(found)
+    clock.advance(1_000)
+    expect([restarted.known(id), await start().find(id)]).toEqual([undefined, undefined])
+  })
+
+  test('is over if it was ended before, and one with another id is unknown', async () => {
+    const { start } = kept()
+    const before = start()
+    const login = await before.open('Bearer operator', operator)
+    const other = await before.open('Bearer dev', dev)
+    await before.end(login)
+    expect(await start().find(login.id)).toBeUndefined()
+    expect((await start().find(other.id))?.identity).toEqual(dev)
+    for (const id of ['', 'x', '../x', 'x'.repeat(43)]) expect(await start().find(id)).toBeUndefined()
+  })
+
+  test('what is stored reveals neither the id nor the credential, and cannot be given to another login', async () => {
+    const { stored, start } = kept()
+    const login = await start().open('Bearer operator', operator)
+    const other = await start().open('Bearer dev', dev)
+    const text = JSON.stringify([...stored])
+    for (const secret of [login.id, 'operator', 'Bearer', '"token"']) expect(text).not.toContain(secret)
+    const [one, another] = [...stored.values()] as [StoredLogin, StoredLogin]
+    stored.set(another.digest, { ...another, sealed: one.sealed })
+    expect(await start().find(other.id)).toBeUndefined()
+  })
+
+  test('is over once its credential is: the store forgets it too', async () => {
+    const { stored } = kept()
+    const store: LoginStore = {
+      add: async (login) => void stored.set(login.digest, login),
+      find: async (digest) => stored.get(digest),
+      remove: async (digest) => void stored.delete(digest),
+    }
+    let valid = true
+    const known = people()
+    const { logIn, raw } = await open({ logins: store, authenticate: (given) => known(valid ? given : undefined) })
+    const { browser } = await logIn()
+    expect(stored.size).toBe(1)
+    valid = false
+    expect((await raw('/admin/api/overview', { headers: browser })).status).toBe(401)
+    expect(stored.size).toBe(0)
+  })
 })

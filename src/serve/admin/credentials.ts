@@ -3,6 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { LoginStore } from '../../core/history.ts'
+import { isRecord } from '../../lib/is-record.ts'
+import { createSeal } from '../../lib/seal.ts'
 import { type Authenticate, type AuthIdentity, agentFor, hasSameRights } from '../auth/identity.ts'
 import type { Admit } from '../auth/throttle.ts'
 import { HttpError } from '../errors.ts'
@@ -23,19 +26,21 @@ export function createCredentials(options: {
   readonly admit: Admit
   readonly port: number
   readonly clock: Clock
+  /** Where logins outlive the process; undefined if they do not. */
+  readonly logins?: LoginStore | undefined
 }) {
   const { access, authenticate, admit, port, clock } = options
-  const logins = createLogins(clock)
+  const logins = createLogins(clock, options.logins)
 
   /** Checks a login's credential again: a login is valid only as long as its credential is. */
   const identityOf = async (login: Login): Promise<AuthIdentity> => {
-    if (logins.find(login.id) !== login) throw over()
+    if (logins.known(login.id) !== login) throw over()
     try {
       const identity = await authenticate(login.authorization)
       if (!hasSameRights(identity, login.identity)) throw over()
       return identity
     } catch (thrown) {
-      if (thrown instanceof HttpError && thrown.status === 401) logins.end(login)
+      if (thrown instanceof HttpError && thrown.status === 401) await logins.end(login)
       throw thrown
     }
   }
@@ -54,7 +59,7 @@ export function createCredentials(options: {
     return { caller: { ...identity, agent, asked, address, session, capabilities: {} }, identity, reauthenticate }
   }
 
-  const loginOf = (request: IncomingMessage): Login | undefined => {
+  const loginOf = async (request: IncomingMessage): Promise<Login | undefined> => {
     const id = cookieOf(request, port)
     return id === undefined ? undefined : logins.find(id)
   }
@@ -64,7 +69,7 @@ export function createCredentials(options: {
     async admit(request: IncomingMessage): Promise<AdminUser> {
       const { authorization } = request.headers
       if (authorization === undefined) checkSite(request)
-      const login = authorization === undefined ? loginOf(request) : undefined
+      const login = authorization === undefined ? await loginOf(request) : undefined
       if (login) {
         checkOurPage(request)
         return userOf(request, await identityOf(login), () => identityOf(login))
@@ -75,18 +80,18 @@ export function createCredentials(options: {
     async logIn(request: IncomingMessage, token: string): Promise<{ user: AdminUser; cookie: string }> {
       const authorization = `Bearer ${token}`
       const identity = await admit(authorization, request)
-      const before = loginOf(request)
-      if (before) logins.end(before)
-      const login = logins.open(authorization, identity)
+      const before = await loginOf(request)
+      if (before) await logins.end(before)
+      const login = await logins.open(authorization, identity)
       const user = userOf(request, identity, () => identityOf(login))
       return { user, cookie: setCookie(request, port, login) }
     },
     /** Ends the login and returns the Set-Cookie header that deletes its cookie. */
-    logOut(request: IncomingMessage): string {
-      const login = loginOf(request)
+    async logOut(request: IncomingMessage): Promise<string> {
+      const login = await loginOf(request)
       if (login) {
         checkOurPage(request)
-        logins.end(login)
+        await logins.end(login)
       }
       return setCookie(request, port)
     },
@@ -155,33 +160,77 @@ export const loginMs = 12 * 3_600_000
 const maxOfOne = 16
 const maxOfAll = 1_000
 
-export function createLogins(clock: Clock) {
+/**
+ * Logins in memory, and in a store if there is one. Stored logins are encrypted with their id, which only the browser
+ * has: the store alone reveals no credential.
+ */
+export function createLogins(clock: Clock, store?: LoginStore) {
   // Logins by the digest of their id, oldest first. Digests ensure that lookup timing reveals nothing about the ids.
   const logins = new Map<string, Login>()
 
-  const end = ({ id }: Login) => void logins.delete(digest(id))
+  const forget = ({ id }: Login) => void logins.delete(digest(id))
 
   const makeRoom = (principal: string) => {
-    for (const login of logins.values()) if (login.until <= clock.monotonic()) end(login)
+    for (const login of logins.values()) if (login.until <= clock.monotonic()) forget(login)
     const own = [...logins.values()].filter(({ identity }) => identity.principal === principal)
     const [oldest] = own.length >= maxOfOne ? own : logins.size >= maxOfAll ? logins.values() : []
-    if (oldest) end(oldest)
+    if (oldest) forget(oldest)
+  }
+
+  const remember = (login: Login): Login => {
+    makeRoom(login.identity.principal)
+    logins.set(digest(login.id), login)
+    return login
+  }
+
+  /** A login that is in memory. */
+  const known = (id: string): Login | undefined => {
+    const login = logins.get(digest(id))
+    return login && login.until > clock.monotonic() ? login : undefined
   }
 
   return {
-    open(authorization: string, identity: AuthIdentity): Login {
-      makeRoom(identity.principal)
+    known,
+    async open(authorization: string, identity: AuthIdentity): Promise<Login> {
       const id = randomBytes(32).toString('base64url')
-      const login = { id, authorization, identity, until: clock.monotonic() + loginMs }
-      logins.set(digest(id), login)
+      const login = remember({ id, authorization, identity, until: clock.monotonic() + loginMs })
+      const owner = digest(identity.principal)
+      const until = clock.now() + loginMs
+      await store?.add({ digest: digest(id), owner, sealed: sealed(login), until })
       return login
     },
-    find(id: string): Login | undefined {
-      const login = logins.get(digest(id))
-      return login && login.until > clock.monotonic() ? login : undefined
+    /** A login of this process or of an earlier one. */
+    async find(id: string): Promise<Login | undefined> {
+      const own = known(id)
+      if (own || !store || !isId(id)) return own
+      const stored = await store.find(digest(id))
+      const content = stored && unsealed(id, stored.sealed)
+      const leftMs = Math.min((stored?.until ?? 0) - clock.now(), loginMs)
+      if (!content || leftMs <= 0) return undefined
+      // Another request may have restored it in the meantime.
+      return known(id) ?? remember({ id, ...content, until: clock.monotonic() + leftMs })
     },
-    end,
+    async end(login: Login): Promise<void> {
+      forget(login)
+      await store?.remove(digest(login.id))
+    },
   }
 }
 
-const digest = (id: string): string => hash('sha256', id, 'base64url')
+const digest = (text: string): string => hash('sha256', text, 'base64url')
+
+const isId = (text: string): boolean => /^[\w-]{43}$/.test(text)
+
+const binding = 'login'
+
+function sealed({ id, authorization, identity }: Login): string {
+  const { principal, authenticated, admin, agents } = identity
+  const content = { authorization, identity: { principal, authenticated, admin, agents } }
+  return createSeal(id).close(JSON.stringify(content), binding)
+}
+
+function unsealed(id: string, text: string): Pick<Login, 'authorization' | 'identity'> | undefined {
+  const content: unknown = JSON.parse(createSeal(id).open(text, binding) ?? 'null')
+  if (!isRecord(content) || typeof content.authorization !== 'string') return undefined
+  return { authorization: content.authorization, identity: content.identity as AuthIdentity }
+}

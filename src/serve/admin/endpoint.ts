@@ -5,6 +5,7 @@ import type { Budgets } from '../../core/budgets.ts'
 import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ErrorCode } from '../../core/errors.ts'
+import type { LoginStore } from '../../core/history.ts'
 import type { Log } from '../../core/log.ts'
 import { type Authenticate, type AuthIdentity, createCredentialWatch } from '../auth/identity.ts'
 import type { Admit } from '../auth/throttle.ts'
@@ -61,6 +62,8 @@ export interface AdminEndpointOptions
   /** The folder that contains the built dashboard. */
   readonly folder: string
   readonly version: string
+  /** Where logins outlive the process. */
+  readonly logins?: LoginStore | undefined
   readonly clock: Clock
   readonly log: Log
 }

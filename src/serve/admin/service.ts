@@ -8,8 +8,8 @@ import type * as view from './contract.ts'
  */
 export interface AdminService extends ApprovalsService {
   overview(caller: Caller): view.Overview
-  series(caller: Caller, range: view.TimeRange): view.Series
-  stats(caller: Caller, by: view.Stats['by']): view.Stats
+  series(caller: Caller, asked: view.SeriesQuery): Awaitable<view.Series>
+  stats(caller: Caller, asked: view.StatsQuery): Awaitable<view.Stats>
   servers(caller: Caller): readonly view.ServerView[]
   server(caller: Caller, name: string): view.ServerDetail
   /** Resolves when the action is done, or after a maximum waiting time. */
@@ -23,6 +23,8 @@ export interface AdminService extends ApprovalsService {
   /** Calls the tool through the pipeline, as an agent that the caller may act as. */
   tryTool(caller: Caller, name: string, given: TryToolInput, signal: AbortSignal): Promise<view.TryResult>
   calls(caller: Caller, asked: view.CallsQuery): readonly view.CallView[]
+  /** Calls in a range of time, from the history too. */
+  pastCalls(caller: Caller, asked: view.CallsQuery): Promise<readonly view.CallView[]>
   call(caller: Caller, id: string): Promise<view.CallDetail | undefined>
   audit(asked: view.AuditListQuery): Promise<view.AuditPage>
   chain(): view.ChainView
@@ -47,6 +49,8 @@ export interface ApprovalsService {
   /** Calls `listener` when the approvals have changed. */
   onApprovals(listener: () => void): Disposable
 }
+
+type Awaitable<T> = T | Promise<T>
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'
 

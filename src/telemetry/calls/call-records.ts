@@ -1,8 +1,9 @@
 import type { Operation } from '../../core/audit.ts'
 import type { Call } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { StoredCall } from '../../core/history.ts'
 import type { CallOutcome, Observed, Observer } from '../../core/observer.ts'
-import type { Trail } from '../../core/trail.ts'
+import type { Trail, TrailStep } from '../../core/trail.ts'
 import { safeRedact } from '../metrics/family.ts'
 
 export interface RecentCallsOptions {
@@ -18,21 +19,26 @@ export interface RecentCallsOptions {
   /** The interval between notifications to subscribers, and the max number of calls in each. */
   readonly everyMs?: number
   readonly maxAtOnce?: number
+  /** Called with each call that has ended. */
+  readonly onEnded?: ((call: CallRecord) => void) | undefined
 }
 
 export interface RecentCalls {
   readonly observer: Observer
   /** The calls that match a filter, newest first. */
-  list(filter?: CallFilter, limit?: number): CallSummary[]
+  list(filter?: RecordFilter, limit?: number): CallSummary[]
   find(id: string): CallTimeline | undefined
   /** Tells the listener, a few times per second, which calls began or ended. Disposing ends the subscription. */
   subscribe(listener: (calls: readonly CallSummary[]) => void): Disposable
+  /** Adds calls of an earlier process, newest first. They are dropped first. */
+  restore(calls: readonly StoredCall[]): void
 }
 
 export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
   const { clock, monotonic = () => performance.now() } = options
   const redact = safeRedact(options.redact)
   const { maxCalls = 2000, maxBytes = 2 * 1024 * 1024, maxRunning = 1000, everyMs = 250, maxAtOnce = 200 } = options
+  const { onEnded } = options
   const { begin, end } = createCallRecorder(redact)
   const running = new Map<string, CallRecord>()
   const finished = createFinishedCalls(maxCalls, maxBytes)
@@ -60,6 +66,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
         running.delete(call.id)
         end(record, observed)
         finished.add(record)
+        onEnded?.(record)
         feed.changed(record)
       },
     },
@@ -79,6 +86,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
       return { ...shown(call), steps: stepViews(call, redact), children: children.reverse().map(shown) }
     },
     subscribe: (listener) => feed.subscribe((calls) => listener(calls.map(viewOf))),
+    restore: (calls) => finished.restore(calls.map(restoredCall)),
   }
 }
 
@@ -88,6 +96,8 @@ function createFinishedCalls(maxCalls: number, maxBytes: number) {
   let oldest = 0
   let count = 0
   let bytes = 0
+  /** Calls of an earlier process, newest first. */
+  let restored: readonly CallRecord[] = []
 
   const dropOldest = () => {
     bytes -= (calls[oldest] as CallRecord).bytes
@@ -104,20 +114,35 @@ function createFinishedCalls(maxCalls: number, maxBytes: number) {
       bytes += call.bytes
       while (bytes > maxBytes) dropOldest()
     },
+    restore(earlier: readonly CallRecord[]): void {
+      let room = maxBytes
+      const last = earlier.findIndex((call) => {
+        room -= call.bytes
+        return room < 0
+      })
+      restored = earlier.slice(0, Math.min(last < 0 ? maxCalls : last, maxCalls))
+    },
     /** The calls in the order in which they ended. */
-    all: () => Array.from({ length: count }, (_, index) => calls[(oldest + index) % maxCalls] as CallRecord),
+    all(): CallRecord[] {
+      const own = Array.from({ length: count }, (_, index) => calls[(oldest + index) % maxCalls] as CallRecord)
+      if (restored.length === 0) return own
+      // As many calls of the earlier process are dropped as there are new ones.
+      restored = restored.slice(0, maxCalls - count)
+      const known = new Set(own.map(({ id }) => id))
+      return [...restored.filter(({ id }) => !known.has(id)).reverse(), ...own]
+    },
   }
 }
 
 const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome'] as const
 
-interface CallFilter extends Partial<Pick<CallSummary, (typeof exactly)[number]>> {
+export interface RecordFilter extends Partial<Pick<CallSummary, (typeof exactly)[number]>> {
   /** Text that a name, the ID or the code must contain. Case is ignored. */
   readonly text?: string | undefined
 }
 
 /** Whether a call matches a filter. Compares the redacted view, so that searching cannot reveal secrets. */
-function fits(view: CallSummary, filter: CallFilter): boolean {
+export function fits(view: CallSummary, filter: RecordFilter): boolean {
   if (exactly.some((field) => filter[field] !== undefined && view[field] !== filter[field])) return false
   const text = filter.text?.trim().toLowerCase()
   return text === undefined || text === '' || textOf(view).includes(text)
@@ -174,7 +199,7 @@ function createFeed(clock: Clock, everyMs: number, maxAtOnce: number) {
 }
 
 /** A recorded call. Never holds arguments or results. */
-interface CallRecord {
+export interface CallRecord {
   readonly id: string
   readonly parent: string | undefined
   readonly agent: string
@@ -282,7 +307,7 @@ const callSummary = (record: CallRecord, redact: (text: string) => string): Call
   id: record.id,
   parent: record.parent ?? null,
   at: record.at,
-  ms: record.ms ?? null,
+  ms: record.ms === undefined ? null : toMicroseconds(record.ms),
   agent: redact(record.agent),
   principal: redact(record.principal),
   operation: redact(record.operation),
@@ -293,12 +318,44 @@ const callSummary = (record: CallRecord, redact: (text: string) => string): Call
   cache: record.trail?.cache ?? null,
 })
 
+/** Rounds milliseconds: more digits mean nothing, and writing them takes time. */
+const toMicroseconds = (ms: number): number => Math.round(ms * 1000) / 1000
+
 const maxSteps = 100
 
 const stepViews = ({ trail, start }: CallRecord, redact: (text: string) => string): StepView[] =>
   (trail?.steps ?? []).slice(0, maxSteps).map(({ name, start: began, end, error }) => ({
     name,
-    startMs: began - start,
-    ms: end === undefined ? null : end - began,
+    startMs: toMicroseconds(began - start),
+    ms: end === undefined ? null : toMicroseconds(end - began),
     error: error === undefined ? null : redact(error).slice(0, maxName),
   }))
+
+/** A call that has ended, as it is stored. */
+export function storedCall(record: CallRecord, redact: (text: string) => string): StoredCall {
+  const { outcome = 'failed' } = record
+  const summary = callSummary(record, redact)
+  return { ...summary, outcome, ms: summary.ms ?? 0, steps: stepViews(record, redact) }
+}
+
+/** A stored call as it is shown. It is redacted again, because more secrets may be known by now. */
+export function storedCallView(call: StoredCall, redact: (text: string) => string): Omit<CallTimeline, 'children'> {
+  const record = restoredCall(call)
+  return { ...callSummary(record, redact), steps: stepViews(record, redact) }
+}
+
+function restoredCall({ parent, code, cache, steps, ...call }: StoredCall): CallRecord {
+  const trail: Trail = {
+    ...(cache !== null && { cache }),
+    steps: steps.map(({ name, startMs, ms, error }) => ({
+      name: name as TrailStep['name'],
+      start: startMs,
+      ...(ms !== null && { end: startMs + ms }),
+      ...(error !== null && { error }),
+    })),
+  }
+  const record = { ...call, parent: parent ?? undefined, code: code ?? undefined, start: 0, trail }
+  const restored = { ...record, shown: false, waiting: false, bytes: 0 } as CallRecord
+  restored.bytes = bytesOf(restored)
+  return restored
+}

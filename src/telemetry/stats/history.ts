@@ -1,4 +1,15 @@
+import { type TallyCounts, tallyNumbers } from '../../core/history.ts'
 import type { CallOutcome, Observed } from '../../core/observer.ts'
+import type { Trail } from '../../core/trail.ts'
+import {
+  addLatencies,
+  addPacked,
+  createLatencies,
+  type Latencies,
+  type Packed,
+  pack,
+  percentile,
+} from '../../lib/latency-histogram.ts'
 
 /** Figures over time, oldest first. Steps without calls are included. */
 export interface CallSeries {
@@ -10,8 +21,11 @@ export interface CallSeries {
 
 export interface Point extends CallFigures {
   readonly at: number
+  readonly toolErrors: number
   readonly cacheHits: number
   readonly cacheMisses: number
+  /** The average duration of the calls that were answered from the cache. */
+  readonly hitMs: number | null
 }
 
 export type History = ReturnType<typeof createHistory>
@@ -21,7 +35,7 @@ const minute = 60 * second
 const hour = 60 * minute
 
 /** Max points per series: about the width of a chart in pixels. */
-const maxPoints = 1000
+export const maxPoints = 1000
 
 /** Counts calls over time, in steps of seconds for 15 minutes, of minutes for a day, and of hours for 30 days. */
 export function createHistory() {
@@ -39,17 +53,16 @@ export function createHistory() {
       const latencies = createLatencies()
       const points: Point[] = []
       for (let at = Math.floor(from / stepMs) * stepMs; at < to; at += stepMs) {
-        const step = noStep()
+        const step = noCounts()
         latencies.fill(0)
         ring.collect(at, at + stepMs, step, latencies)
-        const { cacheHits, cacheMisses } = step
-        points.push({ at, ...figuresOf(step, latencies, stepMs), cacheHits, cacheMisses })
+        points.push(pointOf(at, step, latencies, stepMs))
       }
       return { from, to, stepMs, points }
     },
     /** The figures for the last `ms`, in whole steps. The rate is the average over `duringMs`. */
     figures(ms: number, now: number, duringMs: number): CallFigures {
-      const step = noStep()
+      const step = noCounts()
       const latencies = createLatencies()
       // Include the current step.
       ringFor(now - ms, now).collect(now - ms, now + 1, step, latencies)
@@ -58,18 +71,9 @@ export function createHistory() {
   }
 }
 
-interface Step extends CallCounts {
-  cacheHits: number
-  cacheMisses: number
-}
-
-export const noStep = (): Step => ({ ...noCounts(), cacheHits: 0, cacheMisses: 0 })
-
-const counted = ['calls', 'errors', 'denials', 'sumMs', 'cacheHits', 'cacheMisses'] as const
-
 export type Ring = ReturnType<typeof createRing>
 
-interface RingStep extends Step {
+interface RingStep extends CallCounts {
   number: number
   /** The packed latencies. Undefined for the current step. */
   packed: Packed | undefined
@@ -87,7 +91,7 @@ export function createRing(stepMs: number, steps: number) {
     if (live) live.packed = pack(latencies)
     latencies.fill(0)
     const before = ring[number % steps]
-    const step = before?.number === number ? before : { ...noStep(), number, packed: undefined }
+    const step = before?.number === number ? before : { ...noCounts(), number, packed: undefined }
     if (step.packed) addPacked(latencies, step.packed)
     step.packed = undefined
     ring[number % steps] = step
@@ -102,18 +106,16 @@ export function createRing(stepMs: number, steps: number) {
     add(now: number, { ms, outcome, trail }: Observed, bucket: number): void {
       const number = Math.floor(now / stepMs)
       const step = live?.number === number ? live : turnTo(number)
-      count(step, latencies, outcome.kind, ms, bucket)
-      if (trail.cache === 'hit') step.cacheHits++
-      else if (trail.cache === 'miss') step.cacheMisses++
+      if (count(step, outcome.kind, trail.cache, ms)) latencies[bucket] = (latencies[bucket] as number) + 1
     },
     /** Adds all steps that begin in the interval to `into` and `sum`. */
-    collect(from: number, to: number, into: Step, sum: Latencies): void {
+    collect(from: number, to: number, into: CallCounts, sum: Latencies): void {
       const first = Math.max(Math.ceil(from / stepMs), newest - steps + 1)
       const last = Math.min(Math.ceil(to / stepMs) - 1, newest)
       for (let number = first; number <= last; number++) {
         const step = ring[number % steps]
         if (step?.number !== number) continue
-        for (const key of counted) into[key] += step[key]
+        for (const key of tallyNumbers) into[key] += step[key]
         if (step.packed) addPacked(sum, step.packed)
         else addLatencies(sum, latencies)
       }
@@ -121,91 +123,42 @@ export function createRing(stepMs: number, steps: number) {
   }
 }
 
-/** A histogram with exponential buckets, which takes two kilobytes. Percentiles are accurate to two percent. */
-export type Latencies = Uint32Array
+/**
+ * `errors` are failures caused by the gateway, the server or the tool; `toolErrors` those that the tool reported.
+ * `sumMs` is the total duration of the calls whose latency counts, `hitMs` that of the cache hits.
+ */
+export type CallCounts = TallyCounts
 
-/** The relative error, slightly less than the promised two percent. */
-const error = 0.019
-const growth = (1 + error) / (1 - error)
-const perUnit = 1 / Math.log(growth)
-/** The range of durations in milliseconds. Durations outside this range are clamped. */
-const minMs = 0.01
-const maxMs = 3_600_000
-
-const latencyBuckets = Math.ceil(Math.log(maxMs / minMs) * perUnit) + 1
-
-export const createLatencies = (): Latencies => new Uint32Array(latencyBuckets)
-
-/** The bucket for a duration. Computed once per call, for all histograms that count the call. */
-export function latencyBucket(ms: number): number {
-  if (!(ms > minMs)) return 0
-  return Math.min(Math.ceil(Math.log(ms / minMs) * perUnit), latencyBuckets - 1)
+export function noCounts(): CallCounts {
+  return { calls: 0, errors: 0, toolErrors: 0, denials: 0, cacheHits: 0, cacheMisses: 0, sumMs: 0, hitMs: 0 }
 }
 
-export function addLatencies(to: Latencies, more: Latencies): void {
-  for (let bucket = 0; bucket < latencyBuckets; bucket++) {
-    to[bucket] = (to[bucket] as number) + (more[bucket] as number)
-  }
-}
-
-/** The value with the same relative distance to both bounds of a bucket. */
-const middleOf = (bucket: number): number => (minMs * growth ** bucket * 2) / (growth + 1)
-
-export function percentile(latencies: Latencies, count: number, part: number): number | null {
-  if (count === 0) return null
-  let rank = Math.max(1, Math.ceil(part * count))
-  for (let bucket = 0; bucket < latencies.length; bucket++) {
-    rank -= latencies[bucket] as number
-    if (rank <= 0) return middleOf(bucket)
-  }
-  return middleOf(latencies.length - 1)
-}
-
-/** Pairs of bucket and count. Empty buckets are omitted. */
-type Packed = Uint32Array
-
-export function pack(latencies: Latencies): Packed {
-  const packed: number[] = []
-  for (const [bucket, count] of latencies.entries()) if (count > 0) packed.push(bucket, count)
-  return Uint32Array.from(packed)
-}
-
-export function addPacked(latencies: Latencies, packed: Packed): void {
-  for (let at = 0; at < packed.length; at += 2) {
-    const bucket = packed[at] as number
-    latencies[bucket] = (latencies[bucket] as number) + (packed[at + 1] as number)
-  }
-}
-
-export interface CallCounts {
-  calls: number
-  /** The number of failures caused by the gateway, the server or the tool. */
-  errors: number
-  denials: number
-  /** The total duration of the calls. Excludes denied calls: a denial takes no time and would distort the average. */
-  sumMs: number
-}
-
-export const noCounts = (): CallCounts => ({ calls: 0, errors: 0, denials: 0, sumMs: 0 })
-
-export function count(
-  counts: CallCounts,
-  latencies: Latencies,
-  kind: CallOutcome['kind'],
-  ms: number,
-  bucket: number,
-): void {
+/**
+ * Counts a call. Returns whether its latency counts: denials and cache hits take hardly any time and would hide how long
+ * the servers take.
+ */
+export function count(counts: CallCounts, kind: CallOutcome['kind'], cache: Trail['cache'], ms: number): boolean {
   counts.calls++
+  if (cache === 'miss') counts.cacheMisses++
   if (kind === 'denied') {
     counts.denials++
-    return
+    return false
   }
   if (kind !== 'answered') counts.errors++
+  if (kind === 'tool_error') counts.toolErrors++
+  if (cache === 'hit') {
+    counts.cacheHits++
+    counts.hitMs += ms
+    return false
+  }
   counts.sumMs += ms
-  latencies[bucket] = (latencies[bucket] as number) + 1
+  return true
 }
 
-/** Figures about calls. Averages and percentiles are null if there were no calls. */
+/**
+ * Figures about calls. Averages and percentiles cover neither denied calls nor cache hits, and are null if there were no
+ * other calls.
+ */
 export interface CallFigures {
   readonly calls: number
   readonly errors: number
@@ -218,11 +171,11 @@ export interface CallFigures {
 }
 
 export function figuresOf(
-  { calls, errors, denials, sumMs }: CallCounts,
+  { calls, errors, denials, cacheHits, sumMs }: CallCounts,
   latencies: Latencies,
   ms: number,
 ): CallFigures {
-  const timed = calls - denials
+  const timed = calls - denials - cacheHits
   const rounded = (part: number) => round(percentile(latencies, timed, part))
   return {
     ...{ calls, errors, denials },
@@ -232,6 +185,12 @@ export function figuresOf(
     p95Ms: rounded(0.95),
     p99Ms: rounded(0.99),
   }
+}
+
+export function pointOf(at: number, counts: CallCounts, latencies: Latencies, stepMs: number): Point {
+  const { toolErrors, cacheHits, cacheMisses, hitMs } = counts
+  const averageHit = cacheHits === 0 ? null : round(hitMs / cacheHits)
+  return { at, ...figuresOf(counts, latencies, stepMs), toolErrors, cacheHits, cacheMisses, hitMs: averageHit }
 }
 
 /** Rounds to four significant digits, because more would suggest false precision. */

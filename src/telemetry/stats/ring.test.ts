@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { createLatencies, latencyBucket, percentile } from '../../lib/latency-histogram.ts'
 import { observedOf } from '../metrics/observed.fixture.ts'
-import { createLatencies, createRing, latencyBucket, noStep, percentile, type Ring } from './history.ts'
+import { createRing, noCounts, type Ring } from './history.ts'
 
 const add = (ring: Ring, now: number, ms = 10) => ring.add(now, observedOf({ ms }), latencyBucket(ms))
 
 const collected = (ring: Ring, from: number, to: number) => {
-  const step = noStep()
+  const step = noCounts()
   const latencies = createLatencies()
   ring.collect(from, to, step, latencies)
   return { ...step, p100: percentile(latencies, step.calls, 1) }

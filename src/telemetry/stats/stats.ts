@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { Observer } from '../../core/observer.ts'
+import { createLatencies, type Latencies, latencyBucket } from '../../lib/latency-histogram.ts'
 import { other, safeRedact } from '../metrics/family.ts'
 import {
   type CallCounts,
@@ -8,11 +9,8 @@ import {
   type CallSeries,
   count,
   createHistory,
-  createLatencies,
   figuresOf,
   type History,
-  type Latencies,
-  latencyBucket,
   noCounts,
 } from './history.ts'
 
@@ -21,7 +19,9 @@ export type By = 'agent' | 'server' | 'operation' | 'tool'
 /** Figures by name, sorted by number of calls, highest first. */
 export interface StatsTable {
   readonly by: By
+  /** The period that the figures cover. */
   readonly since: number
+  readonly to: number
   readonly rows: readonly (CallFigures & { readonly name: string })[]
 }
 
@@ -70,10 +70,12 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
   return {
     observer: {
       ended(observed) {
-        const { call, operation, ms, outcome } = observed
+        const { call, operation, ms, outcome, trail } = observed
         const bucket = latencyBucket(ms)
         const { server, tool } = known.get(call.entry) ?? talliesOf(call.entry)
-        const add = ({ counts, latencies }: Tally) => count(counts, latencies, outcome.kind, ms, bucket)
+        const add = ({ counts, latencies }: Tally) => {
+          if (count(counts, outcome.kind, trail.cache, ms)) latencies[bucket] = (latencies[bucket] as number) + 1
+        }
         add(all)
         add(tallies.agent.of(call.caller.agent))
         add(tallies.operation.of(operation))
@@ -87,6 +89,7 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
     table: (by) => ({
       by,
       since,
+      to: clock.now(),
       rows: [...tallies[by].known]
         .map(([name, tally]) => ({ name: shown(name), ...soFar(tally) }))
         .sort((one, another) => another.calls - one.calls),

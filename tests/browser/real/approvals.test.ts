@@ -48,9 +48,9 @@ inBrowser('V8: approvals', () => {
 
     await page.goto('/audit?tool=echo')
     await row(page, 'Audit records', 'orders.echo')
-    const { json } = await page.evaluate(
+    const { json } = (await page.evaluate(
       `fetch('/admin/api/audit?tool=echo&operation=call_tool').then(async (r) => ({ json: await r.json() }))`,
-    ) as { json: { rows: Record<string, unknown>[] } }
+    )) as { json: { rows: Record<string, unknown>[] } }
     expect(json.rows.map(({ approval, approver, decision }) => [decision, approval, approver])).toEqual([
       ['ALLOW', 'session', 'token'],
       ['ALLOW', 'session', 'token'],

@@ -59,7 +59,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     overview: () => overviewOf(scene, startedAt, now()),
     series: (_, { from = now() - 3_600_000, to = now() }) =>
       scene.name === 'empty' ? { from, to, stepMs: 10_000, points: [] } : seriesOf(from, to),
-    stats: (_, by) => statsOf(scene, by, startedAt),
+    stats: (_, { by, from = startedAt, to = now() }) => statsOf(scene, by, from, to),
     servers: ({ admin }) =>
       scene.servers.map(({ stderr: _, ...server }) => (admin ? server : { ...server, process: null })),
     server: ({ admin }, name) => (admin ? serverCalled(name) : { ...serverCalled(name), process: null, stderr: [] }),
@@ -83,6 +83,8 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     tool: async (_, name) => toolCalled(name),
     tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given.value, agent),
     calls: (_, { limit }) => scene.calls.slice(0, limit),
+    pastCalls: async (_, { from = 0, to = now(), limit }) =>
+      scene.calls.filter(({ at }) => at >= from && at < to).slice(0, limit),
     async call(_, id) {
       const call = scene.calls.find((one) => one.id === id)
       return call && detailOf(call, scene.calls)

@@ -55,7 +55,7 @@ export function overviewOf(scene: Scene, startedAt: number, now: number): Overvi
 }
 
 /** Statistics by the requested grouping. */
-export function statsOf({ servers, tools, agents, name }: Scene, by: Stats['by'], since: number): Stats {
+export function statsOf({ servers, tools, agents, name }: Scene, by: Stats['by'], since: number, to: number): Stats {
   const names = {
     agent: agents,
     server: servers.filter(({ calls }) => calls.calls > 0).map((server) => server.name),
@@ -65,6 +65,7 @@ export function statsOf({ servers, tools, agents, name }: Scene, by: Stats['by']
   return {
     by,
     since,
+    to,
     rows: names.map((one, index) => ({ name: one, ...figuresOf(900 - index * 61, 4 + index * 9, index * 3, index) })),
   }
 }

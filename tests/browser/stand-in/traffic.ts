@@ -104,6 +104,7 @@ export function seriesOf(from: number, to: number): Series {
     return {
       ...{ at, calls, perSecond: quiet ? 0 : perSecond },
       errors: trouble ? Math.round(calls * 0.3) : Math.round(calls * 0.02 * chance.next()),
+      toolErrors: Math.round(calls * 0.01 * chance.next()),
       denials: Math.round(calls * 0.05 * chance.next()),
       ...{
         averageMs: quiet ? null : p50 * 1.2,
@@ -112,6 +113,7 @@ export function seriesOf(from: number, to: number): Series {
         p99Ms: quiet ? null : p50 * 5.5,
       },
       ...{ cacheHits: Math.round(calls * 0.4), cacheMisses: Math.round(calls * 0.2 * chance.next()) },
+      hitMs: quiet ? null : 0.3,
     }
   })
   return { from, to, stepMs, points }

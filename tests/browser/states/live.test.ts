@@ -74,7 +74,7 @@ inBrowser('G10: live pages', () => {
   test('G10: dragging across a chart selects a time range, which is in the address', async () => {
     const visitor = await shared.at('/')
     const { page } = visitor
-    await page.getByRole('img', { name: /^Calls per second\. calls\/s: / }).waitFor()
+    await page.getByRole('img', { name: /^Calls per second\. answered: / }).waitFor()
     await page.locator('.u-over').first().waitFor()
     const box = await page.locator('.u-over').first().boundingBox()
     if (!box) throw new Error('the chart is not on the page')
@@ -83,10 +83,44 @@ inBrowser('G10: live pages', () => {
     await page.mouse.move(box.x + 200, box.y + 40, { steps: 5 })
     await page.mouse.up()
     await expect.poll(() => new URL(page.url()).searchParams.has('from')).toBe(true)
-    await page.getByRole('button', { name: '1 h' }).click()
+    const { searchParams } = new URL(page.url())
+    await page.getByRole('link', { name: 'Calls in this range' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Calls' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('from')).toBe(searchParams.get('from'))
+    await page.goBack()
+    await page.getByRole('button', { name: '1 h', exact: true }).click()
     await expect.poll(() => new URL(page.url()).search).toBe('?range=1h')
     await page.getByRole('button', { name: 'Table of Latency' }).click()
     await page.getByRole('table', { name: 'Latency, newest first' }).waitFor()
+  })
+
+  test('G9: one click shows the slowest tools of the last hour; statistics say which period they cover', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await page.getByText('Calls in the last 15 minutes').waitFor()
+    await page.getByRole('link', { name: 'Slowest tools in the last hour' }).click()
+    await page.getByRole('region', { name: 'Statistics by tool' }).waitFor()
+    await page.getByText('Calls in the last hour').waitFor()
+    expect(await page.getByRole('columnheader', { name: 'p95' }).getAttribute('aria-sort')).toBe('descending')
+    await page.goto('/servers?range=6h')
+    await page.getByText('Calls, latencies and errors in the last 6 hours').waitFor()
+    await page.goto('/servers/filesystem?range=7d')
+    await page.getByText('Calls in the last 7 days').waitFor()
+    expect(visitor.troubles).toEqual([])
+  })
+
+  test('G10: the pointer over one chart shows the values of all charts at that time', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await expect.poll(() => page.locator('.u-over').count()).toBe(4)
+    const times = () => page.locator('.chart .card-head .quiet').allTextContents()
+    const before = await times()
+    const box = await page.locator('.u-over').first().boundingBox()
+    if (!box) throw new Error('the chart is not on the page')
+    await page.mouse.move(box.x + 60, box.y + 40)
+    await expect.poll(async () => new Set(await times()).size === 1 && (await times())[0] !== before[0]).toBe(true)
   })
 
   test('G10: actions: turn a server off and on, verify the audit log, reload the configuration', async () => {

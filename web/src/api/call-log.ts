@@ -35,6 +35,8 @@ export function filterCalls(calls: readonly CallView[], filter: CallFilter): rea
       matches(filter.agent, call.agent) &&
       matches(filter.server, call.server) &&
       matches(filter.outcome, call.outcome) &&
-      [call.name, call.server, call.agent, call.code ?? '', call.id].some((part) => part.toLowerCase().includes(text)),
+      [`${call.server}.${call.name}`, call.agent, call.operation, call.code ?? '', call.id].some((part) =>
+        part.toLowerCase().includes(text),
+      ),
   )
 }

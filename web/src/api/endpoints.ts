@@ -39,7 +39,8 @@ const encode = encodeURIComponent
 export const queries = {
   overview: get<Overview>('overview'),
   series: (from: number, to: number) => get<Series>('series', { from: Math.round(from), to: Math.round(to) }),
-  stats: (by: Stats['by']) => get<Stats>('stats', { by }),
+  stats: (by: Stats['by'], from: number, to: number) =>
+    get<Stats>('stats', { by, from: Math.round(from), to: Math.round(to) }),
   servers: get<readonly ServerView[]>('servers'),
   server: (name: string) => get<ServerDetail>(`servers/${encode(name)}`),
   tools: (values: QueryValues) => get<ToolPage>('tools', values),

@@ -30,7 +30,7 @@ export const adminRequired = 'Requires admin rights. Sign in with the token that
 const sessionEnded = new ApiError(
   0,
   'SESSION_ENDED',
-  'Your session has ended: Toolway restarted, your credential was revoked, or 12 hours have passed.',
+  'Your session has ended: your credential was revoked or changed, or 12 hours have passed.',
 )
 
 function sessionLost(): void {

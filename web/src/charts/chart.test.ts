@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { type Chart, charts, describeChart, isolatedPoints, plotData, tickLabel, withoutPartialPoint } from './chart.ts'
+import {
+  type Chart,
+  charts,
+  describeChart,
+  isolatedPoints,
+  logarithmicRange,
+  plotData,
+  tickLabel,
+  withoutPartialPoint,
+} from './chart.ts'
 
 const point = (at: number, more: object = {}) => ({
   at,
@@ -13,6 +22,8 @@ const point = (at: number, more: object = {}) => ({
   p99Ms: null,
   cacheHits: 0,
   cacheMisses: 0,
+  toolErrors: 0,
+  hitMs: null,
   ...more,
 })
 
@@ -31,7 +42,22 @@ describe('G10: charts', () => {
       [null, 4, 2],
       [null, 40, 20],
       [null, 1200, null],
+      [null, null, null],
     ])
+  })
+
+  test('outcomes are stacked and add up to all calls; the latency of cache hits is a line of its own', () => {
+    const busy = point(1000, { calls: 10, perSecond: 5, errors: 3, toolErrors: 1, denials: 2, hitMs: 0.002 })
+    const one = { ...series, points: [busy] }
+    expect(plotData(one, charts[0] as Chart).slice(1)).toEqual([[2.5], [3], [4], [5]])
+    expect(plotData(one, latency).at(-1)).toEqual([0.01])
+  })
+
+  test('the axis of latencies is logarithmic and ends at powers of ten', () => {
+    expect(logarithmicRange(3, 4_000)).toEqual([1, 10_000])
+    expect(logarithmicRange(20, 30)).toEqual([10, 100])
+    expect(logarithmicRange(0, 1)).toEqual([0.01, 1])
+    expect(logarithmicRange(null, null)).toEqual([1, 1000])
   })
 
   test('a value without neighbours is drawn as a point', () => {
@@ -46,7 +72,7 @@ describe('G10: charts', () => {
 
   test('have a text alternative', () => {
     expect(describeChart(series, latency)).toBe(
-      'Latency. p50: 2 ms to 4 ms, last 2 ms; p95: 20 ms to 40 ms, last 20 ms; p99: 1.2 s to 1.2 s, last 1.2 s.',
+      'Latency. p50: 2 ms to 4 ms, last 2 ms; p95: 20 ms to 40 ms, last 20 ms; p99: 1.2 s to 1.2 s, last 1.2 s; cache hits: no data.',
     )
     expect(describeChart({ ...series, points: [] }, latency)).toContain('p50: no data')
   })

@@ -19,24 +19,60 @@ export interface Chart {
   readonly format: (value: number) => string
   /** Set if the values are counts, so that the axis has no fractional labels. */
   readonly integer?: true
+  /** Set if the values differ by orders of magnitude. */
+  readonly logarithmic?: true
+  /** Set if the lines add up to a whole. Each line is drawn on top of those before it. */
+  readonly stacked?: true
 }
 
 const dashed = [6, 4] as const
 const dotted = [2, 3] as const
+const mixed = [10, 3, 2, 3] as const
+
+/** The rate of the calls with one outcome. */
+const rateOf =
+  (count: (point: Point) => number) =>
+  (point: Point): number =>
+    point.calls === 0 ? 0 : (point.perSecond * count(point)) / point.calls
 
 export const charts: readonly Chart[] = [
   {
     title: 'Calls per second',
     format: formatRate,
-    lines: [{ name: 'calls/s', colour: '--series-1', fill: true, value: ({ perSecond }) => perSecond }],
+    stacked: true,
+    lines: [
+      {
+        name: 'answered',
+        colour: '--series-1',
+        fill: true,
+        value: rateOf(({ calls, errors, denials }) => calls - errors - denials),
+      },
+      {
+        name: 'tool errors',
+        colour: '--series-2',
+        dash: dashed,
+        fill: true,
+        value: rateOf(({ toolErrors }) => toolErrors),
+      },
+      { name: 'denied', colour: '--series-4', dash: mixed, fill: true, value: rateOf(({ denials }) => denials) },
+      {
+        name: 'failed',
+        colour: '--series-3',
+        dash: dotted,
+        fill: true,
+        value: rateOf(({ errors, toolErrors }) => errors - toolErrors),
+      },
+    ],
   },
   {
     title: 'Latency',
     format: formatDuration,
+    logarithmic: true,
     lines: [
       { name: 'p50', colour: '--series-1', value: ({ p50Ms }) => p50Ms },
       { name: 'p95', colour: '--series-2', dash: dashed, value: ({ p95Ms }) => p95Ms },
       { name: 'p99', colour: '--series-3', dash: dotted, value: ({ p99Ms }) => p99Ms },
+      { name: 'cache hits', colour: '--series-4', dash: mixed, value: ({ hitMs }) => hitMs },
     ],
   },
   {
@@ -67,13 +103,32 @@ export function withoutPartialPoint(series: Series, to: number): Series {
 }
 
 /** The columns for uPlot: the times in seconds, then the values of each line. */
-export const plotData = ({ points }: Series, { lines }: Chart): (number | null)[][] => [
-  points.map(({ at }) => at / 1000),
-  ...lines.map(({ value }) => points.map(value)),
-]
+export function plotData({ points }: Series, { lines, stacked, logarithmic }: Chart): (number | null)[][] {
+  const values = lines.map(({ value }) => points.map(value))
+  if (stacked) {
+    for (const [index, line] of values.entries()) {
+      const below = values[index - 1]
+      if (below) values[index] = line.map((value, at) => (value ?? 0) + (below[at] ?? 0))
+    }
+  }
+  // A logarithmic axis has no zero.
+  const positive = (value: number | null) => (value === null ? null : Math.max(value, minLogarithmic))
+  return [points.map(({ at }) => at / 1000), ...(logarithmic ? values.map((line) => line.map(positive)) : values)]
+}
 
-export const tickLabel = ({ integer, format }: Chart, value: number): string =>
-  integer && !Number.isInteger(value) ? '' : format(value)
+const minLogarithmic = 0.01
+
+/** The bounds of a logarithmic axis: powers of ten, at least one apart. */
+export function logarithmicRange(lowest: number | null, highest: number | null): [number, number] {
+  if (lowest === null || highest === null) return [1, 1000]
+  const first = Math.floor(Math.log10(Math.max(lowest, minLogarithmic)))
+  const last = Math.max(first + 1, Math.ceil(Math.log10(highest)))
+  return [10 ** first, 10 ** last]
+}
+
+/** The label of a tick on the axis of values; null for ticks that uPlot leaves without one. */
+export const tickLabel = ({ integer, format }: Chart, value: number | null): string =>
+  value === null || (integer && !Number.isInteger(value)) ? '' : format(value)
 
 /** The indexes of values without neighbours. They are drawn as points, because a line needs two values. */
 export const isolatedPoints = (values: readonly (number | null | undefined)[]): number[] =>

@@ -4,7 +4,7 @@ import 'uplot/dist/uPlot.min.css'
 import { useSignal } from '@preact/signals'
 import type { Series } from '../../../src/serve/admin/contract.ts'
 import { isDark } from '../shell/theme.ts'
-import { type Chart, isolatedPoints, plotData, tickLabel } from './chart.ts'
+import { type Chart, isolatedPoints, logarithmicRange, plotData, tickLabel } from './chart.ts'
 
 interface PlotProps {
   readonly chart: Chart
@@ -85,7 +85,13 @@ function plotOptions(chart: Chart, width: number, events: PlotEvents): uPlot.Opt
     padding: [10, 8, 0, 0],
     legend: { show: false },
     cursor: { y: false, sync: { key: 'toolway' }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
-    scales: { y: { range: (_, __, highest) => [0, Math.max(highest * 1.08, Number.MIN_VALUE) || 1] } },
+    scales: {
+      y: chart.logarithmic
+        ? { distr: 3, range: (_, lowest, highest) => logarithmicRange(lowest, highest) }
+        : { range: (_, __, highest) => [0, Math.max(highest * 1.08, Number.MIN_VALUE) || 1] },
+    },
+    // Fills the area between a line and the one below it.
+    bands: chart.stacked ? chart.lines.slice(1).map((_, index) => ({ series: [index + 2, index + 1] })) : [],
     axes: [
       { ...axis, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, space: 70, values: timeLabels },
       {

@@ -7,6 +7,8 @@ export const presets = {
   '1h': 3_600_000,
   '6h': 21_600_000,
   '24h': 86_400_000,
+  '7d': 604_800_000,
+  '30d': 2_592_000_000,
 } as const
 export type Preset = keyof typeof presets
 

@@ -8,14 +8,18 @@ export const callsRoutes: readonly Route[] = [
   userRoute('GET', 'calls', 'The latest calls, newest first', {
     query: calls.callsQuery,
     answer: z.array(calls.callView),
-    run: ({ caller, query }, { admin }) => admin.calls(caller, query),
+    run({ caller, query }, { admin }) {
+      const inRange = query.from !== undefined || query.to !== undefined
+      return inRange ? admin.pastCalls(caller, query) : admin.calls(caller, query)
+    },
   }),
   userRoute('GET', 'calls/{id}', 'One call: its timeline and its audit records', {
     answer: calls.callDetail,
     async run({ caller, target }, { admin }) {
       const call = await admin.call(caller, target)
       if (call) return call
-      const sentence = 'Call not found: only the latest calls are kept. The audit log has all of them.'
+      const sentence =
+        'Call not found: calls are kept for a limited time (`history.keep`). The audit log has all of them.'
       throw new HttpError(404, rpcCodes.request, sentence)
     },
   }),

@@ -1,6 +1,5 @@
 import * as z from 'zod'
 import { answered, publicRoute, type Route, userRoute } from '../router.ts'
-import * as calls from '../schemas/calls.ts'
 import * as figures from '../schemas/figures.ts'
 
 /** The gateway as a whole: its state, statistics and events, and the description of this API. */
@@ -27,13 +26,13 @@ export const gatewayRoutes: readonly Route[] = [
     run: ({ caller }, { admin }) => admin.overview(caller),
   }),
   userRoute('GET', 'series', 'Statistics over time', {
-    query: calls.timeRange,
+    query: figures.seriesQuery,
     answer: figures.series,
     run: ({ caller, query }, { admin }) => admin.series(caller, query),
   }),
   userRoute('GET', 'stats', 'Statistics by agent, server, operation or tool', {
-    query: z.strictObject({ by: figures.statsBy.describe('What to group by.') }),
+    query: figures.statsQuery,
     answer: figures.stats,
-    run: ({ caller, query }, { admin }) => admin.stats(caller, query.by),
+    run: ({ caller, query }, { admin }) => admin.stats(caller, query),
   }),
 ]

@@ -24,8 +24,8 @@ export const sessionRoutes: readonly Route[] = [
     },
   }),
   publicRoute('DELETE', 'session', 'Logs out and deletes the cookie', {
-    run({ request, response }, { credentials }) {
-      response.setHeader('Set-Cookie', credentials.logOut(request))
+    async run({ request, response }, { credentials }) {
+      response.setHeader('Set-Cookie', await credentials.logOut(request))
     },
   }),
 ]

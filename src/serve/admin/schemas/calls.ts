@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { named, namedSchemas, type ViewOf } from './figures.ts'
+import { moment, named, namedSchemas, type ViewOf } from './figures.ts'
 
 const outcome = z.enum(['running', 'answered', 'tool_error', 'denied', 'failed'])
 
@@ -75,19 +75,10 @@ const maxText = 500
 
 const text = (description: string) => z.string().max(maxText).optional().describe(description)
 
-const moment = (description: string) =>
-  z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional().describe(description)
-
 const limit = (usual: number, max: number) =>
   z.coerce.number().int().min(1).max(max).default(usual).describe('Maximum number of results.')
 
 const cursor = text('The `nextCursor` from the previous page.')
-
-export const timeRange = z.strictObject({
-  from: moment('Start; one hour before the end by default.'),
-  to: moment('End; now by default.'),
-})
-export type TimeRange = ViewOf<typeof timeRange>
 
 export const callsQuery = z.strictObject({
   agent: text('Calls by this agent.'),
@@ -96,6 +87,8 @@ export const callsQuery = z.strictObject({
   operation: text('Calls with this operation, such as call_tool.'),
   outcome: outcome.optional().describe('Calls with this outcome.'),
   text: text('Calls with this text in the id, agent, server, name, principal or code.'),
+  from: moment('Calls that began at or after this time, including those that only the history has.'),
+  to: moment('Calls that began before this time.'),
   limit: limit(100, 1_000),
 })
 export type CallsQuery = ViewOf<typeof callsQuery>

@@ -15,6 +15,12 @@ type Frozen<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T]: Frozen<T[Key]> }
     : T
 
+/** A query parameter with a time. */
+export const moment = (description: string) =>
+  z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional().describe(description)
+
+const name = (description: string) => z.string().max(500).optional().describe(description)
+
 const count = z.int().min(0)
 const milliseconds = z.number().min(0)
 
@@ -31,7 +37,7 @@ const figureFields = {
 
 export const figures = named(
   'Figures',
-  'Call counts and latencies for a period. Latencies are null if there were no calls.',
+  'Call counts and latencies for a period. Latencies cover neither denials nor cache hits; null if there were no other calls.',
   figureFields,
 )
 export type Figures = ViewOf<typeof figures>
@@ -101,18 +107,43 @@ export const series = named('Series', 'Statistics over time, oldest first. Perio
   from: z.number(),
   to: z.number(),
   stepMs: z.number().min(1),
-  points: z.array(z.strictObject({ ...figureFields, at: z.number(), cacheHits: count, cacheMisses: count })),
+  points: z.array(
+    z.strictObject({
+      ...figureFields,
+      at: z.number(),
+      toolErrors: count.describe('The errors that tools reported themselves.'),
+      cacheHits: count,
+      cacheMisses: count,
+      hitMs: milliseconds.nullable().describe('Average duration of the calls that were answered from the cache.'),
+    }),
+  ),
 })
 export type Series = ViewOf<typeof series>
 
-export const statsBy = z.enum(['agent', 'server', 'operation', 'tool'])
+export const seriesQuery = z.strictObject({
+  from: moment('Start; one hour before the end by default.'),
+  to: moment('End; now by default.'),
+  server: name('Calls to this server only. Needs the history.'),
+  tool: name('Calls to this tool of the server only.'),
+})
+export type SeriesQuery = ViewOf<typeof seriesQuery>
+
+const statsBy = z.enum(['agent', 'server', 'operation', 'tool'])
 
 export const stats = named('Stats', 'Statistics by agent, server, operation or tool.', {
   by: statsBy,
-  since: z.number(),
+  since: z.number().describe('Start of the period that the figures cover: at most as far back as anything is kept.'),
+  to: z.number().describe('End of the period.'),
   rows: z.array(z.strictObject({ ...figureFields, name: z.string() })),
 })
 export type Stats = ViewOf<typeof stats>
+
+export const statsQuery = z.strictObject({
+  by: statsBy.describe('What to group by.'),
+  from: moment('Start, in whole steps of 10 s, a minute or an hour; as far back as anything is kept by default.'),
+  to: moment('End; now by default.'),
+})
+export type StatsQuery = ViewOf<typeof statsQuery>
 
 export const sessionView = named('SessionView', 'The authenticated user and their rights.', {
   principal: z.string(),

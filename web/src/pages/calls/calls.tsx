@@ -4,7 +4,7 @@ import { filterCalls, mergeCalls } from '../../api/call-log.ts'
 import { queries } from '../../api/endpoints.ts'
 import { liveCalls, maxLiveCalls } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { SearchField, SelectFilter } from '../../components/filters.tsx'
+import { SearchField, SelectFilter, TimeFilter } from '../../components/filters.tsx'
 import { Page } from '../../components/page.tsx'
 import { EmptyState, LoadError, Loading } from '../../components/states.tsx'
 import { outcomeStatuses } from '../../components/statuses.ts'
@@ -17,6 +17,7 @@ import './calls.css'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { pathTo } from '../../routing/route.ts'
+import { parseTime } from '../../routing/time-range.ts'
 
 const outcomes = Object.entries(outcomeStatuses).map(([value, { label }]) => [value, label] as const)
 
@@ -24,20 +25,25 @@ const outcomes = Object.entries(outcomeStatuses).map(([value, { label }]) => [va
 export function Calls({ id }: { readonly id: string | undefined }) {
   const param = (name: string) => query.value.get(name) ?? ''
   const filter = { agent: param('agent'), server: param('server'), outcome: param('outcome'), text: param('q') }
+  const [from, to] = [parseTime(query.value.get('from')), parseTime(query.value.get('to'))]
   // Load matching calls that are older than those from the event stream.
-  const earlier = useResource(queries.calls({ ...filter, limit: maxLiveCalls }), JSON.stringify(filter), {
-    pollWhenOffline: true,
-  })
+  const earlier = useResource(
+    queries.calls({ ...filter, from, to, limit: maxLiveCalls }),
+    JSON.stringify([filter, from, to]),
+    {
+      pollWhenOffline: true,
+    },
+  )
   const paused = useSignal<readonly CallView[] | undefined>(undefined)
   const all = mergeCalls(paused.value ?? liveCalls.value, earlier.data ?? [], 2 * maxLiveCalls)
-  const rows = filterCalls(all, filter)
+  const rows = filterCalls(all, filter).filter(({ at }) => at >= (from ?? 0) && at < (to ?? Number.POSITIVE_INFINITY))
   const names = (key: 'agent' | 'server') =>
     [...new Set(liveCalls.value.map((call) => call[key]))].filter(Boolean).sort()
   const waiting = earlier.loading && earlier.data === undefined && all.length === 0
   return (
     <Page
       title="Calls"
-      note="Live calls. Only the most recent are kept here; the audit log has all of them."
+      note="Live and past calls. They are kept for a limited time; the audit log has all of them."
       actions={<PauseButton paused={paused} />}
     >
       <div class="filters">
@@ -45,6 +51,8 @@ export function Calls({ id }: { readonly id: string | undefined }) {
         <SelectFilter label="Agent" name="agent" options={names('agent')} all="all" />
         <SelectFilter label="Server" name="server" options={names('server')} all="all" />
         <SelectFilter label="Outcome" name="outcome" options={outcomes} all="any" />
+        <TimeFilter label="From" name="from" />
+        <TimeFilter label="To" name="to" />
       </div>
       {earlier.error && <LoadError error={earlier.error} what="earlier calls" retry={earlier.reload} />}
       <div class={id === undefined ? '' : 'split'}>
@@ -80,7 +88,7 @@ function NoCalls({ filtered }: { readonly filtered: boolean }) {
     return (
       <EmptyState title="No matching calls">
         <p class="quiet">
-          Only the most recent calls are kept here. <a href={pathTo('audit')}>The audit log</a> has all of them.
+          Calls are kept for a limited time. <a href={pathTo('audit')}>The audit log</a> has all of them.
         </p>
       </EmptyState>
     )

@@ -3,15 +3,13 @@ import { liveApprovals, liveCalls, liveOverview, streamState } from '../../api/l
 import { useResource } from '../../api/resource.ts'
 import { charts, withoutPartialPoint } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { Page } from '../../components/page.tsx'
-import { SegmentedControl } from '../../components/segmented-control.tsx'
+import { RangePicker } from '../../components/range-picker.tsx'
 import { Loaded } from '../../components/states.tsx'
 import { formatLongDuration } from '../../format/duration.ts'
-import { formatClockTime } from '../../format/time.ts'
-import { query, setQuery } from '../../routing/location.ts'
+import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
-import { type Preset, parseRange, rangeBounds, rangeQuery, type TimeRange } from '../../routing/time-range.ts'
+import { parseRange, rangeBounds } from '../../routing/time-range.ts'
 import { now } from '../../shell/now.ts'
 import { ApprovalList } from '../approvals/approval-list.tsx'
 import { Alerts } from './alerts.tsx'
@@ -40,7 +38,7 @@ export function Overview() {
     overview.data &&
     `Up for ${formatLongDuration(now.value - overview.data.startedAt)}, version ${overview.data.version}.`
   const worker = overview.data?.worker
-  const workerNote = worker ? ` Statistics cover only worker ${worker.number} of ${worker.of}.` : ''
+  const workerNote = worker ? ` The figures of the last minute cover only worker ${worker.number} of ${worker.of}.` : ''
   // The event stream starts with the latest calls, so an empty list means that there were no calls.
   const unused = streamState.value === 'live' && liveCalls.value.length === 0 && overview.data?.calls.calls === 0
   return (
@@ -87,38 +85,5 @@ function WaitingApprovals() {
       <ApprovalList approvals={approvals.slice(0, 3)} />
       {approvals.length > 3 && <a href={pathTo('approvals')}>All {approvals.length} approvals</a>}
     </section>
-  )
-}
-
-const rangeNames: Readonly<Record<Preset, string>> = {
-  '5m': '5 min',
-  '15m': '15 min',
-  '1h': '1 h',
-  '6h': '6 h',
-  '24h': '24 h',
-}
-
-/** Selects the time range for the charts. Any other range can be selected by dragging across a chart. */
-function RangePicker({ range }: { readonly range: TimeRange }) {
-  return (
-    <>
-      {'from' in range && (
-        <button
-          type="button"
-          class="button"
-          title="Back to the last 15 minutes"
-          onClick={() => setQuery(rangeQuery({ last: '15m' }))}
-        >
-          {formatClockTime(range.from, now.peek())} – {formatClockTime(range.to, now.peek())}{' '}
-          <Icon name="close" size={12} />
-        </button>
-      )}
-      <SegmentedControl
-        label="Time range"
-        options={rangeNames}
-        value={'last' in range ? range.last : undefined}
-        onChange={(last) => setQuery(rangeQuery({ last }))}
-      />
-    </>
   )
 }

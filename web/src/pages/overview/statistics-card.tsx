@@ -1,19 +1,20 @@
-import { type Signal, useSignal } from '@preact/signals'
 import type { Figures, Stats } from '../../../../src/serve/admin/contract.ts'
-import { queries } from '../../api/endpoints.ts'
-import { useResource } from '../../api/resource.ts'
+import { useStats } from '../../api/stats.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { Card } from '../../components/page.tsx'
+import { describeRange } from '../../components/range-picker.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
-import { RelativeTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, formatShare } from '../../format/number.ts'
+import { formatClockTime } from '../../format/time.ts'
 import { query, setQuery } from '../../routing/location.ts'
-import { choiceParam, withQuery } from '../../routing/query.ts'
+import { choiceParam, type QueryChanges, withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
+import { rangeBounds, rangeQuery, type TimeRange } from '../../routing/time-range.ts'
+import { now } from '../../shell/now.ts'
 
 const groupingNames: Readonly<Record<Stats['by'], string>> = {
   server: 'Server',
@@ -26,8 +27,8 @@ const groupings = ['server', 'tool', 'agent', 'operation'] as const
 /** Statistics by server, tool, agent or operation (G9). */
 export function StatisticsCard() {
   const by = choiceParam(query.value, 'by', groupings)
-  const stats = useResource(queries.stats(by), by, { pollEveryMs: 10_000 })
-  const sort = useSignal<SortBy>('calls')
+  const stats = useStats(by)
+  const sort = choiceParam(query.value, 'sort', sorts)
   const groupControl = (
     <SegmentedControl
       label="Statistics by"
@@ -37,26 +38,38 @@ export function StatisticsCard() {
     />
   )
   return (
-    <Card title="Statistics" side={groupControl} flush>
+    <Card
+      title="Statistics"
+      side={
+        <div class="row">
+          <a class="button tiny" href={withQuery(pathTo('overview'), { by: 'tool', sort: 'p95Ms', range: '1h' })}>
+            Slowest tools in the last hour
+          </a>
+          {groupControl}
+        </div>
+      }
+      flush
+    >
       <Loaded resource={stats} what="the statistics">
         {(data) =>
           data.rows.length === 0 ? (
-            <EmptyState title="No calls yet">
+            <EmptyState title={`No calls ${describeRange(stats.range)}`}>
               <p class="quiet">Calls are counted here by server, tool, agent and operation.</p>
             </EmptyState>
           ) : (
             <>
               <Table
                 label={`Statistics by ${data.by}`}
-                rows={sorted(data.rows, sort.value).slice(0, 25)}
+                rows={sorted(data.rows, sort).slice(0, 25)}
                 keyOf={({ name }) => name}
-                columns={statColumns(data.by, sort)}
+                columns={statColumns(data, sort)}
               />
               <p class="table-foot">
                 <span>
-                  Since <RelativeTime at={data.since} />
-                  {data.rows.length > 25 && `, top 25 of ${data.rows.length}`}. Full list:{' '}
-                  <code>toolway stats --by {data.by}</code>
+                  Calls {describeRange(stats.range)}
+                  {data.since > askedFrom(stats.range) && ` (kept since ${formatClockTime(data.since, now.peek())})`}
+                  {data.rows.length > 25 && `, top 25 of ${data.rows.length}`}. Latencies leave out denials and cache
+                  hits. Full list: <code>toolway stats --by {data.by}</code>
                 </span>
               </p>
             </>
@@ -80,20 +93,28 @@ const sortKeys = {
 } as const
 
 type SortBy = keyof typeof sortKeys
+const sorts = Object.keys(sortKeys) as SortBy[]
+
+/** When the range begins. Statistics come in steps, so one that begins a little later counts as complete. */
+const askedFrom = (range: TimeRange): number => rangeBounds(range, Date.now()).from + 60_000
 
 /** Sorts rows in descending order. */
 const sorted = (rows: readonly Row[], by: SortBy): readonly Row[] =>
   rows.toSorted((a, b) => sortKeys[by](b) - sortKeys[by](a))
 
-const rowLink = (by: Stats['by'], name: string): string =>
-  ({
-    server: pathTo('servers', name),
-    tool: withQuery(pathTo('calls'), { q: name }),
-    agent: withQuery(pathTo('calls'), { agent: name }),
-    operation: withQuery(pathTo('calls'), { q: name }),
-  })[by]
+/** A link to what a row counts, in the same range. */
+function rowLink({ by, since, to }: Stats, name: string): string {
+  const calls = (filter: QueryChanges) => withQuery(pathTo('calls'), { ...filter, ...rangeQuery({ from: since, to }) })
+  const { range, from: start, to: end } = Object.fromEntries(query.peek())
+  return {
+    server: withQuery(pathTo('servers', name), { range, from: start, to: end }),
+    tool: calls({ q: name }),
+    agent: calls({ agent: name }),
+    operation: calls({ q: name }),
+  }[by]
+}
 
-function statColumns(by: Stats['by'], sort: Signal<SortBy>): readonly Column<Row>[] {
+function statColumns(stats: Stats, sort: SortBy): readonly Column<Row>[] {
   const sortableColumn = (
     title: string,
     key: SortBy,
@@ -103,19 +124,19 @@ function statColumns(by: Stats['by'], sort: Signal<SortBy>): readonly Column<Row
     title,
     alignEnd: true,
     ...(minScreen && { minScreen }),
-    sorted: sort.value === key ? 'descending' : undefined,
+    sorted: sort === key ? 'descending' : undefined,
     header: (
-      <button type="button" class="sort" onClick={() => (sort.value = key)}>
-        {title} {sort.value === key && <Icon name="down" size={11} />}
+      <button type="button" class="sort" onClick={() => setQuery({ sort: key === 'calls' ? '' : key })}>
+        {title} {sort === key && <Icon name="down" size={11} />}
       </button>
     ),
     cell,
   })
   return [
     {
-      title: titles[by],
+      title: titles[stats.by],
       cell: ({ name }) => (
-        <RowLink href={rowLink(by, name)}>
+        <RowLink href={rowLink(stats, name)}>
           <BreakableName name={name} />
         </RowLink>
       ),

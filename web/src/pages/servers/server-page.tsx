@@ -16,7 +16,7 @@ import { formatDuration } from '../../format/duration.ts'
 import { formatCount, pluralize } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { StatTiles } from '../stat-tiles.tsx'
+import { RangeStats } from '../stat-tiles.tsx'
 
 export function ServerPage({ name }: { readonly name: string }) {
   const loaded = useResource(queries.server(name), name, { pollEveryMs: 5000 })
@@ -38,7 +38,7 @@ export function ServerPage({ name }: { readonly name: string }) {
       <Loaded resource={server} what={`the server ${name}`}>
         {(data) => (
           <>
-            <StatTiles stats={data.calls} label={`Statistics of ${name}`} />
+            <RangeStats by="server" name={name} />
             <div class="row">
               <a class="button" href={withQuery(pathTo('tools'), { server: name })}>
                 View tools

@@ -1,11 +1,13 @@
-import type { ServerHealth, ServerView } from '../../../../src/serve/admin/contract.ts'
+import type { ServerHealth, ServerView, Stats } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
+import { figuresIn, useStats } from '../../api/stats.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { SearchField, SelectFilter } from '../../components/filters.tsx'
 import { Page, RefreshButton } from '../../components/page.tsx'
+import { describeRange, RangePicker } from '../../components/range-picker.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { breakerStatuses, findingStatus, healthStatuses } from '../../components/statuses.ts'
@@ -15,6 +17,7 @@ import { formatDuration } from '../../format/duration.ts'
 import { formatCount, formatRate, formatShare, pluralize } from '../../format/number.ts'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
+import { parseRange } from '../../routing/time-range.ts'
 
 const states = Object.keys(healthStatuses) as ServerHealth[]
 
@@ -26,7 +29,12 @@ export function Servers() {
     <Page
       title="Servers"
       note="MCP servers behind this gateway."
-      actions={<RefreshButton onClick={loaded.reload} busy={loaded.loading} />}
+      actions={
+        <>
+          <RangePicker range={parseRange(query.value)} />
+          <RefreshButton onClick={loaded.reload} busy={loaded.loading} />
+        </>
+      }
     >
       <Loaded resource={servers} what="the servers">
         {(all) =>
@@ -46,6 +54,7 @@ export function Servers() {
 function ServerList({ all }: { readonly all: readonly ServerView[] }) {
   const text = (query.value.get('q') ?? '').toLowerCase()
   const health = query.value.get('health') ?? ''
+  const stats = useStats('server')
   const rows = all
     .filter((server) => health === '' || server.health === health)
     .filter(({ name, description }) => `${name} ${description}`.toLowerCase().includes(text))
@@ -64,7 +73,10 @@ function ServerList({ all }: { readonly all: readonly ServerView[] }) {
             </p>
           </EmptyState>
         ) : (
-          <Table label="Servers" rows={rows} keyOf={({ name }) => name} columns={serverColumns} />
+          <>
+            <Table label="Servers" rows={rows} keyOf={({ name }) => name} columns={serverColumns(stats.data)} />
+            <p class="table-foot">Calls, latencies and errors {describeRange(stats.range)}</p>
+          </>
         )}
       </div>
     </>
@@ -108,7 +120,7 @@ function NoServers() {
   )
 }
 
-const serverColumns: readonly Column<ServerView>[] = [
+const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] => [
   {
     title: 'Server',
     truncate: true,
@@ -159,9 +171,22 @@ const serverColumns: readonly Column<ServerView>[] = [
     cell: ({ breaker }) => <StatusBadge status={breakerStatuses[breaker]} />,
   },
   { title: 'Tools', alignEnd: true, cell: ({ tools }) => formatCount(tools) },
-  { title: 'Calls/s', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatRate(calls.perSecond) },
-  { title: 'p95', alignEnd: true, cell: ({ calls }) => formatDuration(calls.p95Ms) },
-  { title: 'Errors', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatShare(calls.errors, calls.calls) },
+  {
+    title: 'Calls/s',
+    alignEnd: true,
+    minScreen: 'middle',
+    cell: ({ name }) => formatRate(figuresIn(stats, name).perSecond),
+  },
+  { title: 'p95', alignEnd: true, cell: ({ name }) => formatDuration(figuresIn(stats, name).p95Ms) },
+  {
+    title: 'Errors',
+    alignEnd: true,
+    minScreen: 'middle',
+    cell: ({ name }) => {
+      const { errors, calls } = figuresIn(stats, name)
+      return formatShare(errors, calls)
+    },
+  },
   {
     title: 'Restarts',
     alignEnd: true,

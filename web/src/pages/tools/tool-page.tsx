@@ -18,7 +18,7 @@ import { choiceParam, withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { isObject, objectAt } from '../../schema-form/schema.ts'
 import { SchemaView } from '../../schema-form/schema-view.tsx'
-import { StatTiles } from '../stat-tiles.tsx'
+import { RangeStats } from '../stat-tiles.tsx'
 import { TryIt } from './try-it.tsx'
 
 const views = { about: 'Definition', try: 'Try it', who: 'Who may use it' } as const
@@ -90,7 +90,7 @@ function ToolViews({ tool }: { readonly tool: ToolDetail }) {
         {view === 'try' && <TryIt tool={tool} draft={draft} />}
         {view === 'who' && <Permissions tool={tool} />}
       </Tabs>
-      {view === 'about' && <StatTiles stats={tool.calls} label={`Statistics of ${tool.name}`} />}
+      {view === 'about' && <RangeStats by="tool" name={`${tool.server}.${tool.tool}`} />}
     </>
   )
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { runs } from '../../../tests/fixtures/runs.ts'
-import { addLatencies, addPacked, createLatencies, latencyBucket, pack, percentile } from './history.ts'
+import { runs } from '../../tests/fixtures/runs.ts'
+import { addLatencies, addPacked, createLatencies, latencyBucket, pack, percentile } from './latency-histogram.ts'
 
 const durations = fc.array(
   fc.oneof(

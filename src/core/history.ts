@@ -1,0 +1,129 @@
+/** What a tally counts: calls of one agent with one operation. `name` is set for tool calls only. */
+export interface TallyKey {
+  readonly agent: string
+  readonly server: string
+  readonly operation: string
+  readonly name: string
+}
+
+/** The numbers of a tally, in the order in which they are stored. `telemetry/stats` defines what each one counts. */
+export const tallyNumbers = [
+  'calls',
+  'errors',
+  'toolErrors',
+  'denials',
+  'cacheHits',
+  'cacheMisses',
+  'sumMs',
+  'hitMs',
+] as const
+
+export type TallyCounts = Record<(typeof tallyNumbers)[number], number>
+
+/** Calls that ended during the step that began at `at`. */
+export interface Tally extends TallyKey {
+  readonly at: number
+  readonly counts: Readonly<TallyCounts>
+  /** The latencies as pairs of bucket and count. */
+  readonly latencies: readonly number[]
+}
+
+/** A finished call, with names from which secrets were removed. */
+export interface StoredCall {
+  readonly id: string
+  readonly parent: string | null
+  readonly at: number
+  readonly ms: number
+  readonly agent: string
+  readonly principal: string
+  readonly operation: string
+  readonly server: string
+  readonly name: string
+  readonly outcome: 'answered' | 'tool_error' | 'denied' | 'failed'
+  readonly code: string | null
+  readonly cache: 'hit' | 'miss' | 'joined' | null
+  readonly steps: readonly StoredStep[]
+}
+
+export interface StoredStep {
+  readonly name: string
+  readonly startMs: number
+  readonly ms: number | null
+  readonly error: string | null
+}
+
+/** Selects calls. `from` is inclusive, `to` exclusive. */
+export interface HistoryFilter {
+  readonly from: number
+  readonly to: number
+  readonly agent?: string | undefined
+  readonly server?: string | undefined
+  readonly name?: string | undefined
+  readonly operation?: string | undefined
+}
+
+/** How to add up tallies: by one member of their keys or all together, and over the whole range or in steps. */
+export interface TallyQuery extends HistoryFilter {
+  readonly by?: 'agent' | 'server' | 'operation' | 'tool' | undefined
+  /** Without it, each group is one sum over the whole range. */
+  readonly maxSteps?: number | undefined
+}
+
+export interface TallySum {
+  /** The name of the group; empty if everything is added up. A tool is named `server.tool`. */
+  readonly group: string
+  readonly at: number
+  readonly counts: Readonly<TallyCounts>
+  readonly latencies: Uint32Array
+}
+
+export interface TallySums {
+  /** When the oldest tally that is kept began. */
+  readonly since: number
+  readonly stepMs: number
+  readonly sums: readonly TallySum[]
+}
+
+export interface StoredCallQuery extends HistoryFilter {
+  readonly outcome?: string | undefined
+  /** Only calls that began before this call; undefined for the newest ones. */
+  readonly before?: { readonly at: number; readonly id: string } | undefined
+  readonly limit: number
+}
+
+export interface HistoryBatch {
+  readonly tallies: readonly Tally[]
+  readonly calls: readonly StoredCall[]
+}
+
+/**
+ * What outlives the process: statistics, calls and logins. Nothing here throws or rejects. While the store cannot be
+ * used, writing loses the batch, and reading resolves with undefined.
+ */
+export interface HistoryStore extends AsyncDisposable {
+  /** Resolves with false if the batch was lost. */
+  write(batch: HistoryBatch): Promise<boolean>
+  sums(query: TallyQuery): Promise<TallySums | undefined>
+  /** Calls, newest first. */
+  calls(query: StoredCallQuery): Promise<readonly StoredCall[] | undefined>
+  /** A call and the calls that it caused, oldest first. */
+  call(id: string): Promise<{ readonly call: StoredCall; readonly children: readonly StoredCall[] } | undefined>
+  readonly logins: LoginStore
+}
+
+/** Logins of browsers. The store sees neither their ids nor their credentials. */
+export interface LoginStore {
+  /** `digest` identifies the login, `owner` its principal. Resolves when the login outlives this process. */
+  add(login: StoredLogin): Promise<void>
+  find(digest: string): Promise<StoredLogin | undefined>
+  remove(digest: string): Promise<void>
+}
+
+export interface StoredLogin {
+  readonly digest: string
+  readonly owner: string
+  /** The credential and rights, encrypted. */
+  readonly sealed: string
+  /** When the login ends, in milliseconds since the epoch. */
+  readonly until: number
+}

@@ -1,0 +1,75 @@
+import type { Config } from '../config/schema.ts'
+import type { Budgets } from '../core/budgets.ts'
+import type { Clock } from '../core/clock.ts'
+import type { LoginStore } from '../core/history.ts'
+import type { Log } from '../core/log.ts'
+import type { Observer } from '../core/observer.ts'
+import { sqliteHistory } from '../stores/sqlite/history-store.ts'
+import type { CallRecord, RecentCalls } from '../telemetry/calls/call-records.ts'
+import { type CallHistory, createCallHistory } from '../telemetry/history/call-history.ts'
+import { createHistoryRecorder } from '../telemetry/history/history-recorder.ts'
+import { moduleFile } from './package-paths.ts'
+
+/** What the dashboard shows across restarts. Workers on one machine share it; replicas do not. */
+export interface PersistentHistory extends AsyncDisposable {
+  readonly observer: Observer
+  add(call: CallRecord): void
+  /** Starts recording. Only a gateway with a dashboard records, so that commands do not open the file. */
+  start(): void
+  /** Adds the calls of earlier processes to those in memory, once. */
+  restore(calls: Pick<RecentCalls, 'restore'>): Promise<void>
+  readonly past: CallHistory
+  readonly logins: LoginStore
+}
+
+export interface HistoryOptions {
+  readonly budgets: Budgets
+  redact(text: string): string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** As many as are kept in memory. */
+const maxRestored = 2_000
+
+/** Opens the history; undefined if it is disabled. The file is opened when the first call has ended. */
+export function openHistory({ history, stores }: Config, options: HistoryOptions): PersistentHistory | undefined {
+  if (history.disabled) return undefined
+  const { budgets, redact, clock, log } = options
+  const store = sqliteHistory({
+    folder: stores.path,
+    keepMs: history.keep,
+    maxBytes: history.maxBytes,
+    thread: moduleFile('stores/sqlite/history-thread'),
+    clock,
+    log,
+  })
+  const recorder = createHistoryRecorder({ store, clock, redact })
+  const past = createCallHistory({ store, recorder, clock, redact })
+  budgets.register('history_calls', recorder.use)
+  let recording = false
+  let restored: Promise<void> | undefined
+  return {
+    observer: {
+      ended(observed) {
+        if (recording) recorder.observer.ended(observed)
+      },
+    },
+    add(call) {
+      if (recording) recorder.add(call)
+    },
+    start() {
+      recording = true
+    },
+    async restore(calls) {
+      restored ??= past.latest(maxRestored).then((latest) => calls.restore(latest))
+      await restored
+    },
+    past,
+    logins: store.logins,
+    async [Symbol.asyncDispose]() {
+      await recorder[Symbol.asyncDispose]()
+      await store[Symbol.asyncDispose]()
+    },
+  }
+}

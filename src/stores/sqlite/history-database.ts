@@ -1,0 +1,294 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import {
+  type HistoryBatch,
+  type HistoryFilter,
+  type StoredCall,
+  type StoredCallQuery,
+  type StoredLogin,
+  type Tally,
+  type TallyCounts,
+  type TallyKey,
+  type TallyQuery,
+  type TallySum,
+  type TallySums,
+  tallyNumbers,
+} from '../../core/history.ts'
+import { addPacked, createLatencies, type Latencies, type Packed, pack } from '../../lib/latency-histogram.ts'
+import { callColumns, parseSteps, stepsText } from './history-batch.ts'
+import { type HistoryFileOptions, inTransaction, openHistoryFile } from './history-file.ts'
+
+export interface HistoryDatabaseOptions extends Pick<HistoryFileOptions, 'path' | 'say' | 'busyMs'> {
+  readonly keepMs: number
+  readonly maxBytes: number
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+/** Tallies are kept in steps of several lengths, the finest for the shortest time. The last one is kept for `keepMs`. */
+const resolutions = [
+  { stepMs: 10 * second, keptMs: 3 * hour },
+  { stepMs: minute, keptMs: 2 * day },
+  { stepMs: hour, keptMs: Number.POSITIVE_INFINITY },
+] as const
+
+const numbers = tallyNumbers.map((name) => `${name} REAL NOT NULL`).join(', ')
+
+const schema = `
+  CREATE TABLE keys (id INTEGER PRIMARY KEY, agent TEXT NOT NULL, server TEXT NOT NULL, operation TEXT NOT NULL,
+    name TEXT NOT NULL, UNIQUE (agent, server, operation, name));
+  CREATE TABLE tallies (stepMs INTEGER NOT NULL, at INTEGER NOT NULL, key INTEGER NOT NULL, ${numbers},
+    latencies BLOB NOT NULL, PRIMARY KEY (stepMs, at, key)) WITHOUT ROWID;
+  CREATE TABLE calls (id TEXT PRIMARY KEY, parent TEXT, at REAL NOT NULL, ms REAL NOT NULL, agent TEXT NOT NULL,
+    principal TEXT NOT NULL, operation TEXT NOT NULL, server TEXT NOT NULL, name TEXT NOT NULL, outcome TEXT NOT NULL,
+    code TEXT, cache TEXT, steps TEXT NOT NULL);
+  CREATE INDEX calls_at ON calls (at, id);
+  CREATE INDEX calls_parent ON calls (parent) WHERE parent IS NOT NULL;
+  CREATE TABLE logins (digest TEXT PRIMARY KEY, owner TEXT NOT NULL, sealed TEXT NOT NULL, until INTEGER NOT NULL)`
+
+/** Files of another version are moved aside, so change this only together with the tables. */
+const version = 1
+
+/** Names of agents, servers and tools that are told apart. Further ones count as `other`. */
+const maxKeys = 20_000
+const other: TallyKey = { agent: 'other', server: 'other', operation: 'other', name: '' }
+
+const maxLoginsOfOne = 16
+const maxLogins = 1_000
+
+/** How often old rows are removed. */
+const pruneEveryMs = minute
+
+/** The tables of the history. Synchronous: it runs in a thread of its own. */
+export function openHistoryDatabase(options: HistoryDatabaseOptions) {
+  const { keepMs, maxBytes, now } = options
+  const file = openHistoryFile({ ...options, schema, version, prepare: defineMerge })
+  let prunedAt = Number.NEGATIVE_INFINITY
+
+  return {
+    write({ tallies, calls }: HistoryBatch): boolean {
+      const written = file.use((database) =>
+        inTransaction(database, () => {
+          if (tallies.length > 0) addTallies(database, tallies)
+          if (calls.length > 0) addCalls(database, calls)
+          return { full: bytesOf(database) > maxBytes }
+        }),
+      )
+      if (written && (written.full || now() - prunedAt >= pruneEveryMs)) {
+        prunedAt = now()
+        file.use((database) => prune(database, now() - keepMs, now(), maxBytes))
+      }
+      return written !== undefined
+    },
+    sums: (query: TallyQuery): TallySums | undefined => file.use((database) => sumTallies(database, query, now())),
+    calls: (query: StoredCallQuery): readonly StoredCall[] | undefined =>
+      file.use((database) => findCalls(database, query)),
+    call: (id: string) =>
+      file.use((database) => {
+        const [call] = callsWhere(database, 'id = ?', [id], '')
+        return call && { call, children: callsWhere(database, 'parent = ?', [id], 'ORDER BY at, id LIMIT 1000') }
+      }),
+    addLogin: ({ digest, owner, sealed, until }: StoredLogin): void =>
+      file.use((database) =>
+        inTransaction(database, () => {
+          const remove = database.prepare('DELETE FROM logins WHERE until <= ?')
+          remove.run(now())
+          const oldest = 'SELECT digest FROM logins WHERE owner = ? OR ? ORDER BY until DESC LIMIT -1 OFFSET ?'
+          const evict = database.prepare(`DELETE FROM logins WHERE digest IN (${oldest})`)
+          evict.run(owner, 0, maxLoginsOfOne - 1)
+          evict.run(owner, 1, maxLogins - 1)
+          const add = database.prepare('INSERT INTO logins (digest, owner, sealed, until) VALUES (?, ?, ?, ?)')
+          add.run(digest, owner, sealed, until)
+        }),
+      ),
+    findLogin: (digest: string): StoredLogin | undefined =>
+      file.use((database) => {
+        const row = database.prepare('SELECT * FROM logins WHERE digest = ? AND until > ?').get(digest, now())
+        return row && ({ ...row } as unknown as StoredLogin)
+      }),
+    removeLogin: (digest: string): void =>
+      file.use((database) => void database.prepare('DELETE FROM logins WHERE digest = ?').run(digest)),
+    [Symbol.dispose]: () => file[Symbol.dispose](),
+  }
+}
+
+/** Lets SQL add up latencies. */
+function defineMerge(database: DatabaseSync): void {
+  const merged = createLatencies()
+  database.function('merge', { deterministic: true }, (one, another) => {
+    merged.fill(0)
+    addPacked(merged, asPacked(one as Uint8Array))
+    addPacked(merged, asPacked(another as Uint8Array))
+    return asBytes(pack(merged))
+  })
+}
+
+/** Adds tallies to those that are stored for the same step and key. Other processes may have written them. */
+function addTallies(database: DatabaseSync, tallies: readonly Tally[]): void {
+  const keyOf = createKeys(database)
+  const columns = tallyNumbers.join(', ')
+  const places = tallyNumbers.map(() => '?').join(', ')
+  const sums = tallyNumbers.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')
+  const add = database.prepare(
+    `INSERT INTO tallies (stepMs, at, key, ${columns}, latencies) VALUES (?, ?, ?, ${places}, ?)
+     ON CONFLICT DO UPDATE SET ${sums}, latencies = merge(latencies, excluded.latencies)`,
+  )
+  for (const tally of tallies) {
+    const key = keyOf(tally)
+    const values = tallyNumbers.map((name) => tally.counts[name])
+    const latencies = asBytes(Uint32Array.from(tally.latencies))
+    for (const { stepMs } of resolutions) {
+      add.run(stepMs, Math.floor(tally.at / stepMs) * stepMs, key, ...values, latencies)
+    }
+  }
+}
+
+function createKeys(database: DatabaseSync): (key: TallyKey) => number {
+  const find = database.prepare('SELECT id FROM keys WHERE agent = ? AND server = ? AND operation = ? AND name = ?')
+  const add = database.prepare('INSERT INTO keys (agent, server, operation, name) VALUES (?, ?, ?, ?)')
+  const count = () => database.prepare('SELECT count(*) AS count FROM keys').get()?.count as number
+  const idOf = ({ agent, server, operation, name }: TallyKey, hasRoom: () => boolean): number => {
+    const values = [agent, server, operation, name]
+    const known = find.get(...values)?.id as number | undefined
+    if (known !== undefined) return known
+    return hasRoom() ? Number(add.run(...values).lastInsertRowid) : idOf(other, () => true)
+  }
+  return (key) => idOf(key, () => count() < maxKeys)
+}
+
+/** Copies the bytes, because a view needs an aligned offset. The format is that of the machine. */
+const asPacked = (bytes: Uint8Array): Packed => new Uint32Array(Uint8Array.from(bytes).buffer)
+const asBytes = ({ buffer, byteOffset, byteLength }: Packed): Uint8Array =>
+  new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
+
+const groups = {
+  agent: 'agent',
+  server: 'server',
+  operation: 'operation',
+  tool: "server || '.' || name",
+} as const
+
+function sumTallies(database: DatabaseSync, query: TallyQuery, now: number): TallySums {
+  const { by, maxSteps } = query
+  const since = oldestOf(database) ?? now
+  const from = Math.max(query.from, since)
+  const { stepMs } = resolutions.find(({ keptMs }) => from >= now - keptMs) ?? resolutions[2]
+  const factor = maxSteps === undefined ? 1 : Math.max(1, Math.ceil((query.to - query.from) / stepMs / maxSteps))
+  const width = stepMs * factor
+  const first = Math.floor(query.from / width) * width
+  const { where, values } = condition(query, ['agent', 'server', 'name', 'operation'])
+  // Statistics by tool count only tool calls; all other statistics count every call.
+  const tools = by === 'tool' ? " AND operation = 'call_tool'" : ''
+  const group = by === undefined ? "''" : groups[by]
+  const at = maxSteps === undefined ? '0' : `CAST(at / ${width} AS INTEGER) * ${width}`
+  const rows = database
+    .prepare(
+      `SELECT ${group} AS "group", ${at} AS step, ${tallyNumbers.join(', ')}, latencies
+       FROM tallies JOIN keys ON keys.id = tallies.key
+       WHERE stepMs = ? AND at >= ? AND at < ?${where}${tools}`,
+    )
+    .iterate(stepMs, first, query.to, ...values)
+  const sums = new Map<string, { group: string; at: number; counts: TallyCounts; latencies: Latencies }>()
+  for (const row of rows) {
+    const id = `${row.step} ${row.group}`
+    let sum = sums.get(id)
+    if (!sum) {
+      const counts = Object.fromEntries(tallyNumbers.map((name) => [name, 0])) as TallyCounts
+      sum = { group: row.group as string, at: row.step as number, counts, latencies: createLatencies() }
+      sums.set(id, sum)
+    }
+    for (const name of tallyNumbers) sum.counts[name] += row[name] as number
+    addPacked(sum.latencies, asPacked(row.latencies as Uint8Array))
+  }
+  const packed: TallySum[] = [...sums.values()].map((sum) => ({ ...sum, latencies: pack(sum.latencies) }))
+  return { since, stepMs: width, sums: packed }
+}
+
+/** When the oldest tally began, as exactly as is known. */
+function oldestOf(database: DatabaseSync): number | undefined {
+  const first = database.prepare('SELECT min(at) AS at FROM tallies WHERE stepMs = ?')
+  const found = resolutions.map(({ stepMs }) => first.get(stepMs)?.at).filter((at) => typeof at === 'number')
+  const oldest = Math.min(...found)
+  return found.length === 0 ? undefined : found.find((at) => at < oldest + hour)
+}
+
+/** The SQL for the members of a filter that must match exactly. */
+function condition(
+  query: Partial<HistoryFilter> & { readonly outcome?: string | undefined },
+  names: readonly string[],
+) {
+  const given = names.flatMap((name) => {
+    const value = query[name as 'agent']
+    return value === undefined ? [] : [{ name, value }]
+  })
+  return {
+    where: given.map(({ name }) => ` AND ${name} = ?`).join(''),
+    values: given.map(({ value }) => value),
+  }
+}
+
+function addCalls(database: DatabaseSync, calls: readonly StoredCall[]): void {
+  const places = callColumns.map(() => '?').join(', ')
+  const add = database.prepare(`INSERT OR REPLACE INTO calls (${callColumns.join(', ')}, steps) VALUES (${places}, ?)`)
+  for (const call of calls) {
+    add.run(...callColumns.map((column) => call[column]), stepsText(call.steps))
+  }
+}
+
+function findCalls(database: DatabaseSync, query: StoredCallQuery): readonly StoredCall[] {
+  const { from, to, before, limit } = query
+  const { where, values } = condition(query, ['agent', 'server', 'name', 'operation', 'outcome'])
+  const earlier = before ? ' AND (at, id) < (?, ?)' : ''
+  return callsWhere(
+    database,
+    `at >= ? AND at < ?${where}${earlier}`,
+    [from, to, ...values, ...(before ? [before.at, before.id] : [])],
+    `ORDER BY at DESC, id DESC LIMIT ${Math.trunc(limit)}`,
+  )
+}
+
+function callsWhere(
+  database: DatabaseSync,
+  where: string,
+  values: readonly SQLInputValue[],
+  order: string,
+): readonly StoredCall[] {
+  const rows = database.prepare(`SELECT * FROM calls WHERE ${where} ${order}`).all(...values)
+  return rows.map(({ steps, ...row }) => ({ ...row, steps: parseSteps(steps as string) }) as unknown as StoredCall)
+}
+
+/** Removes what is too old. If the file is still too large, removes calls first: statistics take far less room. */
+function prune(database: DatabaseSync, keptFrom: number, now: number, maxBytes: number): void {
+  inTransaction(database, () => {
+    for (const { stepMs, keptMs } of resolutions) {
+      const oldest = Math.max(now - keptMs, keptFrom)
+      database.prepare('DELETE FROM tallies WHERE stepMs = ? AND at < ?').run(stepMs, oldest)
+    }
+    database.prepare('DELETE FROM keys WHERE id NOT IN (SELECT key FROM tallies WHERE stepMs = ?)').run(hour)
+    database.prepare('DELETE FROM calls WHERE at < ?').run(keptFrom)
+    for (const table of ['calls', 'tallies']) {
+      while (bytesOf(database) > maxBytes && removeOldest(database, table)) {}
+    }
+  })
+  database.exec('PRAGMA incremental_vacuum')
+}
+
+/** Removes about a tenth of a table's rows, the oldest first. Returns false if it is empty. */
+function removeOldest(database: DatabaseSync, table: string): boolean {
+  const rows = database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows as number
+  if (rows === 0) return false
+  const offset = Math.min(rows - 1, Math.ceil(rows / 10))
+  const limit = database.prepare(`SELECT at FROM ${table} ORDER BY at LIMIT 1 OFFSET ?`).get(offset)?.at as number
+  const { changes } = database.prepare(`DELETE FROM ${table} WHERE at <= ?`).run(limit)
+  return Number(changes) > 0
+}
+
+/** The size of the pages in use. Pages that were freed are used again. */
+function bytesOf(database: DatabaseSync): number {
+  const read = (name: string) => database.prepare(`PRAGMA ${name}`).get()?.[name] as number
+  return (read('page_count') - read('freelist_count')) * read('page_size')
+}

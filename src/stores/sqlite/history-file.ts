@@ -1,0 +1,206 @@
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+
+/** Runs work on the database. Whatever happens to the file, the next call has a database again. */
+export interface HistoryFile extends Disposable {
+  /** Returns undefined if the work failed. What failed because of a damaged file is tried again with a new one. */
+  use<T>(work: (database: DatabaseSync) => T): T | undefined
+}
+
+export interface HistoryFileOptions {
+  readonly path: string
+  /** Creates the tables. */
+  readonly schema: string
+  readonly version: number
+  /** Called with every database that is opened. */
+  prepare(database: DatabaseSync): void
+  /** How long to wait for another process that is writing. */
+  readonly busyMs?: number
+  /** Reports trouble, and that it is over. Called once per change, not once per attempt. */
+  say(trouble: HistoryTrouble | undefined): void
+}
+
+export interface HistoryTrouble {
+  readonly code: string
+  /** Where the unusable file was moved. */
+  readonly aside?: string
+}
+
+/** How often in a row the file may be locked before a new one is begun. */
+const maxLocked = 3
+/** How many unusable files are kept. */
+const maxAside = 2
+
+/**
+ * A database that several processes may write to, each in short transactions. A damaged or permanently locked file is
+ * moved aside, and a new one begins; so does a file that was removed. A full or read-only disk loses what is written.
+ */
+export function openHistoryFile(options: HistoryFileOptions): HistoryFile {
+  const { path, busyMs = 2_000, say } = options
+  let database: DatabaseSync | undefined
+  /** The file that is open: someone may replace or remove it. */
+  let inode: number | undefined
+  let locked = 0
+  let trouble: string | undefined
+
+  const close = () => {
+    try {
+      database?.close()
+    } catch {
+      // A damaged database may fail to close.
+    }
+    database = undefined
+  }
+
+  const inodeNow = (): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
+
+  const current = (): DatabaseSync => {
+    if (database && inode !== inodeNow()) close()
+    if (!database) {
+      database = opened(options, busyMs)
+      inode = inodeNow()
+    }
+    return database
+  }
+
+  const failed = (error: unknown): { readonly again: boolean } => {
+    const kind = kindOf(error)
+    locked = kind === 'locked' ? locked + 1 : 0
+    const useless = kind === 'damaged' || locked >= maxLocked
+    const before = inode
+    close()
+    if (!useless) {
+      report(codeOf(error))
+      return { again: false }
+    }
+    locked = 0
+    // Another process may have replaced the file already.
+    const aside = before === undefined || before === inodeNow() ? moveAside(path) : undefined
+    inode = undefined
+    if (aside !== undefined) say({ code: codeOf(error), aside })
+    return { again: true }
+  }
+
+  const report = (code: string | undefined) => {
+    if (trouble === code) return
+    trouble = code
+    say(code === undefined ? undefined : { code })
+  }
+
+  const attempt = <T>(work: (database: DatabaseSync) => T): { readonly value: T } | { readonly again: boolean } => {
+    try {
+      const value = work(current())
+      locked = 0
+      report(undefined)
+      return { value }
+    } catch (error) {
+      return failed(error)
+    }
+  }
+
+  return {
+    use(work) {
+      let result = attempt(work)
+      if ('again' in result && result.again) result = attempt(work)
+      return 'value' in result ? result.value : undefined
+    },
+    [Symbol.dispose]: close,
+  }
+}
+
+function opened({ path, schema, version, prepare }: HistoryFileOptions, busyMs: number): DatabaseSync {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  // Create the file before SQLite does, so that only the owner can read it. SQLite gives its other files the same mode.
+  closeSync(openSync(path, 'a', 0o600))
+  chmodSync(path, 0o600)
+  const database = new DatabaseSync(path, { timeout: busyMs })
+  try {
+    const kept = versionOf(database)
+    if (kept !== 0 && kept !== version) throw new OtherVersion()
+    // A crash of this process loses nothing that was committed. A power cut may lose the latest transactions.
+    database.exec(
+      'PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4096; PRAGMA journal_size_limit = 8388608',
+    )
+    if (kept === 0) {
+      inTransaction(database, () => {
+        // Check again: another process may have created the tables in the meantime.
+        if (versionOf(database) === 0) database.exec(`${schema}; PRAGMA user_version = ${version}`)
+      })
+    }
+    prepare(database)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+const versionOf = (database: DatabaseSync): unknown => database.prepare('PRAGMA user_version').get()?.user_version
+
+/** Written by another version of Toolway. */
+class OtherVersion extends Error {}
+
+/** Runs a transaction as the only writer. */
+export function inTransaction<T>(database: DatabaseSync, run: () => T): T {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const result = run()
+    database.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** Moves the files of a database aside; undefined if that is impossible. */
+function moveAside(path: string): string | undefined {
+  const aside = `${path}.${new Date().toISOString().replaceAll(':', '-')}.unusable`
+  try {
+    for (const end of ['', '-wal', '-shm']) if (existsSync(path + end)) renameSync(path + end, aside + end)
+  } catch {
+    return undefined
+  }
+  const unusable = readdirSync(dirname(path)).filter((name) => name.startsWith(`${basename(path)}.`))
+  for (const old of unusable
+    .filter((name) => name.endsWith('.unusable'))
+    .sort()
+    .slice(0, -maxAside)) {
+    for (const end of ['', '-wal', '-shm']) rmSync(join(dirname(path), old) + end, { force: true })
+  }
+  return aside
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB. */
+const damaged = [11, 26]
+/** SQLITE_BUSY and SQLITE_LOCKED. */
+const lockedCodes = [5, 6]
+
+const errcodeOf = (error: unknown): number | undefined => {
+  const { errcode } = error as { errcode?: unknown }
+  return typeof errcode === 'number' ? errcode & 0xff : undefined
+}
+
+function kindOf(error: unknown): 'damaged' | 'locked' | 'other' {
+  const code = errcodeOf(error)
+  if (error instanceof OtherVersion || (code !== undefined && damaged.includes(code))) return 'damaged'
+  return code !== undefined && lockedCodes.includes(code) ? 'locked' : 'other'
+}
+
+/** A short name for the log. */
+function codeOf(error: unknown): string {
+  if (error instanceof OtherVersion) return 'OTHER_VERSION'
+  const { code, errstr } = error as { code?: string; errstr?: string }
+  return errstr ?? code ?? String(error)
+}

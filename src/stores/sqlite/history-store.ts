@@ -1,0 +1,95 @@
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Clock } from '../../core/clock.ts'
+import type { HistoryStore } from '../../core/history.ts'
+import type { Log } from '../../core/log.ts'
+import { createPortRpc, type RpcPeer } from '../../lib/port-rpc.ts'
+import { encodeBatch } from './history-batch.ts'
+import type { HistoryOwnerMethods, HistoryThreadData, HistoryThreadMethods } from './history-thread.ts'
+
+export interface SqliteHistoryOptions extends Omit<HistoryThreadData, 'path'> {
+  /** The state folder. */
+  readonly folder: string
+  /** The module of the thread. */
+  readonly thread: URL
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** How long a request may take. Queries over a month read some hundred thousand rows. */
+const timeoutMs = 15_000
+/** How long to wait before the thread is started again after it died. */
+const restartMs = 10_000
+/** The thread holds one batch or one answer at a time. */
+const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8 }
+
+/** The history in a SQLite file in the state folder. The thread and the file are opened on first use. */
+export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHistoryOptions): HistoryStore {
+  const path = join(folder, 'history.sqlite')
+  let worker: Worker | undefined
+  let peer: RpcPeer<HistoryThreadMethods> | undefined
+  let diedAt = Number.NEGATIVE_INFINITY
+  let closed = false
+
+  const methods: HistoryOwnerMethods = {
+    say(trouble) {
+      if (trouble === undefined) log.info({ path }, 'history is stored again')
+      else if (trouble.aside === undefined) log.warn({ path, code: trouble.code }, 'history cannot be stored')
+      else log.warn({ path, ...trouble }, 'the history file was unusable and was moved aside; a new one begins')
+    },
+  }
+
+  const died = (ended: Worker, cause?: unknown) => {
+    if (worker !== ended) return
+    worker = undefined
+    peer = undefined
+    diedAt = clock.monotonic()
+    if (!closed) log.warn({ cause }, "the history's thread ended; it is started again when it is needed")
+  }
+
+  const connected = (): RpcPeer<HistoryThreadMethods> | undefined => {
+    if (peer || closed || clock.monotonic() - diedAt < restartMs) return peer
+    const workerData: HistoryThreadData = { path, ...data }
+    // `node:sqlite` prints a warning in some versions of Node.
+    const execArgv = ['--disable-warning=ExperimentalWarning']
+    const started = new Worker(thread, { execArgv, workerData, resourceLimits, name: 'history' })
+    started.unref()
+    started.on('error', (cause) => died(started, cause))
+    started.on('exit', () => died(started))
+    const gone = Promise.withResolvers<undefined>()
+    started.on('exit', () => gone.resolve(undefined))
+    const rpc = createPortRpc<HistoryThreadMethods>({
+      port: {
+        send: (message) => started.postMessage(message),
+        onMessage: (listener) => void started.on('message', listener),
+      },
+      methods,
+      timeoutMs: () => timeoutMs,
+      clock,
+      errors: { encode: () => undefined, decode: () => new Error() },
+    })
+    worker = started
+    // A request to a thread that dies ends with it.
+    peer = { ...rpc, request: (...params) => Promise.race([rpc.request(...params), gone.promise]) }
+    return peer
+  }
+
+  return {
+    write: async (batch) => (await connected()?.request('write', encodeBatch(batch))) ?? false,
+    sums: async (query) => connected()?.request('sums', query),
+    calls: async (query) => connected()?.request('calls', query),
+    call: async (id) => connected()?.request('call', id),
+    logins: {
+      add: async (login) => connected()?.request('addLogin', login),
+      find: async (digest) => connected()?.request('findLogin', digest),
+      remove: async (digest) => connected()?.request('removeLogin', digest),
+    },
+    async [Symbol.asyncDispose]() {
+      closed = true
+      const last = worker
+      await peer?.request('close')
+      peer = undefined
+      await last?.terminate()
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { systemClock } from '../../core/clock.ts'
+import type { StoredCallQuery, StoredLogin, TallyQuery } from '../../core/history.ts'
+import { createPortRpc } from '../../lib/port-rpc.ts'
+import { decodeBatch } from './history-batch.ts'
+import { openHistoryDatabase } from './history-database.ts'
+import type { HistoryTrouble } from './history-file.ts'
+
+// The thread that owns the history's database: writing to a disk would delay calls.
+
+/** What the thread needs to open the database. */
+export interface HistoryThreadData {
+  readonly path: string
+  readonly keepMs: number
+  readonly maxBytes: number
+}
+
+export type HistoryThreadMethods = {
+  /** `batch` is encoded by `encodeBatch`. */
+  write(batch: string): boolean
+  sums(query: TallyQuery): ReturnType<Database['sums']>
+  calls(query: StoredCallQuery): ReturnType<Database['calls']>
+  call(id: string): ReturnType<Database['call']>
+  addLogin(login: StoredLogin): void
+  findLogin(digest: string): StoredLogin | undefined
+  removeLogin(digest: string): void
+  close(): true
+}
+
+/** Methods of the gateway that the thread calls. */
+export type HistoryOwnerMethods = {
+  say(trouble: HistoryTrouble | undefined): void
+}
+
+type Database = ReturnType<typeof openHistoryDatabase>
+
+if (parentPort) {
+  const port = parentPort
+  const data = workerData as HistoryThreadData
+  const database = openHistoryDatabase({
+    ...data,
+    now: systemClock.now,
+    say: (trouble) => owner.notify('say', trouble),
+  })
+  const methods: HistoryThreadMethods = {
+    write: (batch) => database.write(decodeBatch(batch)),
+    sums: database.sums,
+    calls: database.calls,
+    call: database.call,
+    addLogin: database.addLogin,
+    findLogin: database.findLogin,
+    removeLogin: database.removeLogin,
+    close() {
+      database[Symbol.dispose]()
+      return true
+    },
+  }
+  const owner = createPortRpc<HistoryOwnerMethods>({
+    port: { send: (message) => port.postMessage(message), onMessage: (listener) => void port.on('message', listener) },
+    methods,
+    clock: systemClock,
+    errors: { encode: () => undefined, decode: () => new Error() },
+    onFailure: (thrown) => owner.notify('say', { code: String(thrown) }),
+  })
+}

@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { callOf } from '../../core/call.fixture.ts'
+import type { HistoryBatch, HistoryStore, StoredCall } from '../../core/history.ts'
+import { createRecentCalls } from '../calls/call-records.ts'
+import { observedOf, type Told } from '../metrics/observed.fixture.ts'
+import { createCallHistory } from './call-history.ts'
+import { createHistoryRecorder, type HistoryRecorderOptions } from './history-recorder.ts'
+
+/** A recorder that writes to a list. `answer` says whether a batch is taken. */
+function recording(options: Partial<HistoryRecorderOptions> = {}) {
+  const clock = createManualClock()
+  const batches: HistoryBatch[] = []
+  const answer = { write: async () => true }
+  const store = {
+    async write(batch: HistoryBatch) {
+      batches.push(batch)
+      return answer.write()
+    },
+  }
+  const redact = (text: string) => text.replaceAll('s3cret', '***')
+  const recorder = createHistoryRecorder({ store, clock, redact, ...options })
+  const calls = createRecentCalls({ clock, redact, onEnded: recorder.add })
+  const { entry } = callOf()
+  const tell = (...all: Told[]) => {
+    for (const told of all) {
+      const observed = observedOf({ at: clock.now(), ...told, call: { id: `c${Math.random()}`, entry, ...told.call } })
+      recorder.observer.ended(observed)
+      calls.observer.ended(observed)
+    }
+  }
+  return { clock, batches, answer, recorder, calls, tell, redact }
+}
+
+test('V12: what happens within two seconds is written in one batch, and without calls no timer runs', async () => {
+  const { clock, batches, tell } = recording()
+  expect(clock.pending).toBe(0)
+  tell({ ms: 1 }, { ms: 2, outcome: { kind: 'tool_error' } }, { outcome: { kind: 'denied' } })
+  tell({ trail: { cache: 'hit', steps: [] }, ms: 0.5 })
+  await clock.pass(2_000)
+  expect(batches).toHaveLength(1)
+  expect(batches[0]?.tallies).toMatchObject([
+    { counts: { calls: 4, errors: 1, toolErrors: 1, denials: 1, cacheHits: 1, sumMs: 3, hitMs: 0.5 } },
+  ])
+  expect(batches[0]?.calls).toHaveLength(4)
+  expect(clock.pending).toBe(0)
+  await clock.pass(5_000)
+  expect(batches).toHaveLength(1)
+})
+
+test('V12: names are stored without secrets; the steps of a call with their durations', async () => {
+  const { batches, recorder, tell } = recording()
+  const steps = [{ name: 'attempt' as const, start: 1_002, end: 1_010, error: 'no s3cret' }]
+  tell({ agent: 's3cret', outcome: { kind: 'failed', code: 's3cret' }, trail: { steps } })
+  await recorder.flush()
+  expect(JSON.stringify(batches)).not.toContain('s3cret')
+  expect(batches[0]?.calls[0]?.steps).toEqual([{ name: 'attempt', startMs: 2, ms: 8, error: 'no ***' }])
+})
+
+test('V6: calls that wait to be written are bounded per agent and in all; every call is counted', async () => {
+  const { batches, recorder, tell } = recording({ maxCalls: 10, maxCallsPerAgent: 6, maxTallies: 3 })
+  tell(...Array.from({ length: 100 }, () => ({ agent: 'flood' })))
+  tell(...Array.from({ length: 8 }, (_, n) => ({ agent: `a${n}` })))
+  expect(recorder.use()).toEqual({ used: 10, limit: 10, perCaller: 6, largest: 6, refused: 98 })
+  await recorder.flush()
+  const [{ tallies = [], calls = [] } = {}] = batches
+  expect(calls).toHaveLength(10)
+  expect(tallies.map(({ agent, counts }) => [agent, counts.calls])).toEqual([
+    ['flood', 100],
+    ['a0', 1],
+    ['a1', 1],
+    ['other', 6],
+  ])
+})
+
+test('V12: while the store is slow there is one batch on its way, and what is lost is counted', async () => {
+  const { clock, batches, answer, recorder, tell } = recording()
+  const slow = Promise.withResolvers<boolean>()
+  answer.write = () => slow.promise
+  tell({})
+  await clock.pass(2_000)
+  tell({}, {})
+  await clock.pass(60_000)
+  expect(batches).toHaveLength(1)
+  slow.resolve(false)
+  await recorder.flush()
+  expect(batches.map(({ calls }) => calls.length)).toEqual([1, 2])
+  expect(recorder.use().refused).toBe(1 + 2)
+})
+
+test('V12: calls are filtered across pages, newest first, and restored calls come with their timeline', async () => {
+  const { clock, calls, recorder, redact, tell } = recording()
+  const stored = Array.from(
+    { length: 2_500 },
+    (_, n): StoredCall => ({
+      ...{ id: `old${n}`, parent: null, at: clock.now() - n - 1, ms: 1, agent: 'dev', principal: 'p' },
+      ...{ operation: 'call_tool', server: 'files', name: n % 1_000 === 999 ? 'rare' : 'read' },
+      ...{ outcome: 'answered', code: null, cache: null },
+      steps: [{ name: 'attempt', startMs: 1, ms: 2, error: null }],
+    }),
+  )
+  const store = {
+    calls: async ({ before, limit }: { before?: { id: string } | undefined; limit: number }) => {
+      const start = stored.findIndex(({ id }) => id === before?.id) + 1
+      return stored.slice(start, start + limit)
+    },
+  } as Partial<HistoryStore> as HistoryStore
+  const history = createCallHistory({ store, recorder, clock, redact })
+  const range = { from: 0, to: clock.now() }
+  expect((await history.calls({ ...range, text: 'RARE' }, 10))?.map(({ id }) => id)).toEqual(['old999', 'old1999'])
+  calls.restore(await history.latest(2_000))
+  tell({ call: callOf({ id: 'new' }) })
+  expect(calls.list({}, 3).map(({ id }) => id)).toEqual(['new', 'old0', 'old1'])
+  expect(calls.list({}, 5_000)).toHaveLength(2_000)
+  expect(calls.find('old7')?.steps).toEqual([{ name: 'attempt', startMs: 1, ms: 2, error: null }])
+})

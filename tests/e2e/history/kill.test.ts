@@ -1,0 +1,116 @@
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect } from '../../fixtures/clients.ts'
+import { type Command, startCommand } from '../../fixtures/command.ts'
+import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { rawRequest } from '../../fixtures/raw-http.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { until } from '../../fixtures/until.ts'
+import { asking, originOf } from '../admin/people.ts'
+
+const config = {
+  mcpServers: { probe: { ...stdioServers.probe(), readTools: ['echo'] } },
+  cache: { enabled: true },
+}
+
+let folder: Folder
+let toolway: Command
+beforeAll(async () => {
+  folder = await temporaryFolder()
+  toolway = await startCommand(config, { folder })
+})
+afterAll(async () => {
+  await toolway[Symbol.asyncDispose]()
+  await folder[Symbol.asyncDispose]()
+})
+
+const ask = (path: string, asked?: Parameters<ReturnType<typeof asking>>[1]) =>
+  asking(originOf(toolway), toolway.token)(path, asked)
+
+/** Logs in as a browser does; the value of the cookie. */
+async function logIn(): Promise<string> {
+  const { headers } = await rawRequest(originOf(toolway), {
+    path: '/admin/api/session',
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token: toolway.token }),
+  })
+  return /=([\w-]+);/.exec(headers['set-cookie']?.[0] ?? '')?.[1] as string
+}
+
+/** A request of that browser: the cookie's name contains the port. */
+const asBrowser = async (cookie: string, method = 'GET') => {
+  const { port } = new URL(toolway.url)
+  const headers = { cookie: `toolway_admin_${port}=${cookie}`, 'toolway-admin': '1' }
+  return (await rawRequest(originOf(toolway), { path: '/admin/api/session', method, headers })).status
+}
+
+async function killAndStart(words: readonly string[] = []): Promise<void> {
+  await toolway.stop('SIGKILL')
+  toolway = await startCommand(config, { folder, words })
+}
+
+const callsOf = (rows: readonly { readonly name: string; readonly calls: number }[]) =>
+  Object.fromEntries(rows.map(({ name, calls }) => [name, calls]))
+
+const total = (points: readonly { readonly calls: number }[]) => points.reduce((sum, { calls }) => sum + calls, 0)
+
+test('V12: after kill -9 the charts, the statistics, the calls with their timelines and the login are there again', async () => {
+  const from = Date.now() - 60_000
+  const range = () => `from=${from}&to=${Date.now() + 60_000}`
+  const cookie = await logIn()
+  const ended = await logIn()
+  expect([await asBrowser(cookie), await asBrowser(ended, 'DELETE')]).toEqual([200, 204])
+  {
+    await using client = await connect('v1', { endpoint: toolway })
+    for (let n = 0; n < 5; n++) await client.callTool('probe__echo', { message: `${n}` })
+    await client.callTool('probe__echo', { message: '0' })
+    await client.callTool('probe__fail').catch(() => {})
+  }
+  const before = (await ask('calls')).json
+  const one = before.find(({ cache, name }: { cache: string; name: string }) => cache === 'miss' && name === 'echo')
+  const detail = (await ask(`calls/${one.id}`)).json
+  expect(detail.steps.length).toBeGreaterThan(0)
+  const stats = (await ask(`stats?by=tool&${range()}`)).json
+  expect(callsOf(stats.rows)).toMatchObject({ 'probe.echo': 6 })
+
+  await killAndStart()
+  expect([await asBrowser(cookie), await asBrowser(ended)]).toEqual([200, 401])
+  const after = (await ask('calls')).json
+  expect(after).toEqual(before)
+  expect((await ask(`calls?${range()}&server=probe&text=echo`)).json).toHaveLength(6)
+  expect((await ask(`calls/${one.id}`)).json).toEqual(detail)
+  expect((await ask(`stats?by=tool&${range()}`)).json.rows).toMatchObject([{ name: 'probe.echo', calls: 6 }, {}])
+  expect(callsOf((await ask('stats?by=tool')).json.rows)).toEqual(callsOf(stats.rows))
+  const series = (await ask(`series?${range()}`)).json
+  expect(total(series.points)).toBe(before.length)
+  expect(series.points.reduce((sum: number, { cacheHits }: { cacheHits: number }) => sum + cacheHits, 0)).toBe(1)
+  expect(total((await ask(`series?${range()}&server=probe&tool=echo`)).json.points)).toBe(6)
+  expect(toolway.said()).not.toContain('ExperimentalWarning')
+})
+
+test('V12: what two workers count is added up, and survives them', async () => {
+  await killAndStart(['--workers', '2'])
+  const range = `from=${Date.now()}`
+  for (let n = 0; n < 6; n++) {
+    await using client = await connect('v2', { endpoint: toolway })
+    await client.callTool('probe__echo', { message: `worker ${n}` })
+  }
+  const counted = async () => callsOf((await ask(`stats?by=tool&${range}`)).json.rows)['probe.echo']
+  await until(async () => (await counted()) === 6, { what: 'both workers to write' })
+  await killAndStart()
+  expect(await counted()).toBe(6)
+})
+
+test('V12: a damaged history stops nothing: it is moved aside, and a new one begins', async () => {
+  await toolway.stop('SIGKILL')
+  const state = readdirSync(folder.path, { recursive: true }) as string[]
+  const file = state.find((path) => path.endsWith('history.sqlite')) as string
+  for (const end of ['', '-wal']) writeFileSync(join(folder.path, file + end), 'x'.repeat(20_000))
+  toolway = await startCommand(config, { folder })
+  await using client = await connect('v1', { endpoint: toolway })
+  await client.callTool('probe__echo', { message: 'x' })
+  expect(callsOf((await ask('stats?by=tool')).json.rows)).toEqual({ 'probe.echo': 1 })
+  expect(toolway.said()).toContain('moved aside')
+})
