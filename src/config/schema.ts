@@ -9,7 +9,7 @@ import { breakerSection, cacheSection, healthSection, retrySection } from './sch
 import { defaultsSection, serverSection } from './schema/server.ts'
 import { sinksSection } from './schema/sinks.ts'
 import { storesSection } from './schema/stores.ts'
-import { auditSection, telemetrySection } from './schema/telemetry.ts'
+import { auditSection, captureSection, telemetrySection } from './schema/telemetry.ts'
 
 /** The configuration schema. Defaults are defined only here and in the section schemas; an empty document is valid. */
 export const configSchema = z
@@ -33,6 +33,9 @@ export const configSchema = z
     scan: scanSection.prefault({}).describe('Result scanning.'),
     health: healthSection.prefault({}).describe('Health checks for servers.'),
     audit: auditSection.prefault({}).describe('The audit log of all calls.'),
+    capture: captureSection
+      .prefault({})
+      .describe('Bounds for captured calls; mcpServers.NAME.capture and agents.NAME.capture turn capturing on.'),
     telemetry: telemetrySection.prefault({}).describe('Logs, metrics and traces.'),
     models: modelsSection.default({}).describe('Language models, by name.'),
     chat: chatSection.prefault({}).describe('The chat endpoint.'),

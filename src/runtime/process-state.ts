@@ -8,6 +8,7 @@ import { type ClientToolState, createClientToolState } from '../chat/client-tool
 import { createProfiles } from '../chat/models/server-profile.ts'
 import type { Config } from '../config/schema.ts'
 import { type Budgets, createBudgets } from '../core/budgets.ts'
+import type { CaptureStore } from '../core/captures.ts'
 import type { Clock } from '../core/clock.ts'
 import { createLeases, type Leases, type Membership, type PubSub } from '../core/cluster.ts'
 import type { Log } from '../core/log.ts'
@@ -21,6 +22,7 @@ import { type Cache, cache } from '../pipeline/cache/cache.ts'
 import { createRefusals, type Refusals } from '../pipeline/refusals.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
 import { memoryCache } from '../stores/cache.ts'
+import { memoryCaptures } from '../stores/captures.ts'
 import type { PostgresAudit, PostgresAuditOptions } from '../stores/postgres/audit.ts'
 import type { RedisMembership } from '../stores/redis/membership.ts'
 import type { RedisStoresOptions } from '../stores/redis/stores.ts'
@@ -52,6 +54,8 @@ export interface ProcessState extends AsyncDisposable {
   readonly metrics: Metrics
   readonly stats: CallStats
   readonly calls: RecentCalls
+  /** The content of calls whose server or agent opted in to capturing. */
+  readonly captures: CaptureStore
   readonly observers: readonly Observer[]
   readonly seal: Seal
   /** Membership among replicas or workers; undefined if this is the only process. */
@@ -124,6 +128,7 @@ export async function openProcessState(
   own.audit = audit
   const stats = createStats({ clock, redact })
   const calls = createRecentCalls({ clock, redact })
+  const captures = open.use(memoryCaptures(() => current().loaded.config.capture, clock))
   const local = memoryBuckets()
   const ownSecret = () => keptSealSecret(stores.path)
   const sharing = { limits: cacheLimits(current), local, ownSecret, clock, log }
@@ -137,6 +142,7 @@ export async function openProcessState(
   const budgets = createBudgets()
   budgets.register('calls', () => concurrency.stats().budgets.calls)
   budgets.register('queued_calls', () => concurrency.stats().budgets.queued)
+  budgets.register('capture', captures.use)
   const metrics = open.use(
     createMetrics({
       version,
@@ -168,6 +174,7 @@ export async function openProcessState(
     metrics,
     stats,
     calls,
+    captures,
     observers: [metrics.observer, stats.observer, calls.observer],
     // Open this after the audit log, so that it is closed before the log and can write its last counts.
     refusals: open.use(createRefusals({ audit, clock })),
