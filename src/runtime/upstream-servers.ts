@@ -55,8 +55,15 @@ function buildServer(
   const { maxEntries, maxListSize } = discovery
   const listLimits = { maxEntries, maxListSize }
   // Capturing happens in the pipeline: turning it on or off does not restart the server.
-  const { capture: _, ...built } = config
-  const builtFrom = { config: built, timeoutMs, maxTimeoutMs, refreshMs, mode: discovery.mode, listLimits, health }
+  const builtFrom = {
+    config: { ...config, capture: false },
+    timeoutMs,
+    maxTimeoutMs,
+    refreshMs,
+    mode: discovery.mode,
+    listLimits,
+    health,
+  }
   if (known && isDeepStrictEqual(known.builtFrom, builtFrom)) return known
   const { store, seal, orphanReaper, oauth, redact, budgets, clock, log } = context
   const { tasks } = budgets
