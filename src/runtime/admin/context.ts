@@ -21,7 +21,10 @@ export interface CallCounters {
 }
 
 export interface AdminContext
-  extends Pick<ProcessState, 'archive' | 'audit' | 'breakers' | 'budgets' | 'bulkhead' | 'cache'> {
+  extends Pick<
+    ProcessState,
+    'archive' | 'audit' | 'breakers' | 'budgets' | 'bulkhead' | 'cache' | 'captures' | 'pubSub' | 'seal'
+  > {
   readonly access: Access
   readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>
   current(): Generation

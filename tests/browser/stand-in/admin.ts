@@ -6,6 +6,7 @@ import { searched } from './audit.ts'
 import { createChance } from './chance.ts'
 import { noConfig, usualConfig } from './config.ts'
 import { overviewOf, statsOf } from './figures.ts'
+import { createScenePlayground } from './playground.ts'
 import type { Scene } from './scene.ts'
 import { figuresOf } from './servers.ts'
 import { callAt, detailOf, seriesOf } from './traffic.ts'
@@ -81,7 +82,12 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     },
     tool: async (_, name) => toolCalled(name),
     tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given.value, agent),
-    calls: (_, { limit }) => scene.calls.slice(0, limit),
+    ...createScenePlayground(scene.name === 'empty', (name) => toolCalled(name).tool),
+    calls: (_, { limit, to }) => scene.calls.filter(({ at }) => to === undefined || at < to).slice(0, limit),
+    runAgain: async (_, id) => {
+      const call = scene.calls.find((one) => one.id === id)
+      return answerOf(call?.name ?? '', {}, undefined)
+    },
     async call(_, id) {
       const call = scene.calls.find((one) => one.id === id)
       return call && detailOf(call, scene.calls)

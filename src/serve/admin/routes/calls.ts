@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { HttpError, rpcCodes } from '../../errors.ts'
-import { type Route, userRoute } from '../router.ts'
+import { adminRoute, type Route, userRoute } from '../router.ts'
 import * as calls from '../schemas/calls.ts'
+import { tryResult } from '../schemas/catalog.ts'
 
 /** Recent calls. */
 export const callsRoutes: readonly Route[] = [
@@ -10,7 +11,7 @@ export const callsRoutes: readonly Route[] = [
     answer: z.array(calls.callView),
     run: ({ caller, query }, { admin }) => admin.calls(caller, query),
   }),
-  userRoute('GET', 'calls/{id}', 'One call: its timeline and its audit records', {
+  userRoute('GET', 'calls/{id}', 'One call: its timeline, inner calls, audit records and captured content', {
     answer: calls.callDetail,
     async run({ caller, target }, { admin }) {
       const call = await admin.call(caller, target)
@@ -18,5 +19,9 @@ export const callsRoutes: readonly Route[] = [
       const sentence = 'Call not found: only the latest calls are kept. The audit log has all of them.'
       throw new HttpError(404, rpcCodes.request, sentence)
     },
+  }),
+  adminRoute('POST', 'calls/{id}/run', 'Makes a call again, with its captured arguments', {
+    answer: tryResult,
+    run: ({ caller, target, signal }, { admin }) => admin.runAgain(caller, target, signal),
   }),
 ]
