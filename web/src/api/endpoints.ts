@@ -64,6 +64,7 @@ export const actions = {
       method: 'POST',
       text: `{"arguments":${args}${agent === undefined ? '' : `,"agent":${JSON.stringify(agent)}`}}`,
     }),
+  runAgain: (id: string) => post<TryResult>(`calls/${encode(id)}/run`),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),
 }
