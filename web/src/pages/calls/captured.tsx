@@ -8,6 +8,7 @@ import { formatBytes, pluralize } from '../../format/number.ts'
 import { isObject } from '../../schema-form/schema.ts'
 import { ContentBlock } from '../tools/content-block.tsx'
 import { indentJson } from '../tools/media.ts'
+import '../playground/playground.css'
 
 type Captured = NonNullable<CallDetail['captured']>
 
