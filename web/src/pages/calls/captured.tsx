@@ -100,7 +100,8 @@ function Progress({ captured: { progress, droppedProgress } }: { readonly captur
     <section class="stack tight">
       <h3>Progress</h3>
       {droppedProgress > 0 && <p class="quiet small">{pluralize(droppedProgress, 'earlier message')} not kept</p>}
-      <ol class="progress-list">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard */}
+      <ol class="progress-list" tabIndex={0}>
         {progress.map((one, index) => (
           <li key={index}>
             <span class="quiet">{formatDuration(one.ms)}</span>{' '}

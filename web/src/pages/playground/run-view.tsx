@@ -46,7 +46,8 @@ export function RunView({ run, cancel, answered, hint, children }: RunViewProps)
         />
       )}
       {run.progress.length > 0 && (
-        <ol class="progress-list" aria-label="Progress messages">
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
+        <ol class="progress-list" aria-label="Progress messages" tabIndex={0}>
           {run.progress.map((one, index) => (
             <li key={index}>
               {one.progress}
