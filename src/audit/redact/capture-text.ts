@@ -13,8 +13,9 @@ export function captureJson(redactor: Redactor, json: Json, maxBytes: number): C
     const text = original.toString('utf8')
     const { value } = json
     const clean = redactor.whole(value)
-    // Also search the text itself: a number that was rounded in parsing may be a secret.
-    const concealed = clean === value ? redactor.line(text) : (JSON.stringify(clean) ?? 'null')
+    // Also search the text itself if it has numbers that were rounded in parsing: one of them may be a secret.
+    const unchanged = longNumber.test(text) ? redactor.line(text) : text
+    const concealed = clean === value ? unchanged : (JSON.stringify(clean) ?? 'null')
     if (concealed.length <= maxBytes) return { text: concealed, bytes, truncated: false, redacted: concealed !== text }
     return { text: concealed.slice(0, maxBytes), bytes, truncated: true, redacted: true }
   }
@@ -23,6 +24,8 @@ export function captureJson(redactor: Redactor, json: Json, maxBytes: number): C
   const text = redactor.beginning(read, Math.max(read.length - searchedBeyond, 0))
   return { text, bytes, truncated: true, redacted: !read.startsWith(text) }
 }
+
+const longNumber = /\d{15}/
 
 /** More than the longest ordinary secret, even when encoded. */
 const searchedBeyond = 4096

@@ -38,7 +38,7 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
     await call.getByRole('button', { name: 'curl' }).click()
     const command = await call.getByRole('group', { name: 'Call as curl', exact: true }).textContent()
     const env = { ...process.env, TOOLWAY_TOKEN: world.toolway.token ?? '' }
-    const { stdout } = await run('sh', ['-c', command], { env })
+    const { stdout } = await run('sh', ['-c', command ?? ''], { env })
     expect(JSON.parse(stdout)).toMatchObject({ result: { content: [{ text: `Echo: ${message}` }] }, error: null })
     await call.getByRole('button', { name: 'CLI' }).click()
     await call.getByText(/^toolway call everything\.echo --args/).waitFor()

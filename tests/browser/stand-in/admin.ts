@@ -49,7 +49,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     return found
   }
   const told = (): readonly CallView[] => {
-    if (scene.name !== 'usual') return []
+    if (scene.name !== 'usual' && scene.name !== 'busy') return []
     const call = callAt(now(), `call_${++numbered}`, chance)
     scene.calls.unshift(call)
     return [call]

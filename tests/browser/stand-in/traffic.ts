@@ -30,7 +30,7 @@ export function recentCalls(now: number, count: number): CallView[] {
   const chance = createChance(7)
   const calls = Array.from({ length: count }, (_, index) =>
     callAt(now - index * 1700, `call_${String(count - index).padStart(4, '0')}`, chance),
-  )
+  ).sort((one, another) => another.at - one.at)
   const [first] = calls
   if (first) calls[0] = { ...first, outcome: 'running', ms: null, code: null, cache: null }
   return calls

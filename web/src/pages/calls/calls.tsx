@@ -236,7 +236,8 @@ function useOlderCalls(filter: CallFilter, key: string) {
     loading.value = true
     error.value = undefined
     try {
-      const found = await queries.calls({ ...filter, to: before, limit: loadedAtOnce })(undefined)
+      // Include calls of the same millisecond; those that are known already are merged.
+      const found = await queries.calls({ ...filter, to: Math.floor(before) + 1, limit: loadedAtOnce })(undefined)
       state.value = { key, calls: [...current.calls, ...found], complete: found.length < loadedAtOnce }
     } catch (thrown) {
       error.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
