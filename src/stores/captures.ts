@@ -51,7 +51,7 @@ export function memoryCaptures(limits: () => CaptureLimits, clock: Clock): Memor
   }
 
   const dropExpired = (): void => {
-    const since = clock.now() - limits().keep
+    const since = clock.monotonic() - limits().keep
     for (const [id, { storedAt }] of calls) {
       if (storedAt > since) break
       remove(id)
@@ -62,7 +62,7 @@ export function memoryCaptures(limits: () => CaptureLimits, clock: Clock): Memor
   const expireLater = (): void => {
     const [oldest] = calls.values()
     if (timer || !oldest) return
-    const ms = Math.max(oldest.storedAt + limits().keep - clock.now(), 1_000)
+    const ms = Math.max(oldest.storedAt + limits().keep - clock.monotonic(), 1_000)
     timer = clock.after(ms, () => {
       timer = undefined
       dropExpired()
@@ -82,7 +82,7 @@ export function memoryCaptures(limits: () => CaptureLimits, clock: Clock): Memor
       }
       const own = callers.get(call.principal) ?? { ids: new Set(), bytes: 0 }
       callers.set(call.principal, own)
-      calls.set(call.id, { call, bytes, storedAt: clock.now() })
+      calls.set(call.id, { call, bytes, storedAt: clock.monotonic() })
       own.ids.add(call.id)
       own.bytes += bytes
       used += bytes
