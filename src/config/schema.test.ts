@@ -70,6 +70,7 @@ test('a server needs a command or a url and nothing else', () => {
     concurrency: 16,
     priority: 0,
     guards: [],
+    capture: false,
   })
   expect(mcpServers.b).toMatchObject({ transport: 'http', url: 'https://x/mcp', headers: {} })
   expect(mcpServers.b?.timeout).toBeUndefined()

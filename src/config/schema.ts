@@ -9,7 +9,7 @@ import { breakerSection, cacheSection, healthSection, retrySection } from './sch
 import { defaultsSection, serverSection } from './schema/server.ts'
 import { sinksSection } from './schema/sinks.ts'
 import { storesSection } from './schema/stores.ts'
-import { auditSection, historySection, telemetrySection } from './schema/telemetry.ts'
+import { auditSection, captureSection, historySection, telemetrySection } from './schema/telemetry.ts'
 
 /** The configuration schema. Defaults are defined only here and in the section schemas; an empty document is valid. */
 export const configSchema = z
@@ -37,6 +37,9 @@ export const configSchema = z
     history: historySection
       .prefault({})
       .describe("The dashboard's statistics, calls and sign-ins, which survive a restart."),
+    capture: captureSection
+      .prefault({})
+      .describe('Bounds for captured calls; mcpServers.NAME.capture and agents.NAME.capture turn capturing on.'),
     telemetry: telemetrySection.prefault({}).describe('Logs, metrics and traces.'),
     models: modelsSection.default({}).describe('Language models, by name.'),
     chat: chatSection.prefault({}).describe('The chat endpoint.'),

@@ -4,6 +4,10 @@ import type { TraceContext } from './trace-context.ts'
 /** What happened during a call, for audit, metrics, traces and the dashboard. It never affects the call. */
 export interface Trail {
   cache?: 'hit' | 'miss' | 'joined'
+  /** The lookup in the cache, if there was one, as given by `performance.now()`. */
+  lookup?: { readonly start: number; readonly end: number }
+  /** When the policy had decided and the start was recorded. A number, because every call has one. */
+  decided?: number
   findings?: readonly string[]
   /** A person's answer, if the call needed approval. */
   approval?: ApprovalRecord

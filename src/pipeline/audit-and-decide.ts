@@ -52,6 +52,7 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
     const begun = log.begin({ ...subject, arguments: argumentsOf(call) })
     if (begun) await begun
     const start = performance.now()
+    if (call.trail) call.trail.decided = start
     const ended = (how: Ending) =>
       log.end({ ...subject, ...how, ...note, ...approvalOf(call), ...attemptsOf(call), latency_ms: since(start) })
     try {

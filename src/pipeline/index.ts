@@ -20,6 +20,8 @@ import { type GuardCheck, guards, type Validate, validate } from './validate.ts'
 export interface PipelineOptions {
   readonly view: Access['view']
   readonly watch: Watch
+  /** Captures the content of calls. Undefined if no server or agent opted in, so that calls cost nothing extra. */
+  readonly capture?: Interceptor | undefined
   readonly audit: Audit
   /** Limits how many refusals are audited; outlives a configuration. */
   readonly refusals: Refusals
@@ -55,6 +57,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const recorded = (operation?: Operation): Interceptor[] => [
     ...acting(options.actAs),
     ...observe(watch, operation),
+    ...(operation === undefined && options.capture ? [options.capture] : []),
     auditAndDecide({ log: options.audit, decide, refuse, operation, refusals }),
   ]
   const checked = [

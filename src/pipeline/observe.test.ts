@@ -62,7 +62,7 @@ describe('what an observer is told', () => {
   test('F15: the call, the operation and its times', async () => {
     const call = callOf()
     const { observed, began } = await watched(async () => textResult('x'), { call })
-    expect(began).toEqual([call])
+    expect(began).toMatchObject([call])
     expect(observed).toMatchObject({ call, operation: 'call_tool', at: clock.now() })
     expect(observed.ms).toBeGreaterThanOrEqual(0)
     expect(observed.start).toBeLessThanOrEqual(performance.now())

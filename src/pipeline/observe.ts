@@ -25,9 +25,10 @@ export function observe({ observers, tracing, clock }: Watch, operation?: Operat
       const at = clock.now()
       const start = performance.now()
       let outcome = unknown
-      for (const observer of observers) observer.began?.(call, performed)
+      const watched = trace ? { ...call, trail, trace } : { ...call, trail }
+      for (const observer of observers) observer.began?.(watched, performed)
       try {
-        const result = await next(trace ? { ...call, trail, trace } : { ...call, trail })
+        const result = await next(watched)
         outcome = outcomeOf(result)
         return result
       } catch (thrown) {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { captureJson } from '../audit/redact/capture-text.ts'
 import { createRedactor, describeArguments, type Redactor } from '../audit/redact/redactor.ts'
 import { secretsOf } from '../audit/redact/secrets.ts'
 import { type Catalog, type ChangeListener, createCatalogs } from '../catalog/catalog.ts'
@@ -19,10 +20,12 @@ import { memoize } from '../lib/memoize.ts'
 import { breakerConfigs } from '../pipeline/breaker.ts'
 import type { Cache } from '../pipeline/cache/cache.ts'
 import { cacheRules } from '../pipeline/cache/rules.ts'
+import { capture } from '../pipeline/capture.ts'
 import { createPipeline, type Pipeline } from '../pipeline/index.ts'
 import { retry } from '../pipeline/retry.ts'
 import { createApprovalRules } from '../policy/approvals.ts'
 import { argumentValidator } from '../policy/arguments/validate.ts'
+import { compileCapture } from '../policy/capture.ts'
 import { policyDoubts } from '../policy/config-warnings.ts'
 import { createPolicy, type Policy } from '../policy/decide.ts'
 import { compileGuards } from '../policy/guards/index.ts'
@@ -128,10 +131,22 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   const tracer = traces?.tracer({ redact: redactName, servers })
   const observers = [...context.observers, ...(tracer ? [tracer] : [])]
   if (logsCalls(log)) observers.push(callLog(log, redactName))
+  const captures = compileCapture(config)
   const validate = argumentValidator({ log })
   const pipeline = createPipeline({
     view: (caller) => catalog.view(caller),
     watch: { observers, tracing: tracer, clock },
+    capture:
+      captures &&
+      capture({
+        wants: captures,
+        store: context.captures,
+        json: (value, maxBytes) => captureJson(redactor, value, maxBytes),
+        redact: redactor.text,
+        maxBytesPerCall: config.capture.maxBytesPerCall,
+        clock,
+        log,
+      }),
     audit: context.audit,
     refusals: context.refusals,
     decide: policy.decide,

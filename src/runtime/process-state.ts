@@ -8,6 +8,7 @@ import { type ClientToolState, createClientToolState } from '../chat/client-tool
 import { createProfiles } from '../chat/models/server-profile.ts'
 import type { Config } from '../config/schema.ts'
 import { type Budgets, createBudgets } from '../core/budgets.ts'
+import type { CaptureStore } from '../core/captures.ts'
 import type { Clock } from '../core/clock.ts'
 import { createLeases, type Leases, type Membership, type PubSub } from '../core/cluster.ts'
 import type { Log } from '../core/log.ts'
@@ -22,6 +23,7 @@ import { type Cache, cache } from '../pipeline/cache/cache.ts'
 import { createRefusals, type Refusals } from '../pipeline/refusals.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
 import { memoryCache } from '../stores/cache.ts'
+import { memoryCaptures } from '../stores/captures.ts'
 import type { PostgresAudit, PostgresAuditOptions } from '../stores/postgres/audit.ts'
 import type { RedisMembership } from '../stores/redis/membership.ts'
 import type { RedisStoresOptions } from '../stores/redis/stores.ts'
@@ -58,6 +60,8 @@ export interface ProcessState extends AsyncDisposable {
   readonly calls: RecentCalls
   /** Statistics, calls and logins that survive a restart; undefined if disabled. */
   readonly history: PersistentHistory | undefined
+  /** The content of calls whose server or agent opted in to capturing. */
+  readonly captures: CaptureStore
   readonly observers: readonly Observer[]
   readonly seal: Seal
   /** Membership among replicas or workers; undefined if this is the only process. */
@@ -132,6 +136,7 @@ export async function openProcessState(
   const budgets = createBudgets()
   const history = open.use(openHistory(config, { budgets, redact, clock, log }))
   const calls = createRecentCalls({ clock, redact, onEnded: history?.add })
+  const captures = open.use(memoryCaptures(() => current().loaded.config.capture, clock))
   const local = memoryBuckets()
   const ownSecret = () => keptSealSecret(stores.path)
   const sharing = { limits: cacheLimits(current), local, ownSecret, clock, log }
@@ -144,6 +149,7 @@ export async function openProcessState(
   const concurrency = bulkhead({ ...concurrencyLimits(current), clock })
   budgets.register('calls', () => concurrency.stats().budgets.calls)
   budgets.register('queued_calls', () => concurrency.stats().budgets.queued)
+  budgets.register('capture', captures.use)
   const metrics = open.use(
     createMetrics({
       version,
@@ -176,6 +182,7 @@ export async function openProcessState(
     metrics,
     stats,
     calls,
+    captures,
     history,
     observers: [metrics.observer, stats.observer, calls.observer, ...(history ? [history.observer] : [])],
     // Open this after the audit log, so that it is closed before the log and can write its last counts.

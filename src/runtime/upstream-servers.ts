@@ -54,7 +54,16 @@ function buildServer(
   const refreshMs = config.refresh ?? discovery.refresh
   const { maxEntries, maxListSize } = discovery
   const listLimits = { maxEntries, maxListSize }
-  const builtFrom = { config, timeoutMs, maxTimeoutMs, refreshMs, mode: discovery.mode, listLimits, health }
+  // Capturing happens in the pipeline: turning it on or off does not restart the server.
+  const builtFrom = {
+    config: { ...config, capture: false },
+    timeoutMs,
+    maxTimeoutMs,
+    refreshMs,
+    mode: discovery.mode,
+    listLimits,
+    health,
+  }
   if (known && isDeepStrictEqual(known.builtFrom, builtFrom)) return known
   const { store, seal, orphanReaper, oauth, redact, budgets, clock, log } = context
   const { tasks } = budgets

@@ -1,10 +1,10 @@
 import { useEffect } from 'preact/hooks'
 import { startLive } from './api/live.ts'
 import { refreshSession, session, sessionError } from './api/session.ts'
+import { lazyPage } from './components/lazy-page.tsx'
 import { LoadError, Loading } from './components/states.tsx'
 import { Approvals } from './pages/approvals/approvals.tsx'
 import { Audit } from './pages/audit/audit.tsx'
-import { Calls } from './pages/calls/calls.tsx'
 import { ChatPage } from './pages/chat/chat-page.tsx'
 import { Configuration } from './pages/config/configuration.tsx'
 import { ErrorPage } from './pages/errors/error-page.tsx'
@@ -14,10 +14,12 @@ import { Policy } from './pages/policy/policy.tsx'
 import { ServerPage } from './pages/servers/server-page.tsx'
 import { Servers } from './pages/servers/servers.tsx'
 import { SignIn } from './pages/sign-in.tsx'
-import { ToolPage } from './pages/tools/tool-page.tsx'
-import { Tools } from './pages/tools/tools.tsx'
 import { route } from './routing/location.ts'
 import { Shell } from './shell/shell.tsx'
+
+const Calls = lazyPage(async () => (await import('./pages/calls/calls.tsx')).Calls)
+const Tools = lazyPage(async () => (await import('./pages/tools/tools.tsx')).Tools)
+const ToolPage = lazyPage(async () => (await import('./pages/tools/tool-page.tsx')).ToolPage)
 
 export function App() {
   const known = typeof session.value === 'object'

@@ -22,9 +22,11 @@ export interface Redactor {
    * or too long are cut.
    */
   value(value: unknown): unknown
-  /** Like `value`, but cuts nothing. The caller limits the size. */
-  whole(value: unknown): unknown
   text(text: string): string
+  /** Like `value`, but without its limits on length: for values whose size the caller has bounded. */
+  whole(value: unknown): unknown
+  /** Like `text`, but cuts the text after `maxLength` characters instead of the limit for audit records. */
+  beginning(text: string, maxLength: number): string
   /** Redacts only known secrets in a value. */
   known(value: unknown): unknown
   /** Redacts only known secrets in a string, and does not truncate it. */
@@ -41,33 +43,40 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
   const cleanNumber = (value: number): unknown =>
     inNumbers && conceal(String(value)) !== String(value) ? redacted : value
 
-  const concealText = (text: string, depth: number): string => {
+  const cleanText = (text: string, depth: number, within: Visit): string => {
     const concealed = conceal(text)
-    return concealJson(concealed, depth) ?? concealPatterns(concealAssignments(concealed, isSecretKey))
+    return concealJson(concealed, depth, within) ?? concealPatterns(concealAssignments(concealed, isSecretKey))
   }
 
-  const cleanText = (text: string, depth: number): string =>
-    shorten(text, bounds.text, (part) => concealText(part, depth))
-
   /** Redacts JSON text by its structure. Undefined if the text is not JSON. */
-  const concealJson = (text: string, depth: number): string | undefined => {
+  const concealJson = (text: string, depth: number, within: Visit): string | undefined => {
     if (!/^\s*[[{]/.test(text)) return undefined
     const value = parseJson(text)
     if (value === undefined) return undefined
-    const clean = walk(value, visit, depth + 1)
+    const clean = walk(value, within, depth + 1)
     return clean === value ? text : clean === dropped ? redacted : JSON.stringify(clean)
   }
 
+  const hides: Visit['hides'] = (name, value) => isSecretKey(name) && !(typeof value === 'number' && isCount(name))
+
   const visit: Visit = {
+    bounds,
     key: (name) => shorten(name, bounds.name, (part) => concealPatterns(conceal(part))),
-    hides: (name, value) => isSecretKey(name) && !(typeof value === 'number' && isCount(name)),
-    text: cleanText,
+    hides,
+    text: (text, depth) => shorten(text, bounds.text, (part) => cleanText(part, depth, visit)),
     number: cleanNumber,
   }
 
-  const visitWhole: Visit = { ...visit, key: (name) => concealPatterns(conceal(name)), text: concealText }
+  const visitWhole: Visit = {
+    bounds: wholeBounds,
+    key: (name) => concealPatterns(conceal(name)),
+    hides,
+    text: (text, depth) => cleanText(text, depth, visitWhole),
+    number: cleanNumber,
+  }
 
   const visitKnown: Visit = {
+    bounds,
     key: (name) => shorten(name, bounds.name, conceal),
     hides: () => false,
     text: (text) => shorten(text, bounds.fullText, conceal),
@@ -76,16 +85,19 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
 
   return {
     value: (value) => undefinedIfDropped(walk(value, visit)),
-    whole: (value) => undefinedIfDropped(walk(value, visitWhole, 0, unbounded)),
+    whole: (value) => undefinedIfDropped(walk(value, visitWhole)),
     known: (value) => undefinedIfDropped(walk(value, visitKnown)),
     line: conceal,
-    text(text) {
-      try {
-        return cleanText(text, 0)
-      } catch {
-        return redacted
-      }
-    },
+    text: (text) => orRedacted(() => visit.text(text, 0)),
+    beginning: (text, maxLength) => orRedacted(() => cutAt(text, maxLength, (part) => cleanText(part, 0, visitWhole))),
+  }
+}
+
+function orRedacted(clean: () => string): string {
+  try {
+    return clean()
+  } catch {
+    return redacted
   }
 }
 
@@ -105,8 +117,16 @@ const undefinedIfDropped = (value: unknown): unknown => (value === dropped ? und
 /** Redacts and truncates text. Redaction covers some text beyond the cut, to find a secret that crosses it. */
 function shorten(text: string, maxLength: number, clean: Conceal): string {
   if (text.length <= maxLength) return clean(text)
-  const part = clean(text.slice(0, maxLength + bounds.beyond))
-  return `${part.slice(0, -bounds.beyond).toWellFormed()}… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
+  return `${cutAt(text, maxLength, clean)}… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
+}
+
+function cutAt(text: string, maxLength: number, clean: Conceal): string {
+  if (text.length <= maxLength) return clean(text)
+  const part = text.slice(0, maxLength + bounds.beyond)
+  const cleaned = clean(part)
+  // Redaction may have made it shorter or longer, so count from the end.
+  const beyond = part.length - maxLength
+  return cleaned.slice(0, -beyond).toWellFormed()
 }
 
 /** Limits for one value. An audit record keeps 16 KiB of arguments, so processing much more would be wasted. */
@@ -126,16 +146,11 @@ const bounds = {
   total: 64 * 1024,
 } as const
 
-interface WalkBounds {
-  readonly depth: number
-  readonly nodes: number
-  readonly total: number
-}
-
-const { POSITIVE_INFINITY: none } = Number
-const unbounded: WalkBounds = { depth: maxDepth, nodes: none, total: none }
+/** Limits for values whose size is already bounded: only the nesting and the time that they take. */
+const wholeBounds = { depth: 128, nodes: 200_000, total: Number.POSITIVE_INFINITY } as const
 
 interface Visit {
+  readonly bounds: { readonly depth: number; readonly nodes: number; readonly total: number }
   key(name: string): string
   hides(name: string, value: unknown): boolean
   text(text: string, depth: number): string
@@ -145,9 +160,10 @@ interface Visit {
 const dropped = Symbol('dropped')
 
 /** Returns a redacted copy, or the value itself if nothing changed. */
-function walk(value: unknown, visit: Visit, from = 0, limits: WalkBounds = bounds): unknown {
-  let left = limits.nodes
-  let characters = limits.total
+function walk(value: unknown, visit: Visit, from = 0): unknown {
+  const { bounds } = visit
+  let left = bounds.nodes
+  let characters = bounds.total
 
   const text = (value: string, depth: number): string => {
     if (characters <= 0) return `[${value.length} characters, SHA-256 ${hash('sha256', value)}]`

@@ -163,6 +163,9 @@ const fields = z.strictObject({
     .describe('Maximum calls in flight; a caller without admin rights may have three quarters of them.'),
   priority: numeric({ min: -1000, max: 1000 }).prefault(0).describe('Priority in name conflicts; the highest wins.'),
   guards: z.array(guard).default([]).describe('Checks for arguments and resource URIs: path, sql and url.'),
+  capture: flag()
+    .prefault(false)
+    .describe('Keeps the arguments and results of calls to the server for the dashboard, redacted.'),
   breaker: serverBreaker
     .optional()
     .describe('Circuit breaker for this server; missing keys come from the section breaker.'),

@@ -55,6 +55,9 @@ const agent = z.strictObject({
   expose: exposure.optional().describe('How the agent sees tools. Default: defaults.expose.'),
   perMinute: numeric({ min: 1 }).optional().describe('Calls per minute.'),
   concurrency: numeric({ min: 1 }).optional().describe('Maximum calls in flight.'),
+  capture: flag()
+    .optional()
+    .describe("Keeps the arguments and results of the agent's calls for the dashboard, redacted. Inherited."),
   debug: flag().optional().describe('Offers get_gateway_status to the agent. Default: defaults.debug.'),
 })
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { address, duration, flag, names, path, size } from './values.ts'
+import { address, duration, flag, limit, names, path, size } from './values.ts'
 
 const traces = z.strictObject({
   otlp: address('http', 'https').meta({ secret: 'address' }).describe('OTLP endpoint for traces.'),
@@ -15,6 +15,15 @@ export const telemetrySection = z.strictObject({
     .prefault(true)
     .describe('Serves GET /metrics to admins and to credentials for all agents; to everyone if auth.token is none.'),
   traces: traces.optional().meta({ secret: 'section' }).describe('OpenTelemetry traces.'),
+})
+
+/** Bounds for captured calls. Which calls are captured is set per server and agent. */
+export const captureSection = z.strictObject({
+  keep: limit().prefault('1d').describe('How long captured calls are kept.'),
+  maxBytes: size()
+    .prefault('64MiB')
+    .describe('Maximum size of all captured calls; one caller may use half of it. The oldest are dropped first.'),
+  maxBytesPerCall: size().prefault('256KiB').describe('Maximum size of one captured call; longer texts are cut.'),
 })
 
 export const auditSection = z.strictObject({

@@ -53,8 +53,10 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     const key = learnt.asks && mayBeAsked(call.caller.capabilities) ? undefined : keyOf(call, plan, callersNow)
     if (key === undefined) return next(call)
     const now = clock.monotonic()
+    const start = call.trail ? performance.now() : 0
     const lookup = store.get(call.entry.server, key, now)
     const found = lookup instanceof Promise ? await lookup : lookup
+    if (call.trail) call.trail.lookup ??= { start, end: performance.now() }
     if (found.bytes !== undefined && !refresh) {
       counts.hits++
       if (call.trail) call.trail.cache = 'hit'

@@ -1,16 +1,23 @@
-import { randomUUID } from 'node:crypto'
-import type { Caller, Peer } from '../../core/call.ts'
-import { ServerError, ToolwayError } from '../../core/errors.ts'
-import type { CallDetail, CallView, TryResult } from '../../serve/admin/contract.ts'
-import type { AdminService, TryToolInput } from '../../serve/admin/service.ts'
+import type { Served } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import type { CapturedCall } from '../../core/captures.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { CallDetail, CallView } from '../../serve/admin/contract.ts'
+import type { AdminService } from '../../serve/admin/service.ts'
 import { resolveAgent } from './agents.ts'
 import type { AuditQueries } from './audit-queries.ts'
 import type { AdminContext } from './context.ts'
+import { nonInteractive, perform } from './perform.ts'
 
-type CallsAdmin = Pick<AdminService, 'calls' | 'pastCalls' | 'call'>
+type CallsAdmin = Pick<AdminService, 'calls' | 'pastCalls' | 'call' | 'runAgain' | 'tryTool'>
 
-/** Recent calls. Non-admins see only their own agent's calls. */
-export function createCallsAdmin({ calls, history, log }: AdminContext, auditQueries: AuditQueries): CallsAdmin {
+/**
+ * Recent calls of this process. Non-admins see only their own agent's calls, and nothing that was captured: principals
+ * that share an agent would otherwise see each other's data.
+ */
+export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueries): CallsAdmin {
+  const { calls, captures, history, access, log } = context
   return {
     calls(caller, { limit, ...filter }) {
       if (caller.admin) return calls.list(filter, limit)
@@ -30,9 +37,45 @@ export function createCallsAdmin({ calls, history, log }: AdminContext, auditQue
       const found = calls.find(id) ?? (await history?.past.call(id))
       const maySee = ({ agent }: CallView) => caller.admin || agent === caller.agent
       if (!found || !maySee(found)) return undefined
-      const audit = caller.admin ? await recordsOf(id) : none
-      return { ...found, children: found.children.filter(maySee), audit }
+      const children = found.children.filter(maySee)
+      if (!caller.admin) return { ...found, children, audit: none, captured: null, rerun: null }
+      const captured = captures.find(id)
+      const [audit, rerun] = await Promise.all([recordsOf(id), rerunOf(caller, captured)])
+      return { ...found, children, audit, captured: viewOf(captured), rerun }
     },
+    async runAgain(caller, id, signal) {
+      const captured = captures.find(id)
+      const reason = refusalOf(captured)
+      if (captured === undefined || reason !== undefined) throw new ToolwayError('INVALID_ARGUMENTS', reason as string)
+      const acting = { ...caller, agent: resolveAgent(access, caller, captured.agent) }
+      const { entry } = await find(acting, captured)
+      const args = Json.parse(captured.arguments.text) as Json<Record<string, unknown>>
+      const input = { arguments: args, meta: {}, ...(captured.uri !== undefined && { uri: captured.uri }) }
+      return perform(access, { caller: acting, entry, input, signal, peer: nonInteractive })
+    },
+    async tryTool(caller, name, { arguments: args, agent }, signal) {
+      const acting = { ...caller, agent: resolveAgent(access, caller, agent) }
+      const { entry } = await access.view(acting).resolve('tool', name)
+      const input = { arguments: args, meta: {} }
+      return perform(access, { caller: acting, entry, input, signal, peer: nonInteractive })
+    },
+  }
+
+  function find(caller: Caller, { kind, server, name }: CapturedCall): Promise<Served> {
+    return access.view(caller).find(kind, server, name)
+  }
+
+  async function rerunOf(caller: Caller, captured: CapturedCall | undefined): Promise<CallDetail['rerun']> {
+    const reason = refusalOf(captured)
+    if (captured === undefined || reason !== undefined) return { possible: false, reason: reason ?? null, write: true }
+    // Without the audited view: showing a call is not a lookup by a caller.
+    const { catalog } = context.current()
+    const served = await catalog
+      .view({ ...caller, agent: captured.agent })
+      .find(captured.kind, captured.server, captured.name, { timeoutMs: 0 })
+      .catch((thrown: unknown) => ToolwayError.from(thrown))
+    if (served instanceof ToolwayError) return { possible: false, reason: served.message, write: true }
+    return { possible: true, reason: null, write: captured.kind === 'tool' && !served.entry.traits.readOnly }
   }
 
   /** Reads a call's audit records. If that fails, the call is shown without them. */
@@ -46,50 +89,19 @@ export function createCallsAdmin({ calls, history, log }: AdminContext, auditQue
 
 const none: CallDetail['audit'] = { begin: null, end: null }
 
-/**
- * Calls a tool from the dashboard. Policy, limits and audit apply as they do to any other call. Calls that need
- * approval wait for it like those of any other client.
- */
-export async function tryTool(
-  { access }: AdminContext,
-  caller: Caller,
-  name: string,
-  { arguments: args, agent }: TryToolInput,
-  signal: AbortSignal,
-): Promise<TryResult> {
-  const acting = { ...caller, agent: resolveAgent(access, caller, agent) }
-  const { entry } = await access.view(acting).resolve('tool', name)
-  const id = randomUUID().slice(19)
-  const input = { arguments: args, meta: {} }
-  const start = performance.now()
-  const outcome = (result: TryResult['result'], error: TryResult['error']): TryResult => ({
-    call: id,
-    ms: Math.round((performance.now() - start) * 100) / 100,
-    result,
-    error,
-  })
-  try {
-    const { body } = await access.handle({ id, caller: acting, entry, input, signal, peer: nonInteractive })
-    return outcome(body.value, null)
-  } catch (thrown) {
-    return outcome(null, errorOf(thrown))
+/** Why a call cannot be made again; undefined if it can. Only the caller's own bytes are ever sent again. */
+function refusalOf(captured: CapturedCall | undefined): string | undefined {
+  if (captured === undefined) {
+    return 'The arguments of this call were not captured, or are no longer kept: set `capture: true` on its server or agent.'
   }
+  const { truncated, redacted } = captured.arguments
+  if (redacted) return 'The arguments contained secrets, which were redacted.'
+  if (truncated) return 'The arguments were longer than what is captured of a call (`capture.maxBytesPerCall`).'
+  return undefined
 }
 
-/** The error to show in the call's result. Unexpected errors are thrown instead, so that they are logged. */
-function errorOf(thrown: unknown): TryResult['error'] {
-  if (thrown instanceof ServerError) {
-    const { code, message } = thrown.error.value
-    return { code: `rpc ${code}`, message }
-  }
-  const error = ToolwayError.from(thrown)
-  if (error.code === 'INTERNAL') throw thrown
-  return { code: error.code, message: error.message, rule: error.details.rule }
-}
-
-const nonInteractive: Peer = {
-  rounds: false,
-  logLevel: undefined,
-  notify() {},
-  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'The dashboard cannot answer requests from a tool.')),
+function viewOf(captured: CapturedCall | undefined): CallDetail['captured'] {
+  if (!captured) return null
+  const { arguments: args, result = null, error = null, progress, droppedProgress } = captured
+  return { arguments: args, result, error, progress, droppedProgress }
 }

@@ -22,7 +22,10 @@ export interface CallCounters {
 }
 
 export interface AdminContext
-  extends Pick<ProcessState, 'archive' | 'audit' | 'breakers' | 'budgets' | 'bulkhead' | 'cache' | 'history'> {
+  extends Pick<
+    ProcessState,
+    'archive' | 'audit' | 'breakers' | 'budgets' | 'bulkhead' | 'cache' | 'captures' | 'history' | 'pubSub' | 'seal'
+  > {
   readonly access: Access
   readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>
   current(): Generation

@@ -11,11 +11,12 @@ import type { AdminService } from '../../serve/admin/service.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
 import { createApprovalsAdmin } from './approvals.ts'
 import { createAuditQueries, createChainVerification } from './audit-queries.ts'
-import { createCallsAdmin, tryTool } from './calls.ts'
+import { createCallsAdmin } from './calls.ts'
 import { createConfigAdmin } from './config.ts'
 import type { AdminContext } from './context.ts'
 import { createFigures } from './figures.ts'
 import { createOverview } from './overview.ts'
+import { createPlayground } from './playground.ts'
 import { createServersAdmin } from './servers.ts'
 import { createToolsAdmin } from './tools.ts'
 
@@ -33,15 +34,16 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     clock,
   })
   const { series, stats } = figures
+  const playground = createPlayground(context)
   return {
     overview: createOverview(context, figures),
     series,
     stats,
     ...createServersAdmin(context, figures),
     ...createToolsAdmin(context, figures),
-    tryTool: (...params) => tryTool(context, ...params),
     ...createCallsAdmin(context, auditQueries),
     ...createApprovalsAdmin(context),
+    ...playground.admin,
     audit: (query) => auditQueries.search(queryOf(query)),
     ...createChainVerification({ queries: auditQueries, auditKey, clock, log }),
     agents: () => agentViews(context),
@@ -49,7 +51,10 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     why: (caller, params) => whyFor(context, caller, params),
     ...createConfigAdmin(context),
     onCalls: calls.subscribe,
-    [Symbol.asyncDispose]: () => auditQueries[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]() {
+      playground[Symbol.dispose]()
+      return auditQueries[Symbol.asyncDispose]()
+    },
   }
 }
 

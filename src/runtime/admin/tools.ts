@@ -9,6 +9,7 @@ import type { Generation } from '../generation.ts'
 import { agentsOf, asAgent } from './agents.ts'
 import type { AdminContext } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
+import { askable } from './perform.ts'
 import { selectTools, visibleTools } from './visibility.ts'
 
 type ToolsAdmin = Pick<AdminService, 'tools' | 'tool'>
@@ -17,7 +18,16 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
   /** Finds a tool by any spelling of its name. For non-admins, the policy applies as it does to a call. */
   const find = async (caller: Caller, name: string): Promise<Served> => {
     const { catalog, policy } = current()
-    if (caller.admin) return catalog.view(caller).resolve('tool', name)
+    if (caller.admin) {
+      const { resolve } = catalog.view(caller)
+      // Some servers list a tool only to clients that can be asked, as the playground can.
+      return resolve('tool', name).catch((thrown) =>
+        catalog
+          .view({ ...caller, capabilities: askable })
+          .resolve('tool', name)
+          .catch(() => Promise.reject(thrown)),
+      )
+    }
     const served = await access.view(caller).resolve('tool', name)
     const decision = policy.decide(caller, served.entry)
     if (!decision.allowed) throw refusalOf(decision, served.entry.server)

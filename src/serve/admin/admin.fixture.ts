@@ -97,6 +97,21 @@ function createTestAdmin() {
       return { id, call: 'c1', server: 'files', tool: 'write', decision: answer.decision }
     },
     onApprovals: (listener) => following(onApprovals, listener),
+    async runAgain(caller, id) {
+      note('run again', id, caller)
+      return { call: 'c10', ms: 1, result: { content: [] }, error: null }
+    },
+    async playground(caller, { arguments: given, ...rest }, { send }) {
+      note('playground', { ...rest, sent: `${given.bytes}` }, caller)
+      if (rest.name === 'nothing') throw new ToolwayError('TOOL_NOT_FOUND', 'There is no such tool.')
+      send({ kind: 'start', call: 'c11' })
+      if (rest.name === 'fails') throw new ToolwayError('OVERLOADED', 'Too much.')
+      send({ kind: 'end', outcome: { call: 'c11', ms: 1, result: { content: [] }, error: null } })
+    },
+    playgroundAnswer: (caller, id, answer) => void note('answer', { id, answer }, caller),
+    completions: async () => ({ values: ['a'], hasMore: false }),
+    resources: () => ({ resources: [], total: 0, nextCursor: null }),
+    prompts: () => ({ prompts: [], total: 0, nextCursor: null }),
     async audit(given) {
       note('audit', given)
       return { rows: [{ seq: 1 }], nextCursor: null }

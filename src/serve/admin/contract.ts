@@ -1,6 +1,6 @@
 import type { ApprovalView } from './schemas/approvals.ts'
 import type { CallView } from './schemas/calls.ts'
-import type { ServerView } from './schemas/catalog.ts'
+import type { ServerView, TryResult } from './schemas/catalog.ts'
 import type { Overview, ReloadEvent } from './schemas/figures.ts'
 
 /**
@@ -11,6 +11,7 @@ export type * from './schemas/approvals.ts'
 export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
 export type * from './schemas/figures.ts'
+export type * from './schemas/playground.ts'
 
 /** Events on the GET events stream: `event:` is a key below, `data:` its value. The stream starts with one of each. */
 export interface AdminEvents {
@@ -54,6 +55,23 @@ export type ChatStreamEvent =
       /** Fallbacks that were used, one sentence each. */
       readonly notes: readonly string[]
     }
+  | { readonly kind: 'error'; readonly code: string; readonly message: string }
+
+/** Events on the POST playground stream: `start` first, `end` or `error` last. Closing the stream cancels the call. */
+export type PlaygroundEvent =
+  /** `call` is the id of the call, for GET calls/ID. */
+  | { readonly kind: 'start'; readonly call: string }
+  | {
+      readonly kind: 'progress'
+      readonly progress: number | null
+      readonly total: number | null
+      readonly message: string | null
+    }
+  /** A request from the server, such as elicitation/create. POST playground/ID/answer answers it. */
+  | { readonly kind: 'ask'; readonly id: string; readonly method: string; readonly params: unknown }
+  /** The server no longer waits for the answer to this request. */
+  | { readonly kind: 'withdrawn'; readonly id: string }
+  | { readonly kind: 'end'; readonly outcome: TryResult }
   | { readonly kind: 'error'; readonly code: string; readonly message: string }
 
 export type ChatStageName = 'discover' | 'select' | 'call' | 'execute' | 'interpret' | 'answer'

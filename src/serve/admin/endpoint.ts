@@ -27,6 +27,7 @@ import { type AdminUser, type Credentials, createCredentials } from './credentia
 import { createLiveEvents } from './live-events.ts'
 import { answerCallback, callbackPath } from './oauth-callback.ts'
 import { openApi } from './openapi.ts'
+import { createPlaygroundStreams } from './playground.ts'
 import { answerJson, apiHeaders, codeOf, errorBody } from './responses.ts'
 import { answered, createRouter, parseInput, type Route, type RouteContext, readQuery } from './router.ts'
 import { routes } from './routes/index.ts'
@@ -92,6 +93,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     credentials,
     events,
     chat: createDashboardChat(options),
+    playground: createPlaygroundStreams(options),
     document() {
       document ??= openApi(routes, options.version)
       return document

@@ -19,12 +19,20 @@ beforeAll(async () => {
 afterAll(() => open[Symbol.asyncDispose]())
 
 /** Names that are there, for the paths that need one. */
-const targets: Record<string, string> = { servers: 'files', tools: 'files__read', calls: 'c1', approvals: 'a1' }
+const targets: Record<string, string> = {
+  servers: 'files',
+  tools: 'files__read',
+  calls: 'c1',
+  approvals: 'a1',
+  playground: 'ask-1',
+}
 const queries: Record<string, string> = { stats: '?by=tool', why: '?agent=dev&tool=read' }
 const bodies: Record<string, object> = {
   session: { token: 'operator' },
   'tools/{name}/call': { arguments: {} },
   'approvals/{id}': { decision: 'deny', reason: 'No.' },
+  'playground/{ask}/answer': { error: 'no' },
+  completions: { kind: 'prompt', name: 'p', argument: { name: 'a', value: '' } },
 }
 
 const concrete = (path: string) => path.replace(/\{\w+\}/, targets[path.split('/')[0] as string] as string)

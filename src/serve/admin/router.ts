@@ -7,6 +7,7 @@ import { HttpError, methodNotAllowed, rpcCodes } from '../errors.ts'
 import type { DashboardChat } from './chat.ts'
 import type { AdminUser, Credentials } from './credentials.ts'
 import type { LiveEvents } from './live-events.ts'
+import type { PlaygroundStreams } from './playground.ts'
 import type { AdminService } from './service.ts'
 
 /** Finds routes by their path below `/admin/api/`. Literal segments take precedence over parameters. */
@@ -62,6 +63,7 @@ export interface RouteContext {
   readonly credentials: Credentials
   readonly events: LiveEvents
   readonly chat: DashboardChat
+  readonly playground: PlaygroundStreams
   document(): object
   /** Closes a stream when its credential becomes invalid. */
   watch(user: AdminUser, response: ServerResponse): void

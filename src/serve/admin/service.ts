@@ -6,7 +6,7 @@ import type * as view from './contract.ts'
  * The admin API's operations. Methods that take a caller show admins everything, and other callers only what their
  * agent may see. Methods without a caller are for admins only, which the routes enforce.
  */
-export interface AdminService extends ApprovalsService {
+export interface AdminService extends ApprovalsService, PlaygroundAdmin {
   overview(caller: Caller): view.Overview
   series(caller: Caller, asked: view.SeriesQuery): Awaitable<view.Series>
   stats(caller: Caller, asked: view.StatsQuery): Awaitable<view.Stats>
@@ -26,6 +26,8 @@ export interface AdminService extends ApprovalsService {
   /** Calls in a range of time, from the history too. */
   pastCalls(caller: Caller, asked: view.CallsQuery): Promise<readonly view.CallView[]>
   call(caller: Caller, id: string): Promise<view.CallDetail | undefined>
+  /** Makes a captured call again, as an agent that the caller may act as. */
+  runAgain(caller: Caller, id: string, signal: AbortSignal): Promise<view.TryResult>
   audit(asked: view.AuditListQuery): Promise<view.AuditPage>
   chain(): view.ChainView
   /** Starts a check of the audit log, unless one is running. */
@@ -51,6 +53,27 @@ export interface ApprovalsService {
 }
 
 type Awaitable<T> = T | Promise<T>
+
+/** Trying out what the gateway serves. */
+export interface PlaygroundAdmin {
+  /** Runs an operation and reports what happens. The last event is `end`; rejects before the first one, or if it fails. */
+  playground(caller: Caller, given: PlaygroundInput, stream: PlaygroundStream): Promise<void>
+  /** Answers a request that a playground call of the same principal waits for. */
+  playgroundAnswer(caller: Caller, ask: string, answer: view.PlaygroundAnswer): void
+  completions(caller: Caller, given: view.CompletionInput, signal: AbortSignal): Promise<view.CompletionView>
+  resources(caller: Caller, asked: view.ToolsQuery): view.ResourcePage
+  prompts(caller: Caller, asked: view.ToolsQuery): view.PromptPage
+}
+
+export interface PlaygroundInput extends Omit<view.PlaygroundBody, 'arguments'> {
+  /** The arguments with their original bytes. */
+  readonly arguments: Json<Record<string, unknown>>
+}
+
+export interface PlaygroundStream {
+  readonly signal: AbortSignal
+  send(event: view.PlaygroundEvent): void
+}
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'
 

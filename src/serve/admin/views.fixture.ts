@@ -73,6 +73,8 @@ export const callDetail: CallDetail = {
   steps: [{ name: 'attempt', startMs: 1, ms: 2, error: null }],
   children: [],
   audit: { begin: { seq: 1 }, end: null },
+  captured: null,
+  rerun: { possible: false, reason: 'Not captured.', write: true },
 }
 
 export const chain: ChainView = { state: 'unknown', checkedAt: null, records: null, problems: [] }

@@ -82,12 +82,26 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
       // No index is kept: calls are frequent, but lookups are rare.
       const call = running.get(id) ?? finished.all().findLast((one) => one.id === id)
       if (!call) return undefined
-      const children = newestFirst().filter(({ parent }) => parent === id)
-      return { ...shown(call), steps: stepViews(call, redact), children: children.reverse().map(shown) }
+      const children = descendantsOf(id, newestFirst().reverse())
+      return { ...shown(call), steps: stepViews(call, redact), children: children.map(shown) }
     },
     subscribe: (listener) => feed.subscribe((calls) => listener(calls.map(viewOf))),
     restore: (calls) => finished.restore(calls.map(restoredCall)),
   }
+}
+
+const maxDescendants = 500
+
+/** The calls that a call made, at any depth, oldest first. */
+function descendantsOf(id: string, oldestFirst: readonly CallRecord[]): CallRecord[] {
+  // Not in one pass: an inner call of an inner call may have begun in the same millisecond, and then comes first.
+  const byParent = Map.groupBy(oldestFirst, ({ parent }) => parent)
+  const found = new Set(byParent.get(id))
+  for (const call of found) {
+    if (found.size >= maxDescendants) break
+    for (const inner of byParent.get(call.id) ?? []) found.add(inner)
+  }
+  return [...found].slice(0, maxDescendants).sort((one, another) => one.at - another.at)
 }
 
 /** Keeps finished calls, limited by number and memory. A ring buffer: finding a large Map's oldest key is slow. */
@@ -134,9 +148,15 @@ function createFinishedCalls(maxCalls: number, maxBytes: number) {
   }
 }
 
-const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome'] as const
+const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome', 'code', 'parent'] as const
 
+/** Conditions that must all hold. */
 export interface RecordFilter extends Partial<Pick<CallSummary, (typeof exactly)[number]>> {
+  /** Calls that took at least this many milliseconds. Running calls have no duration yet and never match. */
+  readonly slowerThan?: number | undefined
+  /** Calls that began at or after this time, and before `to`. */
+  readonly from?: number | undefined
+  readonly to?: number | undefined
   /** Text that a name, the ID or the code must contain. Case is ignored. */
   readonly text?: string | undefined
 }
@@ -144,6 +164,9 @@ export interface RecordFilter extends Partial<Pick<CallSummary, (typeof exactly)
 /** Whether a call matches a filter. Compares the redacted view, so that searching cannot reveal secrets. */
 export function fits(view: CallSummary, filter: RecordFilter): boolean {
   if (exactly.some((field) => filter[field] !== undefined && view[field] !== filter[field])) return false
+  const { slowerThan, from, to } = filter
+  if (slowerThan !== undefined && (view.ms === null || view.ms < slowerThan)) return false
+  if ((from !== undefined && view.at < from) || (to !== undefined && view.at >= to)) return false
   const text = filter.text?.trim().toLowerCase()
   return text === undefined || text === '' || textOf(view).includes(text)
 }
@@ -299,6 +322,7 @@ interface StepView {
 
 export interface CallTimeline extends CallSummary {
   readonly steps: readonly StepView[]
+  /** The inner calls at any depth, oldest first. */
   readonly children: readonly CallSummary[]
 }
 
@@ -323,13 +347,36 @@ const toMicroseconds = (ms: number): number => Math.round(ms * 1000) / 1000
 
 const maxSteps = 100
 
-const stepViews = ({ trail, start }: CallRecord, redact: (text: string) => string): StepView[] =>
-  (trail?.steps ?? []).slice(0, maxSteps).map(({ name, start: began, end, error }) => ({
-    name,
-    startMs: toMicroseconds(began - start),
-    ms: end === undefined ? null : toMicroseconds(end - began),
-    error: error === undefined ? null : redact(error).slice(0, maxName),
-  }))
+/**
+ * The steps of a call. Only some are recorded while it runs, to keep calls cheap; the others follow from their times:
+ * the policy decision, the checks of arguments and limits, and the pauses before retries.
+ */
+function stepViews({ trail, start, ms }: CallRecord, redact: (text: string) => string): StepView[] {
+  if (!trail) return []
+  const { decided, lookup, cache, steps } = trail
+  const views: StepView[] = []
+  const add = (name: string, from: number, to: number | undefined, error?: string) => {
+    const stepMs = to === undefined ? null : toMicroseconds(Math.max(to - from, 0))
+    const text = error === undefined ? null : redact(error).slice(0, maxName)
+    views.push({ name, startMs: toMicroseconds(from - start), ms: stepMs, error: text })
+  }
+  if (decided !== undefined) add('policy', start, decided)
+  const next = Math.min(lookup?.start ?? Number.POSITIVE_INFINITY, steps[0]?.start ?? Number.POSITIVE_INFINITY)
+  if (decided !== undefined && next < Number.POSITIVE_INFINITY) add('checks', decided, next)
+  if (lookup) add('cache', lookup.start, lookup.end)
+  if (lookup && cache === 'joined') add('joined', lookup.end, ms === undefined ? undefined : start + ms)
+  let attempt: TrailStep | undefined
+  for (const step of steps.slice(0, maxSteps)) {
+    if (step.name === 'attempt') {
+      // A restored call has these steps already.
+      if (decided !== undefined && attempt?.end !== undefined) add('pause', attempt.end, step.start)
+      attempt = step
+    }
+    add(step.name, step.start, step.end, step.error)
+  }
+  // Stable: steps that begin together stay in this order.
+  return views.sort((one, another) => one.startMs - another.startMs)
+}
 
 /** A call that has ended, as it is stored. */
 export function storedCall(record: CallRecord, redact: (text: string) => string): StoredCall {

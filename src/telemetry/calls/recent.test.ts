@@ -27,7 +27,7 @@ const ids = (views: readonly CallSummary[]) => views.map(({ id }) => id)
 
 test('G10: what is told here is what the admin API promises', () => {
   expectTypeOf<CallSummary>().toExtend<contract.CallView>()
-  expectTypeOf<CallTimeline>().toExtend<Omit<contract.CallDetail, 'audit'>>()
+  expectTypeOf<CallTimeline>().toExtend<Omit<contract.CallDetail, 'audit' | 'captured' | 'rerun'>>()
 })
 
 test('G10: a call is there while it runs and when it is over', () => {
@@ -71,11 +71,62 @@ test('G10: one call comes with its steps and the calls that it made', () => {
     steps: [
       { name: 'queue', startMs: 2, ms: 3, error: null },
       { name: 'attempt', startMs: 5, ms: 3, error: 'SERVER_UNAVAILABLE' },
+      { name: 'pause', startMs: 8, ms: 1, error: null },
       { name: 'attempt', startMs: 9, ms: null, error: null },
     ],
     children: [{ id: 'child 1' }, { id: 'child 2' }],
   })
   expect(calls.find('nobody')).toBeUndefined()
+})
+
+test('V11: the steps also show the policy, the checks and the cache', () => {
+  const { calls } = open()
+  const trail: Observed['trail'] = {
+    ...{ decided: 1_001, lookup: { start: 1_004, end: 1_005 }, cache: 'miss' },
+    steps: [
+      { name: 'approve', start: 1_002, end: 1_004 },
+      { name: 'attempt', start: 1_005, end: 1_009 },
+    ],
+  }
+  end(calls, { call: { id: 'one' }, trail, ms: 10 })
+  const steps = (id: string) => calls.find(id)?.steps.map(({ name, startMs, ms }) => [name, startMs, ms])
+  expect(steps('one')).toEqual([
+    ['policy', 0, 1],
+    ['checks', 1, 1],
+    ['approve', 2, 2],
+    ['cache', 4, 1],
+    ['attempt', 5, 4],
+  ])
+  end(calls, { call: { id: 'two' }, trail: { ...trail, cache: 'joined', steps: [] }, ms: 10 })
+  expect(steps('two')?.slice(2)).toEqual([
+    ['cache', 4, 1],
+    ['joined', 5, 5],
+  ])
+})
+
+test('V11: a call comes with its inner calls at any depth, at most 500', () => {
+  const { calls } = open()
+  // Inner calls end first, and all begin in the same millisecond.
+  for (const [id, parent] of ['d c', 'c b', 'b a', 'x y'].map((pair) => pair.split(' ') as [string, string])) {
+    end(calls, { call: { id, parent }, at: 1 })
+  }
+  end(calls, { call: { id: 'a' }, at: 1 })
+  expect(ids(calls.find('a')?.children ?? []).sort()).toEqual(['b', 'c', 'd'])
+  for (let index = 0; index < 600; index++) end(calls, { call: { id: `many ${index}`, parent: 'a' }, at: 2 })
+  expect(calls.find('a')?.children).toHaveLength(500)
+})
+
+test('V11: filters combine', () => {
+  const { calls } = open()
+  const failed = { kind: 'failed', code: 'TIMEOUT' } as const
+  end(calls, { call: { id: 'slow' }, at: 10, ms: 900, outcome: failed })
+  end(calls, { call: { id: 'fast', parent: 'chat-1' }, at: 20, ms: 5, outcome: failed })
+  end(calls, { call: { id: 'fine' }, at: 30, ms: 900 })
+  begin(calls, { id: 'running' })
+  expect(ids(calls.list({ slowerThan: 900 }))).toEqual(['fine', 'slow'])
+  expect(ids(calls.list({ slowerThan: 900, code: 'TIMEOUT' }))).toEqual(['slow'])
+  expect(ids(calls.list({ from: 20, to: 30 }))).toEqual(['fast'])
+  expect(ids(calls.list({ parent: 'chat-1' }))).toEqual(['fast'])
 })
 
 test('G10: the steps of a call are seen while it runs', () => {

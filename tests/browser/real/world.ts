@@ -34,9 +34,11 @@ export interface WorldOptions {
   readonly folder?: Folder
   /** A free port if 0. */
   readonly port?: number
+  /** Servers whose calls are captured. */
+  readonly capture?: readonly string[]
 }
 
-export async function openWorld({ folder: given, port = 0 }: WorldOptions = {}): Promise<World> {
+export async function openWorld({ folder: given, port = 0, capture = [] }: WorldOptions = {}): Promise<World> {
   await using open = new AsyncDisposableStack()
   const folder = given ?? open.use(await temporaryFolder())
   const files = join(folder.path, 'files')
@@ -45,7 +47,11 @@ export async function openWorld({ folder: given, port = 0 }: WorldOptions = {}):
   const orders = open.use(await startHttpServer())
   const config = {
     mcpServers: {
-      everything: { ...stdioServers.everything(), description: 'Shows everything that MCP has' },
+      everything: {
+        ...stdioServers.everything(),
+        description: 'Shows everything that MCP has',
+        capture: capture.includes('everything'),
+      },
       filesystem: {
         ...stdioServers.filesystem(files),
         description: 'Files of the project',

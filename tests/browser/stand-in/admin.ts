@@ -6,6 +6,7 @@ import { searched } from './audit.ts'
 import { createChance } from './chance.ts'
 import { noConfig, usualConfig } from './config.ts'
 import { overviewOf, statsOf } from './figures.ts'
+import { createScenePlayground } from './playground.ts'
 import type { Scene } from './scene.ts'
 import { figuresOf } from './servers.ts'
 import { callAt, detailOf, seriesOf } from './traffic.ts'
@@ -49,7 +50,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     return found
   }
   const told = (): readonly CallView[] => {
-    if (scene.name !== 'usual') return []
+    if (scene.name !== 'usual' && scene.name !== 'busy') return []
     const call = callAt(now(), `call_${++numbered}`, chance)
     scene.calls.unshift(call)
     return [call]
@@ -82,9 +83,14 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     },
     tool: async (_, name) => toolCalled(name),
     tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given.value, agent),
-    calls: (_, { limit }) => scene.calls.slice(0, limit),
+    ...createScenePlayground(scene.name === 'empty', (name) => toolCalled(name).tool),
+    calls: (_, { limit, to }) => scene.calls.filter(({ at }) => to === undefined || at < to).slice(0, limit),
     pastCalls: async (_, { from = 0, to = now(), limit }) =>
       scene.calls.filter(({ at }) => at >= from && at < to).slice(0, limit),
+    runAgain: async (_, id) => {
+      const call = scene.calls.find((one) => one.id === id)
+      return answerOf(call?.name ?? '', {}, undefined)
+    },
     async call(_, id) {
       const call = scene.calls.find((one) => one.id === id)
       return call && detailOf(call, scene.calls)

@@ -30,7 +30,7 @@ export function recentCalls(now: number, count: number): CallView[] {
   const chance = createChance(7)
   const calls = Array.from({ length: count }, (_, index) =>
     callAt(now - index * 1700, `call_${String(count - index).padStart(4, '0')}`, chance),
-  )
+  ).sort((one, another) => another.at - one.at)
   const [first] = calls
   if (first) calls[0] = { ...first, outcome: 'running', ms: null, code: null, cache: null }
   return calls
@@ -87,6 +87,19 @@ export function detailOf(call: CallView, all: readonly CallView[]): CallDetail {
               latency_ms: ms,
             },
     },
+    captured: {
+      arguments: { text: '{"path":"/srv/notes/a.md","note":"it\'s"}', bytes: 40, truncated: false, redacted: false },
+      result: sent
+        ? {
+            ...{ text: '{"content":[{"type":"text","text":"What the tool answered"}]}', bytes: 400_000 },
+            ...{ truncated: false, redacted: false },
+          }
+        : null,
+      error: call.code === null ? null : { code: call.code, message: 'The call was not answered.' },
+      progress: [{ ms: ms / 2, progress: 1, total: 2, message: 'Half of it' }],
+      droppedProgress: 0,
+    },
+    rerun: { possible: true, reason: null, write: true },
   }
 }
 

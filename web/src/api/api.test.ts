@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CallView, ServerView, SessionView } from '../../../src/serve/admin/contract.ts'
 import { filterCalls, mergeCalls } from './call-log.ts'
+import { holdCalls, updateHeld } from './held-calls.ts'
 import { liveServers, reconnectDelay, streamStateAfter, updateLiveServer } from './live.ts'
 import { selectableAgents, session, tokenFromHash } from './session.ts'
 
@@ -46,11 +47,35 @@ describe('G10: live calls', () => {
       call('b', 2, { outcome: 'denied', code: 'TOOL_BLOCKED' }),
       call('c', 1, { server: 'memory' }),
     ]
-    const all = { agent: '', server: '', outcome: '', text: '' }
+    const all = {
+      ...{
+        agent: '',
+        server: '',
+        name: '',
+        operation: '',
+        outcome: '',
+        code: '',
+        parent: '',
+        slowerThan: '',
+        text: '',
+      },
+      ...{ from: undefined, to: undefined },
+    }
     expect(ids(filterCalls(calls, all))).toEqual(['a', 'b', 'c'])
     expect(ids(filterCalls(calls, { ...all, agent: 'dev', server: 'github' }))).toEqual(['b'])
     expect(ids(filterCalls(calls, { ...all, text: ' blocked ' }))).toEqual(['b'])
     expect(ids(filterCalls(calls, { ...all, outcome: 'failed' }))).toEqual([])
+    expect(ids(filterCalls(calls, { ...all, code: 'TOOL_BLOCKED', slowerThan: '5', from: 2, to: 3 }))).toEqual(['b'])
+    expect(ids(filterCalls(calls, { ...all, slowerThan: '6' }))).toEqual([])
+  })
+
+  test('V11: a held list keeps its calls, updates those that run, and counts new ones', () => {
+    const held = holdCalls([call('b', 2, { outcome: 'running', ms: null }), call('a', 1)])
+    const { calls, fresh } = updateHeld(held, [call('c', 3), call('b', 2, { ms: 7 })])
+    expect(ids(calls)).toEqual(['b', 'a'])
+    expect(calls[0]).toMatchObject({ outcome: 'answered', ms: 7 })
+    expect(ids(fresh)).toEqual(['c'])
+    expect(held.newestAt).toBe(2)
   })
 })
 

@@ -18,23 +18,36 @@ export function mergeCalls(
 
 const hasEnded = (call: CallView | undefined): boolean => call !== undefined && call.outcome !== 'running'
 
+/** Conditions as they are in the address. Empty ones match all calls. */
 export interface CallFilter {
   readonly agent: string
   readonly server: string
+  readonly name: string
+  readonly operation: string
   readonly outcome: string
+  readonly code: string
+  readonly parent: string
+  /** A number of milliseconds. */
+  readonly slowerThan: string
+  /** Times in milliseconds since the epoch. */
+  readonly from: number | undefined
+  readonly to: number | undefined
   /** Text to search for in the name, server, agent, code and ID. */
   readonly text: string
 }
 
+const exactly = ['agent', 'server', 'name', 'operation', 'outcome', 'code', 'parent'] as const
+
 /** The calls that match a filter. Empty conditions match all calls. */
 export function filterCalls(calls: readonly CallView[], filter: CallFilter): readonly CallView[] {
   const text = filter.text.trim().toLowerCase()
-  const matches = (expected: string, value: string) => expected === '' || expected === value
+  const { slowerThan, from = 0, to = Number.POSITIVE_INFINITY } = filter
   return calls.filter(
     (call) =>
-      matches(filter.agent, call.agent) &&
-      matches(filter.server, call.server) &&
-      matches(filter.outcome, call.outcome) &&
+      exactly.every((field) => filter[field] === '' || filter[field] === (call[field] ?? '')) &&
+      (slowerThan === '' || (call.ms !== null && call.ms >= Number(slowerThan))) &&
+      call.at >= from &&
+      call.at < to &&
       [`${call.server}.${call.name}`, call.agent, call.operation, call.code ?? '', call.id].some((part) =>
         part.toLowerCase().includes(text),
       ),

@@ -11,7 +11,9 @@ import type {
   ConfigView,
   Matrix,
   Overview,
+  PromptPage,
   ReloadEvent,
+  ResourcePage,
   Series,
   ServerDetail,
   ServerView,
@@ -45,6 +47,8 @@ export const queries = {
   server: (name: string) => get<ServerDetail>(`servers/${encode(name)}`),
   tools: (values: QueryValues) => get<ToolPage>('tools', values),
   tool: (name: string) => get<ToolDetail>(`tools/${encode(name)}`),
+  resources: (values: QueryValues) => get<ResourcePage>('resources', values),
+  prompts: (values: QueryValues) => get<PromptPage>('prompts', values),
   calls: (values: QueryValues) => get<readonly CallView[]>('calls', values),
   call: (id: string) => get<CallDetail>(`calls/${encode(id)}`),
   approvals: get<readonly ApprovalView[]>('approvals'),
@@ -63,12 +67,7 @@ export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 export const actions = {
   server: (name: string, action: ServerAction) => post<ServerView>(`servers/${encode(name)}/${action}`),
   signIn: (name: string) => post<SignInView>(`servers/${encode(name)}/sign-in`),
-  /** The arguments are passed as JSON text, because parsing would round large numbers. */
-  tryTool: (name: string, args: string, agent: string | undefined) =>
-    request<TryResult>(`tools/${encode(name)}/call`, {
-      method: 'POST',
-      text: `{"arguments":${args}${agent === undefined ? '' : `,"agent":${JSON.stringify(agent)}`}}`,
-    }),
+  runAgain: (id: string) => post<TryResult>(`calls/${encode(id)}/run`),
   answerApproval: (id: string, answer: AnswerApproval) => post<AnsweredApproval>(`approvals/${encode(id)}`, answer),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),

@@ -32,9 +32,50 @@ export function TextControl(props: ControlProps) {
     onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
       onChange(parseText(event.currentTarget.value)),
   }
+  if (isBinary(schema)) return <FileControl {...props} />
   if (typeof schema.format !== 'string') return <textarea {...inputProps} rows={1} />
   // Preact's types do not allow an input type that is a variable.
   return <input {...inputProps} type={(inputTypes[schema.format] ?? 'text') as 'text'} />
+}
+
+/** Whether a text holds bytes in base64, as its schema says. */
+const isBinary = ({ contentEncoding, format, description }: ControlProps['schema']): boolean =>
+  contentEncoding === 'base64' ||
+  format === 'byte' ||
+  format === 'binary' ||
+  (typeof description === 'string' && /\bbase-?64\b/i.test(description))
+
+/** A field for base64: the bytes of a file that the user picks, or text that is typed. */
+function FileControl(props: ControlProps) {
+  const { id, value, schema, onChange } = props
+  const { contentMediaType } = schema
+  const pick = (file: File | undefined) => {
+    if (!file) return
+    const reader = new FileReader()
+    reader.onload = () => onChange(String(reader.result).replace(/^[^,]*,/, ''))
+    reader.readAsDataURL(file)
+  }
+  return (
+    <div class="stack tight">
+      <input
+        class="input"
+        type="file"
+        aria-label="File"
+        accept={typeof contentMediaType === 'string' ? contentMediaType : undefined}
+        onChange={({ currentTarget }) => pick(currentTarget.files?.[0])}
+      />
+      <textarea
+        {...attributes(props)}
+        id={id}
+        class="input mono"
+        rows={2}
+        placeholder="base64"
+        spellcheck={false}
+        value={toInputText(value)}
+        onInput={({ currentTarget }) => onChange(parseText(currentTarget.value))}
+      />
+    </div>
+  )
 }
 
 export function NumberControl(props: ControlProps) {

@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { HttpError, rpcCodes } from '../../errors.ts'
-import { type Route, userRoute } from '../router.ts'
+import { adminRoute, type Route, userRoute } from '../router.ts'
 import * as calls from '../schemas/calls.ts'
+import { tryResult } from '../schemas/catalog.ts'
 
 /** Recent calls. */
 export const callsRoutes: readonly Route[] = [
@@ -13,7 +14,7 @@ export const callsRoutes: readonly Route[] = [
       return inRange ? admin.pastCalls(caller, query) : admin.calls(caller, query)
     },
   }),
-  userRoute('GET', 'calls/{id}', 'One call: its timeline and its audit records', {
+  userRoute('GET', 'calls/{id}', 'One call: its timeline, inner calls, audit records and captured content', {
     answer: calls.callDetail,
     async run({ caller, target }, { admin }) {
       const call = await admin.call(caller, target)
@@ -22,5 +23,9 @@ export const callsRoutes: readonly Route[] = [
         'Call not found: calls are kept for a limited time (`history.keep`). The audit log has all of them.'
       throw new HttpError(404, rpcCodes.request, sentence)
     },
+  }),
+  adminRoute('POST', 'calls/{id}/run', 'Makes a call again, with its captured arguments', {
+    answer: tryResult,
+    run: ({ caller, target, signal }, { admin }) => admin.runAgain(caller, target, signal),
   }),
 ]

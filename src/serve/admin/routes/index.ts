@@ -5,6 +5,7 @@ import { callsRoutes } from './calls.ts'
 import { chatRoutes } from './chat.ts'
 import { configRoutes } from './config.ts'
 import { gatewayRoutes } from './gateway.ts'
+import { playgroundRoutes } from './playground.ts'
 import { policyRoutes } from './policy.ts'
 import { serversRoutes } from './servers.ts'
 import { sessionRoutes } from './session.ts'
@@ -16,6 +17,7 @@ export const routes: readonly Route[] = [
   ...gatewayRoutes,
   ...serversRoutes,
   ...toolsRoutes,
+  ...playgroundRoutes,
   ...callsRoutes,
   ...approvalsRoutes,
   ...auditRoutes,

@@ -34,13 +34,43 @@ const step = z.strictObject({
   error: z.string().nullable(),
 })
 
-export const callDetail = named('CallDetail', 'A call, its timeline and its audit records.', {
+const capturedText = named('CapturedText', 'A captured JSON value.', {
+  text: z.string().describe('JSON, redacted; only its beginning if it was cut.'),
+  bytes: z.int().min(0).describe('The size of the original.'),
+  truncated: z.boolean(),
+  redacted: z.boolean(),
+})
+
+const captured = named('CapturedCall', 'What was sent and received in a call.', {
+  arguments: capturedText,
+  result: capturedText.nullable(),
+  error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  progress: z.array(
+    z.strictObject({
+      ms: z.number().describe('Time since the start of the call.'),
+      progress: z.number().nullable(),
+      total: z.number().nullable(),
+      message: z.string().nullable(),
+    }),
+  ),
+  droppedProgress: z.int().min(0).describe('How many earlier progress messages were dropped.'),
+})
+
+const rerun = z.strictObject({
+  possible: z.boolean(),
+  reason: z.string().nullable().describe('Why the call cannot be made again.'),
+  write: z.boolean().describe('Whether the call may change something, so that a person should confirm it.'),
+})
+
+export const callDetail = named('CallDetail', 'A call, its timeline, its audit records and its content.', {
   ...callFields,
   steps: z.array(step),
-  children: z.array(callView),
+  children: z.array(callView).describe('The inner calls at any depth, oldest first, at most 500; `parent` links them.'),
   audit: z
     .strictObject({ begin: auditRow.nullable(), end: auditRow.nullable() })
     .describe('The records as written to disk; null until they are written, and for users who are not admins.'),
+  captured: captured.nullable().describe('Null if the call was not captured, and for users who are not admins.'),
+  rerun: rerun.nullable().describe('Whether POST calls/ID/run can make the call again; admins only.'),
 })
 export type CallDetail = ViewOf<typeof callDetail>
 
@@ -86,10 +116,13 @@ export const callsQuery = z.strictObject({
   name: text('Calls to this tool, resource or prompt.'),
   operation: text('Calls with this operation, such as call_tool.'),
   outcome: outcome.optional().describe('Calls with this outcome.'),
-  text: text('Calls with this text in the id, agent, server, name, principal or code.'),
+  code: text('Calls with this error code.'),
+  parent: text('Calls caused by the call or chat with this id.'),
+  slowerThan: z.coerce.number().min(0).optional().describe('Calls that took at least this many milliseconds.'),
   from: moment('Calls that began at or after this time, including those that only the history has.'),
   to: moment('Calls that began before this time.'),
-  limit: limit(100, 1_000),
+  text: text('Calls with this text in the id, agent, server, name, principal or code.'),
+  limit: limit(100, 10_000),
 })
 export type CallsQuery = ViewOf<typeof callsQuery>
 

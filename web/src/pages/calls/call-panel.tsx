@@ -14,7 +14,10 @@ import { formatDuration } from '../../format/duration.ts'
 import { query } from '../../routing/location.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { callLink, targetOf } from './call-columns.tsx'
+import { CallActions } from './call-actions.tsx'
+import { targetOf } from './call-columns.tsx'
+import { CallTree } from './call-tree.tsx'
+import { CapturedContent } from './captured.tsx'
 import { Timeline } from './timeline.tsx'
 
 export function CallPanel({ id }: { readonly id: string }) {
@@ -52,25 +55,17 @@ function CallDetails({ call }: { readonly call: CallDetail }) {
       <p class="row">
         <StatusBadge status={outcomeStatuses[call.outcome]} chip /> {formatDuration(call.ms)}
       </p>
+      <CallActions key={call.id} call={call} />
       <CallFacts call={call} />
+      <CapturedContent call={call} />
       <section class="stack tight">
         <h3>Timeline</h3>
         <Timeline call={call} />
       </section>
       {call.children.length > 0 && (
         <section class="stack tight">
-          <h3>Child calls</h3>
-          <ul class="stack tight">
-            {call.children.map((child) => (
-              <li key={child.id} class="row spread">
-                <span class="row">
-                  <StatusBadge status={outcomeStatuses[child.outcome]} />
-                  <a href={callLink(child.id)}>{targetOf(child)}</a>
-                </span>
-                <span class="quiet">{formatDuration(child.ms)}</span>
-              </li>
-            ))}
-          </ul>
+          <h3>Inner calls</h3>
+          <CallTree calls={call.children} parent={call.id} />
         </section>
       )}
       <AuditRecords begin={call.audit.begin} end={call.audit.end} />
@@ -102,6 +97,10 @@ function AuditRecords({ begin, end }: AuditRecordsProps) {
     </section>
   )
 }
+
+/** A chat is not a call itself: its link lists the calls that it made. */
+const parentLink = (parent: string): string =>
+  parent.startsWith('chat-') ? withQuery(pathTo('calls'), { parent }) : pathTo('calls', parent)
 
 function CallFacts({ call }: { readonly call: CallDetail }) {
   const rule = call.audit.end?.rule
@@ -168,7 +167,7 @@ function CallFacts({ call }: { readonly call: CallDetail }) {
         <>
           <dt>Caused by</dt>
           <dd>
-            <a href={pathTo('calls', call.parent)}>
+            <a href={parentLink(call.parent)}>
               <code>{call.parent}</code>
             </a>
           </dd>

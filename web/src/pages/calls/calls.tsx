@@ -1,8 +1,11 @@
 import { type Signal, useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { CallView } from '../../../../src/serve/admin/contract.ts'
-import { filterCalls, mergeCalls } from '../../api/call-log.ts'
+import { type CallFilter, filterCalls, mergeCalls } from '../../api/call-log.ts'
 import { queries } from '../../api/endpoints.ts'
+import { type HeldCalls, holdCalls, updateHeld } from '../../api/held-calls.ts'
 import { liveCalls, maxLiveCalls } from '../../api/live.ts'
+import { ApiError } from '../../api/request.ts'
 import { useResource } from '../../api/resource.ts'
 import { SearchField, SelectFilter, TimeFilter } from '../../components/filters.tsx'
 import { Page } from '../../components/page.tsx'
@@ -10,7 +13,9 @@ import { EmptyState, LoadError, Loading } from '../../components/states.tsx'
 import { outcomeStatuses } from '../../components/statuses.ts'
 import { Table } from '../../components/table.tsx'
 import { formatCount, pluralize } from '../../format/number.ts'
-import { query } from '../../routing/location.ts'
+import { formatDateTime } from '../../format/time.ts'
+import { query, setQuery } from '../../routing/location.ts'
+import { parseTime } from '../../routing/time-range.ts'
 import { callColumns } from './call-columns.tsx'
 import { CallPanel } from './call-panel.tsx'
 import './calls.css'
@@ -21,59 +26,102 @@ import { parseTime } from '../../routing/time-range.ts'
 
 const outcomes = Object.entries(outcomeStatuses).map(([value, { label }]) => [value, label] as const)
 
+/** The filters in the address. They combine. */
+function filterInAddress(): CallFilter {
+  const param = (name: string) => query.value.get(name) ?? ''
+  return {
+    ...{ agent: param('agent'), server: param('server'), name: param('name'), operation: param('operation') },
+    ...{ outcome: param('outcome'), code: param('code'), parent: param('parent'), text: param('q') },
+    slowerThan: /^\d+$/.test(param('slowerThan')) ? param('slowerThan') : '',
+    from: parseTime(query.value.get('from')),
+    to: parseTime(query.value.get('to')),
+  }
+}
+
+/** Max number of calls that are loaded at once, and max number that the page keeps. */
+const loadedAtOnce = 1_000
+const maxCalls = 10_000
+const rowsPerPage = 100
+
 /** A live list of calls, with the details of one call beside it. */
 export function Calls({ id }: { readonly id: string | undefined }) {
-  const param = (name: string) => query.value.get(name) ?? ''
-  const filter = { agent: param('agent'), server: param('server'), outcome: param('outcome'), text: param('q') }
-  const [from, to] = [parseTime(query.value.get('from')), parseTime(query.value.get('to'))]
+  const filter = filterInAddress()
+  const key = JSON.stringify(filter)
   // Load matching calls that are older than those from the event stream.
-  const earlier = useResource(
-    queries.calls({ ...filter, from, to, limit: maxLiveCalls }),
-    JSON.stringify([filter, from, to]),
-    {
-      pollWhenOffline: true,
-    },
-  )
-  const paused = useSignal<readonly CallView[] | undefined>(undefined)
-  const all = mergeCalls(paused.value ?? liveCalls.value, earlier.data ?? [], 2 * maxLiveCalls)
-  const rows = filterCalls(all, filter).filter(({ at }) => at >= (from ?? 0) && at < (to ?? Number.POSITIVE_INFINITY))
-  const names = (key: 'agent' | 'server') =>
-    [...new Set(liveCalls.value.map((call) => call[key]))].filter(Boolean).sort()
+  const earlier = useResource(queries.calls({ ...filter, limit: loadedAtOnce }), key, { pollWhenOffline: true })
+  const older = useOlderCalls(filter, key)
+  const hold = useHold(id !== undefined)
+  const held = hold.held.value
+  const live = held ? updateHeld(held, liveCalls.value) : { calls: liveCalls.value, fresh: [] }
+  const fresh = filterCalls(live.fresh, filter)
+  const known = [...(earlier.data ?? []), ...older.calls].filter(({ at }) => !held || at <= held.newestAt)
+  const all = mergeCalls(live.calls, known, maxCalls)
+  const rows = filterCalls(all, filter)
+  const pages = Math.max(1, Math.ceil(rows.length / rowsPerPage))
+  const page = Math.min(Math.max(Number(query.value.get('page')) || 1, 1), pages)
+  const names = (field: 'agent' | 'server' | 'name' | 'operation' | 'code') =>
+    [...new Set(all.map((call) => call[field] ?? ''))].filter(Boolean).sort()
   const waiting = earlier.loading && earlier.data === undefined && all.length === 0
   return (
     <Page
       title="Calls"
       note="Live and past calls. They are kept for a limited time; the audit log has all of them."
-      actions={<PauseButton paused={paused} />}
+      actions={
+        <>
+          <NewCalls count={fresh.length} full={live.fresh.length >= maxLiveCalls} show={hold.refresh} />
+          <PauseButton paused={hold.paused} />
+        </>
+      }
     >
       <div class="filters">
         <SearchField label="Search calls" />
         <SelectFilter label="Agent" name="agent" options={names('agent')} all="all" />
         <SelectFilter label="Server" name="server" options={names('server')} all="all" />
+        <SelectFilter label="Tool" name="name" options={names('name')} all="all" />
         <SelectFilter label="Outcome" name="outcome" options={outcomes} all="any" />
+        <SelectFilter label="Code" name="code" options={names('code')} all="any" />
+        <SelectFilter label="Slower than" name="slowerThan" options={durations} all="any" />
+        {names('operation').length > 1 && (
+          <SelectFilter label="Operation" name="operation" options={names('operation')} all="any" />
+        )}
         <TimeFilter label="From" name="from" />
         <TimeFilter label="To" name="to" />
       </div>
+      <ActiveRange filter={filter} />
       {earlier.error && <LoadError error={earlier.error} what="earlier calls" retry={earlier.reload} />}
       <div class={id === undefined ? '' : 'split'}>
-        <div class="card split-list">
+        <div class="card split-list" {...hold.handlers}>
           {waiting && <Loading what="the calls" />}
-          {!waiting && rows.length === 0 && <NoCalls filtered={all.length > 0} />}
+          {!waiting && rows.length === 0 && <NoCalls filtered={all.length > 0 || isFiltered(filter)} />}
           {rows.length > 0 && (
             <>
               <Table
                 label="Calls"
-                rows={rows.slice(0, 200)}
+                rows={rows.slice((page - 1) * rowsPerPage, page * rowsPerPage)}
                 keyOf={(call) => call.id}
                 columns={callColumns(id !== undefined)}
                 current={(call) => call.id === id}
               />
-              <p class="table-foot">
-                {rows.length > 200
-                  ? `The newest 200 of ${pluralize(rows.length, 'call')}`
-                  : pluralize(rows.length, 'call')}
-                {rows.length < all.length && ` of ${all.length}`}
-              </p>
+              <div class="table-foot">
+                <span>
+                  {pluralize(rows.length, 'call')}
+                  {rows.length < all.length && ` of ${formatCount(all.length)}`}
+                  {older.error && <span class="tone-bad"> · {older.error.message}</span>}
+                </span>
+                <span class="row">
+                  {pages > 1 && <Pager page={page} pages={pages} />}
+                  {page === pages && rows.length >= loadedAtOnce && rows.length < maxCalls && !older.complete && (
+                    <button
+                      type="button"
+                      class="button tiny"
+                      aria-disabled={older.loading}
+                      onClick={() => older.load(rows.at(-1)?.at ?? 0)}
+                    >
+                      {older.loading ? 'Loading…' : 'Load older calls'}
+                    </button>
+                  )}
+                </span>
+              </div>
             </>
           )}
         </div>
@@ -81,6 +129,125 @@ export function Calls({ id }: { readonly id: string | undefined }) {
       </div>
     </Page>
   )
+}
+
+const durations = [
+  ['100', '100 ms'],
+  ['500', '500 ms'],
+  ['1000', '1 s'],
+  ['5000', '5 s'],
+  ['30000', '30 s'],
+] as const
+
+const isFiltered = (filter: CallFilter): boolean =>
+  Object.values(filter).some((value) => value !== '' && value !== undefined)
+
+/** The conditions that have no control of their own: a time range from a chart, and the calls of one chat or call. */
+function ActiveRange({ filter: { from, to, parent } }: { readonly filter: CallFilter }) {
+  if (from === undefined && to === undefined && parent === '') return null
+  return (
+    <p class="row">
+      {parent !== '' && (
+        <span class="chip">
+          caused by <code>{parent}</code>
+        </span>
+      )}
+      {from !== undefined && <span class="chip">from {formatDateTime(from)}</span>}
+      {to !== undefined && <span class="chip">to {formatDateTime(to)}</span>}
+      <button type="button" class="button tiny" onClick={() => setQuery({ from: '', to: '', parent: '' })}>
+        Show all
+      </button>
+    </p>
+  )
+}
+
+/**
+ * Keeps the list from moving while the pointer is on it, the focus is in it, a call is open or the user paused it. The
+ * list is held as it was at that moment.
+ */
+function useHold(open: boolean) {
+  const paused = useSignal(false)
+  const pointed = useSignal(false)
+  const focused = useSignal(false)
+  const held = useSignal<HeldCalls | undefined>(undefined)
+  const wanted = open || paused.value || pointed.value || focused.value
+  useEffect(() => {
+    held.value = wanted ? (held.peek() ?? holdCalls(liveCalls.peek())) : undefined
+  }, [wanted])
+  return {
+    ...{ held, paused },
+    refresh: () => {
+      held.value = holdCalls(liveCalls.peek())
+    },
+    handlers: {
+      onPointerEnter: () => (pointed.value = true),
+      onPointerLeave: () => (pointed.value = false),
+      onFocusIn: () => (focused.value = true),
+      onFocusOut: ({ currentTarget, relatedTarget }: FocusEvent) =>
+        (focused.value = relatedTarget instanceof Node && (currentTarget as Node).contains(relatedTarget)),
+    },
+  }
+}
+
+interface NewCallsProps {
+  readonly count: number
+  /** Whether there may be more than the browser keeps. */
+  readonly full: boolean
+  show(): void
+}
+
+function NewCalls({ count, full, show }: NewCallsProps) {
+  if (count === 0) return null
+  return (
+    <button type="button" class="button" onClick={show}>
+      {formatCount(count)}
+      {full ? '+' : ''} new
+    </button>
+  )
+}
+
+function Pager({ page, pages }: { readonly page: number; readonly pages: number }) {
+  const go = (to: number) => setQuery({ page: to === 1 ? '' : String(to) })
+  return (
+    <nav class="row" aria-label="Pages of the list">
+      <button type="button" class="button tiny" aria-disabled={page === 1} onClick={() => page > 1 && go(page - 1)}>
+        Newer
+      </button>
+      <span>
+        {page} of {pages}
+      </span>
+      <button
+        type="button"
+        class="button tiny"
+        aria-disabled={page === pages}
+        onClick={() => page < pages && go(page + 1)}
+      >
+        Older
+      </button>
+    </nav>
+  )
+}
+
+/** Calls that began before those that were loaded first. They are dropped when the filter changes. */
+function useOlderCalls(filter: CallFilter, key: string) {
+  const state = useSignal({ key, calls: [] as readonly CallView[], complete: false })
+  const loading = useSignal(false)
+  const error = useSignal<ApiError | undefined>(undefined)
+  const current = state.value.key === key ? state.value : { key, calls: [], complete: false }
+  const load = async (before: number) => {
+    if (loading.peek()) return
+    loading.value = true
+    error.value = undefined
+    try {
+      // Include calls of the same millisecond; those that are known already are merged.
+      const found = await queries.calls({ ...filter, to: Math.floor(before) + 1, limit: loadedAtOnce })(undefined)
+      state.value = { key, calls: [...current.calls, ...found], complete: found.length < loadedAtOnce }
+    } catch (thrown) {
+      error.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
+    }
+    loading.value = false
+  }
+  return { ...current, loading: loading.value, error: error.value, load: (before: number) => void load(before) }
 }
 
 function NoCalls({ filtered }: { readonly filtered: boolean }) {
@@ -106,23 +273,17 @@ function NoCalls({ filtered }: { readonly filtered: boolean }) {
   )
 }
 
-/** Pauses the list, and counts the calls that arrive in the meantime. */
-function PauseButton({ paused }: { readonly paused: Signal<readonly CallView[] | undefined> }) {
-  const frozen = paused.value
-  const known = new Set(frozen?.map(({ id }) => id))
-  const newCalls = frozen ? liveCalls.value.filter(({ id }) => !known.has(id)).length : 0
+/** Pauses the list, also while nobody looks at it. */
+function PauseButton({ paused }: { readonly paused: Signal<boolean> }) {
   return (
-    <>
-      {frozen && <span class="quiet">{formatCount(newCalls)} new</span>}
-      <button
-        type="button"
-        class="button"
-        data-pause
-        title={frozen ? 'Resume live updates (p)' : 'Pause live updates (p)'}
-        onClick={() => (paused.value = frozen ? undefined : liveCalls.peek())}
-      >
-        <Icon name={frozen ? 'play' : 'pause'} size={14} /> {frozen ? 'Resume' : 'Pause'}
-      </button>
-    </>
+    <button
+      type="button"
+      class="button"
+      data-pause
+      title={paused.value ? 'Resume live updates (p)' : 'Pause live updates (p)'}
+      onClick={() => (paused.value = !paused.value)}
+    >
+      <Icon name={paused.value ? 'play' : 'pause'} size={14} /> {paused.value ? 'Resume' : 'Pause'}
+    </button>
   )
 }

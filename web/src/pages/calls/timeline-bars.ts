@@ -11,7 +11,12 @@ export interface TimeBar {
 }
 
 const stepNames: Readonly<Record<string, string>> = {
+  policy: 'policy and audit',
+  checks: 'arguments, guards and limits',
   approve: 'waiting for approval',
+  cache: 'cache lookup',
+  joined: 'waiting for an identical call',
+  pause: 'pause before the retry',
   queue: 'queued',
   attempt: 'attempt',
 }

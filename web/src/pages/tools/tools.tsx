@@ -12,29 +12,51 @@ import { EmptyState, Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { pinStatuses } from '../../components/statuses.ts'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { Tabs } from '../../components/tabs.tsx'
 import { formatCount } from '../../format/number.ts'
-import { query } from '../../routing/location.ts'
+import { query, setQuery } from '../../routing/location.ts'
+import { choiceParam } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
+import { Prompts, Resources } from '../playground/entries.tsx'
+
+const views = { tools: 'Tools', resources: 'Resources', prompts: 'Prompts' } as const
+const viewNames = ['tools', 'resources', 'prompts'] as const
 
 export function Tools() {
+  const view = choiceParam(query.value, 'view', viewNames)
   const text = query.value.get('q') ?? ''
   const server = query.value.get('server') ?? ''
   const filter = { query: text, server }
-  const tools = usePages<ToolPage>((cursor) => queries.tools({ ...filter, cursor }), JSON.stringify(filter))
-  useReloadOnToolChange(tools.first)
   const servers = useResource(queries.servers, 'servers')
   return (
     <Page title="Tools" note="Tools as agents see them, with the number of tokens that each definition takes.">
       <div class="filters">
-        <SearchField label="Search tools" />
+        <SearchField key={view} label={`Search ${view}`} />
         <SelectFilter label="Server" name="server" options={servers.data?.map(({ name }) => name) ?? []} all="all" />
       </div>
-      <div class="card">
-        <Loaded resource={tools.first} what="the tools">
-          {() => <ToolList tools={tools} filtered={text !== '' || server !== ''} />}
-        </Loaded>
-      </div>
+      <Tabs
+        label="What servers offer"
+        names={views}
+        value={view}
+        onChange={(next) => setQuery({ view: next === 'tools' ? '' : next, entry: '' })}
+      >
+        {view === 'tools' && <AllTools filter={filter} />}
+        {view === 'resources' && <Resources filter={filter} />}
+        {view === 'prompts' && <Prompts filter={filter} />}
+      </Tabs>
     </Page>
+  )
+}
+
+function AllTools({ filter }: { readonly filter: { readonly query: string; readonly server: string } }) {
+  const tools = usePages<ToolPage>((cursor) => queries.tools({ ...filter, cursor }), JSON.stringify(filter))
+  useReloadOnToolChange(tools.first)
+  return (
+    <div class="card">
+      <Loaded resource={tools.first} what="the tools">
+        {() => <ToolList tools={tools} filtered={filter.query !== '' || filter.server !== ''} />}
+      </Loaded>
+    </div>
   )
 }
 

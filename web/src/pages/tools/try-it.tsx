@@ -1,16 +1,15 @@
 import { useSignal } from '@preact/signals'
-import type { ToolDetail, TryResult } from '../../../../src/serve/admin/contract.ts'
-import { actions } from '../../api/endpoints.ts'
-import { ApiError } from '../../api/request.ts'
+import type { ToolDetail } from '../../../../src/serve/admin/contract.ts'
 import { selectableAgents, session } from '../../api/session.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { Card } from '../../components/page.tsx'
-import { LoadError } from '../../components/states.tsx'
 import { pluralize } from '../../format/number.ts'
 import { ArgumentEditor } from '../../schema-form/argument-editor.tsx'
 import { problemsOf } from '../../schema-form/check.ts'
 import { initialValue } from '../../schema-form/initial-value.ts'
 import { objectAt } from '../../schema-form/schema.ts'
+import { usePlayground } from '../playground/run.ts'
+import { RunView } from '../playground/run-view.tsx'
 import { TryOutcome } from './try-outcome.tsx'
 
 interface TryItProps {
@@ -32,7 +31,7 @@ export function TryIt({ tool, draft }: TryItProps) {
   const agent = useSignal(
     agents.includes(ownAgent) ? ownAgent : (agents.find((name) => !denied.has(name)) ?? agents[0] ?? ownAgent),
   )
-  const outcome = useSignal<TryResult | ApiError | undefined>(undefined)
+  const playground = usePlayground()
   const problems = problemsOf(value.value, schema, schema)
   const visibleProblems = attempted.value ? problems : problems.filter(({ missing }) => !missing)
   const ready = problems.length === 0 && !broken.value
@@ -45,12 +44,12 @@ export function TryIt({ tool, draft }: TryItProps) {
   const run = async () => {
     attempted.value = true
     if (!ready) return
-    try {
-      const json = typedJson.value ?? JSON.stringify(value.value ?? {})
-      outcome.value = await actions.tryTool(tool.name, json, agent.value === ownAgent ? undefined : agent.value)
-    } catch (thrown) {
-      outcome.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
-    }
+    await playground.start({
+      operation: 'call_tool',
+      name: tool.name,
+      arguments: typedJson.value ?? JSON.stringify(value.value ?? {}),
+      agent: agent.value === ownAgent ? undefined : agent.value,
+    })
   }
 
   return (
@@ -88,13 +87,14 @@ export function TryIt({ tool, draft }: TryItProps) {
         </div>
       </Card>
       <Card title="Result">
-        {outcome.value === undefined && (
-          <p class="quiet">
-            The result appears here. The call is real: rules, limits and the cache apply, and the audit log records it.
-          </p>
-        )}
-        {outcome.value instanceof ApiError && <LoadError error={outcome.value} what="the result" />}
-        {outcome.value !== undefined && !(outcome.value instanceof ApiError) && <TryOutcome result={outcome.value} />}
+        <RunView
+          run={playground.run}
+          cancel={playground.cancel}
+          answered={playground.answered}
+          hint="The result appears here. The call is real: rules, limits and the cache apply, and the audit log records it."
+        >
+          {(result) => <TryOutcome result={result} />}
+        </RunView>
       </Card>
     </div>
   )

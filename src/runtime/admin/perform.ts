@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto'
+import type { Access, Served } from '../../core/access.ts'
+import type { Caller, Input, Peer } from '../../core/call.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
+import type { TryResult } from '../../serve/admin/contract.ts'
+
+/** A short id with 62 random bits. */
+export const callId = (): string => randomUUID().slice(19)
+
+interface Performed extends Pick<Served, 'entry'> {
+  readonly id?: string
+  readonly caller: Caller
+  readonly input: Input
+  readonly signal: AbortSignal
+  readonly peer: Peer
+}
+
+/** Makes a call for the dashboard. Policy, limits and audit apply as they do to any other call. */
+export async function perform(access: Access, { id = callId(), ...call }: Performed): Promise<TryResult> {
+  const start = performance.now()
+  const outcome = (result: TryResult['result'], error: TryResult['error']): TryResult => ({
+    call: id,
+    ms: Math.round((performance.now() - start) * 100) / 100,
+    result,
+    error,
+  })
+  try {
+    const { body } = await access.handle({ id, ...call })
+    return outcome(body.value, null)
+  } catch (thrown) {
+    return outcome(null, errorOf(thrown))
+  }
+}
+
+/** The error to show in the call's result. Unexpected errors are thrown instead, so that they are logged. */
+function errorOf(thrown: unknown): TryResult['error'] {
+  if (thrown instanceof ServerError) {
+    const { code, message } = thrown.error.value
+    return { code: `rpc ${code}`, message }
+  }
+  const error = ToolwayError.from(thrown)
+  if (error.code === 'INTERNAL') throw thrown
+  return { code: error.code, message: error.message, rule: error.details.rule }
+}
+
+/** The requests from servers that a person at the dashboard can answer. */
+export const askable = { elicitation: { form: {}, url: {} }, sampling: {} }
+
+/** A peer for calls without a stream: nobody can be asked, so calls that need approval are refused. */
+export const nonInteractive: Peer = {
+  rounds: false,
+  logLevel: undefined,
+  notify() {},
+  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'The dashboard cannot answer requests from a tool.')),
+}

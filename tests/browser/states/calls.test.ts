@@ -1,0 +1,65 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBrowser } from '../chromium.ts'
+import { inBrowser } from '../in-browser.ts'
+import { openScene } from '../stand-in/door.ts'
+import { visit } from '../visit.ts'
+
+inBrowser('V11: the list of calls', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await openBrowser()
+  })
+  afterAll(() => browser.close())
+
+  test('many calls are shown in pages; filters and the page are in the address', async () => {
+    await using door = await openScene('busy')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
+    const { page } = visitor
+    const rows = page.locator('tbody tr')
+    await expect.poll(() => rows.count()).toBe(100)
+    await visitor.follow('/calls?page=99')
+    const pages = page.getByRole('navigation', { name: 'Pages of the list' })
+    await pages.getByText(/^1[01] of 1[01]$/).waitFor()
+    await page.getByRole('button', { name: 'Load older calls' }).click()
+    await pages.getByText(/^2[01] of 2[01]$/).waitFor()
+    expect(await rows.count()).toBeLessThanOrEqual(100)
+    await page.getByRole('button', { name: 'Newer' }).click()
+    await expect.poll(() => new URL(page.url()).searchParams.get('page')).toMatch(/^(19|20)$/)
+    await page.getByLabel('Outcome').selectOption('denied')
+    await expect.poll(() => new URL(page.url()).searchParams.get('outcome')).toBe('denied')
+    expect(await visitor.axe()).toEqual([])
+    expect(visitor.troubles).toEqual([])
+  })
+
+  test('the list stands still under the pointer and while the focus is in it', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
+    const { page } = visitor
+    const newest = () => page.locator('tbody tr').first().getByRole('link').getAttribute('href')
+    const fresh = page.getByRole('button', { name: /^[1-9]\d* new$/ })
+    await page.locator('tbody tr').nth(2).hover()
+    const held = await newest()
+    await fresh.waitFor()
+    expect(await newest()).toBe(held)
+    await page.mouse.move(5, 5)
+    await expect.poll(newest).not.toBe(held)
+    await page.locator('tbody tr').first().getByRole('link').focus()
+    const focused = await newest()
+    await fresh.waitFor()
+    expect(await newest()).toBe(focused)
+  })
+
+  test('a call shows what was captured at 390 px and in the dark', async () => {
+    await using door = await openScene('usual')
+    const options = { at: '/calls', colorScheme: 'dark', viewport: { width: 390, height: 800 } } as const
+    await using visitor = await visit(browser, door.origin, 'operator', options)
+    const { page } = visitor
+    await page.locator('tbody tr').nth(3).getByRole('link').click()
+    const call = page.getByRole('complementary', { name: 'Call' })
+    await call.getByRole('heading', { name: 'Arguments' }).waitFor()
+    await call.getByRole('button', { name: 'TypeScript' }).click()
+    expect(await visitor.overflow()).toBe(0)
+    expect(await visitor.axe()).toEqual([])
+  })
+})

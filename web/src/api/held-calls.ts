@@ -1,0 +1,26 @@
+import type { CallView } from '../../../src/serve/admin/contract.ts'
+
+/** A list of calls that does not move while somebody looks at it. */
+export interface HeldCalls {
+  readonly calls: readonly CallView[]
+  /** When the newest of them began; calls loaded later are shown only if they are older. */
+  readonly newestAt: number
+}
+
+export const holdCalls = (calls: readonly CallView[]): HeldCalls => ({
+  calls,
+  newestAt: calls[0]?.at ?? Number.POSITIVE_INFINITY,
+})
+
+/** The held calls with their current outcomes, and how many others have come since. */
+export function updateHeld(
+  { calls }: HeldCalls,
+  live: readonly CallView[],
+): { readonly calls: readonly CallView[]; readonly fresh: readonly CallView[] } {
+  const latest = new Map(live.map((call) => [call.id, call]))
+  const known = new Set(calls.map(({ id }) => id))
+  return {
+    calls: calls.map((call) => (call.outcome === 'running' ? (latest.get(call.id) ?? call) : call)),
+    fresh: live.filter(({ id }) => !known.has(id)),
+  }
+}

@@ -1,0 +1,50 @@
+import type { CompletionView, PlaygroundEvent } from '../../../src/serve/admin/contract.ts'
+import { createEventParser } from './chat.ts'
+import { ApiError, fetchResponse, request } from './request.ts'
+
+export interface PlaygroundRequest {
+  readonly operation: 'call_tool' | 'read_resource' | 'get_prompt'
+  /** The tool or prompt, or the URI of the resource. */
+  readonly name: string
+  /** The arguments as JSON text, because parsing would round large numbers. */
+  readonly arguments: string
+  /** The agent to act as; undefined for the credential's own. */
+  readonly agent: string | undefined
+}
+
+/** Runs an operation and passes on its events. Aborting the signal cancels the call. */
+export async function streamPlayground(
+  { operation, name, arguments: args, agent }: PlaygroundRequest,
+  signal: AbortSignal,
+  onEvent: (event: PlaygroundEvent) => void,
+): Promise<void> {
+  const rest = JSON.stringify({ operation, name, agent })
+  const { body } = await fetchResponse('playground', {
+    method: 'POST',
+    text: `${rest.slice(0, -1)},"arguments":${args}}`,
+    signal,
+  })
+  let ended = false
+  const parse = createEventParser((data) => {
+    const event = JSON.parse(data) as PlaygroundEvent
+    ended ||= event.kind === 'end' || event.kind === 'error'
+    onEvent(event)
+  })
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
+  for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader?.read()) parse(chunk.value)
+  if (!ended) throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the call ended.')
+}
+
+/** Answers a request from a server: with a result, or with the reason for a refusal. */
+export const answerAsk = (id: string, answer: { readonly result: unknown } | { readonly error: string }) =>
+  request<void>(`playground/${encodeURIComponent(id)}/answer`, { method: 'POST', body: answer })
+
+export interface CompletionRequest {
+  readonly kind: 'prompt' | 'resource'
+  readonly name: string
+  readonly argument: { readonly name: string; readonly value: string }
+  readonly context: Readonly<Record<string, string>>
+}
+
+export const complete = (body: CompletionRequest, signal: AbortSignal) =>
+  request<CompletionView>('completions', { method: 'POST', body, signal })

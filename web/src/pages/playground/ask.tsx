@@ -1,0 +1,150 @@
+import { useSignal } from '@preact/signals'
+import { answerAsk } from '../../api/playground.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { withNotice } from '../../components/notices.tsx'
+import { ArgumentEditor } from '../../schema-form/argument-editor.tsx'
+import { problemsOf } from '../../schema-form/check.ts'
+import { initialValue } from '../../schema-form/initial-value.ts'
+import { isObject, objectAt } from '../../schema-form/schema.ts'
+
+interface AskProps {
+  readonly ask: { readonly id: string; readonly method: string; readonly params: unknown }
+  answered(): void
+}
+
+type Answer = Parameters<typeof answerAsk>[1]
+
+/** A request from the server, to be answered by the user. Its texts come from the server and are shown as they are. */
+export function Ask({ ask, answered }: AskProps) {
+  const params = isObject(ask.params) ? ask.params : {}
+  const send = async (answer: Answer) => {
+    await withNotice(
+      () => answerAsk(ask.id, answer),
+      () => 'Answered.',
+    )
+    answered()
+  }
+  return (
+    <section class="card ask" aria-label="Question from the server">
+      <div class="card-body stack">
+        {ask.method === 'sampling/createMessage' ? (
+          <Sampling params={params} send={send} />
+        ) : params.mode === 'url' ? (
+          <OpenUrl params={params} send={send} />
+        ) : (
+          <Elicitation params={params} send={send} />
+        )}
+      </div>
+    </section>
+  )
+}
+
+interface AnswerProps {
+  readonly params: Readonly<Record<string, unknown>>
+  send(answer: Answer): Promise<void>
+}
+
+function Elicitation({ params, send }: AnswerProps) {
+  const schema = objectAt(params, 'requestedSchema')
+  const value = useSignal(initialValue(schema, schema))
+  const attempted = useSignal(false)
+  const broken = useSignal(false)
+  const problems = problemsOf(value.value, schema, schema)
+  const accept = () => {
+    attempted.value = true
+    if (problems.length === 0 && !broken.value) {
+      void send({ result: { action: 'accept', content: value.value ?? {} } })
+    }
+  }
+  return (
+    <>
+      <p>
+        <strong>The server asks:</strong> {String(params.message ?? '')}
+      </p>
+      <ArgumentEditor
+        schema={schema}
+        value={value.value}
+        problems={attempted.value ? problems : problems.filter(({ missing }) => !missing)}
+        onChange={(next) => (value.value = next)}
+        onInvalidJson={(is) => (broken.value = is)}
+      />
+      <Choices accept="Send answer" onAccept={accept} send={send} />
+    </>
+  )
+}
+
+function OpenUrl({ params, send }: AnswerProps) {
+  const url = String(params.url ?? '')
+  const safe = URL.canParse(url) && ['https:', 'http:'].includes(new URL(url).protocol)
+  return (
+    <>
+      <p>
+        <strong>The server asks you to open a page:</strong> {String(params.message ?? '')}
+      </p>
+      {safe ? (
+        <a href={url} target="_blank" rel="noopener noreferrer">
+          {url}
+        </a>
+      ) : (
+        <code>{url}</code>
+      )}
+      <Choices accept="Continue" onAccept={() => void send({ result: { action: 'accept' } })} send={send} />
+    </>
+  )
+}
+
+interface ChoicesProps extends Pick<AnswerProps, 'send'> {
+  readonly accept: string
+  onAccept(): void
+}
+
+const Choices = ({ accept, onAccept, send }: ChoicesProps) => (
+  <div class="row">
+    <button type="button" class="button primary" onClick={onAccept}>
+      {accept}
+    </button>
+    <button type="button" class="button" onClick={() => void send({ result: { action: 'decline' } })}>
+      Decline
+    </button>
+    <button type="button" class="button" onClick={() => void send({ result: { action: 'cancel' } })}>
+      Dismiss
+    </button>
+  </div>
+)
+
+/** The server asks for a model's answer, which the user writes. */
+function Sampling({ params, send }: AnswerProps) {
+  const text = useSignal('')
+  const { messages, systemPrompt } = params
+  const content = { type: 'text', text: text.value }
+  return (
+    <>
+      <p>
+        <strong>The server asks for a model’s answer.</strong> Write it, or refuse.
+      </p>
+      {typeof systemPrompt === 'string' && <CodeBlock text={systemPrompt} label="System prompt" wrap />}
+      <CodeBlock text={JSON.stringify(messages ?? [], null, 2)} label="Messages" wrap />
+      <label class="filter">
+        <span>Answer</span>
+        <textarea
+          class="input"
+          rows={3}
+          value={text.value}
+          onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+        />
+      </label>
+      <div class="row">
+        <button
+          type="button"
+          class="button primary"
+          onClick={() => void send({ result: { role: 'assistant', model: 'person', content, stopReason: 'endTurn' } })}
+        >
+          Send answer
+        </button>
+        <button type="button" class="button" onClick={() => void send({ error: 'The person refused the request.' })}>
+          Refuse
+        </button>
+      </div>
+    </>
+  )
+}

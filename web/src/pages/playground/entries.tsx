@@ -1,0 +1,120 @@
+import type { ComponentChildren } from 'preact'
+import type { PromptView, ResourceView } from '../../../../src/serve/admin/contract.ts'
+import { queries } from '../../api/endpoints.ts'
+import { type PagedList, usePages } from '../../api/paged.ts'
+import { LoadMore } from '../../components/load-more.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
+import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { query } from '../../routing/location.ts'
+import { updateQuery } from '../../routing/query.ts'
+import { pathTo } from '../../routing/route.ts'
+import { PromptForm, ResourceForm } from './entry-form.tsx'
+
+interface ListProps {
+  readonly filter: { readonly query: string; readonly server: string }
+}
+
+const linkTo = (entry: string): string => pathTo('tools') + updateQuery(query.value.toString(), { entry })
+
+export function Resources({ filter }: ListProps) {
+  const list = usePages((cursor) => queries.resources({ ...filter, cursor }), JSON.stringify(filter))
+  const rows = list.pages.flatMap((page) => page.resources)
+  const open = rows.find(({ uri }) => uri === query.value.get('entry'))
+  return (
+    <>
+      {open && <ResourceForm key={open.uri} resource={open} />}
+      <Entries label="Resources" list={list} count={rows.length} total={list.pages[0]?.total}>
+        <Table
+          label="Resources"
+          rows={rows}
+          keyOf={({ uri }) => uri}
+          columns={resourceColumns}
+          current={({ uri }) => uri === open?.uri}
+        />
+      </Entries>
+    </>
+  )
+}
+
+export function Prompts({ filter }: ListProps) {
+  const list = usePages((cursor) => queries.prompts({ ...filter, cursor }), JSON.stringify(filter))
+  const rows = list.pages.flatMap((page) => page.prompts)
+  const open = rows.find(({ name }) => name === query.value.get('entry'))
+  return (
+    <>
+      {open && <PromptForm key={open.name} prompt={open} />}
+      <Entries label="Prompts" list={list} count={rows.length} total={list.pages[0]?.total}>
+        <Table
+          label="Prompts"
+          rows={rows}
+          keyOf={({ name }) => name}
+          columns={promptColumns}
+          current={({ name }) => name === open?.name}
+        />
+      </Entries>
+    </>
+  )
+}
+
+interface EntriesProps {
+  readonly label: 'Resources' | 'Prompts'
+  readonly list: PagedList<{ readonly nextCursor: string | null }>
+  readonly count: number
+  readonly total: number | undefined
+  readonly children: ComponentChildren
+}
+
+function Entries({ label, list, count, total, children }: EntriesProps) {
+  const what = label.toLowerCase()
+  return (
+    <div class="card">
+      <Loaded resource={list.first} what={`the ${what}`}>
+        {() =>
+          count === 0 ? (
+            <EmptyState title={`No ${what}`}>
+              <p class="quiet">No connected server offers any that match.</p>
+            </EmptyState>
+          ) : (
+            <>
+              {children}
+              <LoadMore list={list} shown={count} total={total ?? count} itemName={what} />
+            </>
+          )
+        }
+      </Loaded>
+    </div>
+  )
+}
+
+const resourceColumns: readonly Column<ResourceView>[] = [
+  {
+    title: 'Resource',
+    truncate: true,
+    cell: ({ uri, name, template }) => (
+      <>
+        <RowLink href={linkTo(uri)}>{name || uri}</RowLink>
+        <span class="sub">
+          {template && 'template, '}
+          {uri}
+        </span>
+      </>
+    ),
+  },
+  { title: 'Server', minScreen: 'middle', cell: ({ server }) => server },
+  { title: 'Type', minScreen: 'wide', cell: ({ mimeType }) => mimeType ?? '' },
+]
+
+const promptColumns: readonly Column<PromptView>[] = [
+  {
+    title: 'Prompt',
+    truncate: true,
+    cell: ({ name, description }) => (
+      <>
+        <RowLink href={linkTo(name)}>{name}</RowLink>
+        <span class="sub">{description}</span>
+      </>
+    ),
+  },
+  { title: 'Server', minScreen: 'middle', cell: ({ server }) => server },
+  { title: 'Arguments', minScreen: 'middle', cell: (prompt) => prompt.arguments.map(({ name }) => name).join(', ') },
+]
