@@ -51,8 +51,8 @@ const beside = {
 // suite, the dashboard in a real browser, and the long loops of `npm run test:deep`.
 export default defineConfig({
   test: {
-    // A test often waits for processes of its own: four at once keep two cores busy.
-    maxWorkers: 4,
+    // A test often waits for processes of its own: three at once keep two cores busy.
+    maxWorkers: 3,
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],
