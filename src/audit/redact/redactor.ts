@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import { Numeral } from '../../lib/exact-number.ts'
-import { maxDepth } from '../../lib/json-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { concealAssignments, createKeyMatcher, isCount } from './assignments.ts'
 import { type Conceal, createConceal, redacted } from './conceal.ts'
@@ -179,7 +178,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (typeof value !== 'object') return dropped
       // Record the number as text, because JSON parsers would round it.
       if (value instanceof Numeral) return text(value.source, depth)
-      if (depth >= limits.depth) return '[too deep]'
+      if (depth >= bounds.depth) return '[too deep]'
       return Array.isArray(value) ? items(value, depth) : members(value, depth)
     } catch {
       return dropped

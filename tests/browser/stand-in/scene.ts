@@ -35,6 +35,10 @@ export function createScene(name: SceneName, now: number): Scene {
   }
   return {
     ...{ name, agents, servers: [...usualServers(now)], tools: usualTools },
-    ...{ calls: recentCalls(now, name === 'busy' ? 10_000 : 40), approvals: waitingApprovals(now, 2), audit: records(now, 320) },
+    ...{
+      calls: recentCalls(now, name === 'busy' ? 10_000 : 40),
+      approvals: waitingApprovals(now, 2),
+      audit: records(now, 320),
+    },
   }
 }

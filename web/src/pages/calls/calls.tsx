@@ -22,7 +22,6 @@ import './calls.css'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { pathTo } from '../../routing/route.ts'
-import { parseTime } from '../../routing/time-range.ts'
 
 const outcomes = Object.entries(outcomeStatuses).map(([value, { label }]) => [value, label] as const)
 
