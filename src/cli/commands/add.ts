@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { adaptServer, type PlannedServer } from '../../clients/import-plan.ts'
-import { type NewServer, serversBlock } from '../../clients/yaml-servers.ts'
+import { type NewServer, serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import { ConfigError } from '../../config/problems.ts'

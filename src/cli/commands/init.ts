@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
-import { type FileSnapshot, readSnapshot, replaceFile } from '../../clients/file.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
-import { serversBlock } from '../../clients/yaml-servers.ts'
+import { type FileSnapshot, readSnapshot, replaceFile } from '../../config/edit/file.ts'
+import { serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import {
   commandName,
