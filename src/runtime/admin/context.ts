@@ -8,6 +8,7 @@ import type { Why } from '../../policy/explanation.ts'
 import type { Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { RecentCalls } from '../../telemetry/calls/call-records.ts'
 import { auditAction } from '../audit-action.ts'
+import type { ConfigSource } from '../config-edit/config-file.ts'
 import type { Generation } from '../generation.ts'
 import type { OAuth } from '../oauth-sign-in.ts'
 import type { ProcessState } from '../process-state.ts'
@@ -33,6 +34,8 @@ export interface AdminContext
     now(): Promise<unknown>
     readonly history: ReloadHistory
   }
+  /** Where the configuration is read from; undefined if the gateway was started by a program. */
+  readonly source?: ConfigSource | undefined
   why(agent: string, tool: string, options: { readonly authenticated: boolean }): Promise<Why>
   auditKey(): Promise<string>
   sessions(): number
@@ -50,7 +53,7 @@ export interface AdminContext
 export function audited<T>(
   audit: Audit,
   { agent, principal, authenticated, address }: Caller,
-  action: { readonly operation: string; readonly server?: string },
+  action: { readonly operation: string; readonly server?: string; readonly arguments?: Record<string, unknown> },
   work: () => Promise<T>,
 ): Promise<T> {
   const subject = { agent, principal, anonymous: authenticated ? undefined : (true as const), address }

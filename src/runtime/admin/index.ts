@@ -12,6 +12,7 @@ import { agentViews, matrixOf, whyFor } from './agents.ts'
 import { createAuditQueries, createChainVerification } from './audit-queries.ts'
 import { createCallsAdmin, tryTool } from './calls.ts'
 import { createConfigAdmin } from './config.ts'
+import { createConfigEditAdmin } from './config-edit.ts'
 import type { AdminContext } from './context.ts'
 import { createFigures } from './figures.ts'
 import { createOverview } from './overview.ts'
@@ -46,6 +47,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     matrix: (query) => matrixOf(context, query),
     why: (caller, params) => whyFor(context, caller, params),
     ...createConfigAdmin(context),
+    ...createConfigEditAdmin(context),
     onCalls: calls.subscribe,
     [Symbol.asyncDispose]: () => auditQueries[Symbol.asyncDispose](),
   }

@@ -61,7 +61,7 @@ export interface Proposal {
 
 export interface ConfigEditorOptions {
   readonly source: ConfigSource
-  redactor(): Pick<Redactor, 'text' | 'value'>
+  redactor(): Pick<Redactor, 'text'>
   readonly history: EditHistory
   /** The key of the hashes, because short secrets in a file could be guessed from a plain hash. */
   readonly key: string
@@ -84,7 +84,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     const file = await openEditedFile(source)
     const { path, before } = file
     const base = before.bytes ? before.text : starterWith('')
-    const hider = createSecretHider(redactor())
+    const hider = createSecretHider(redactor(), key)
     const shownBefore = hider.hide(path, before.text)
     const files = secretFiles(source.env).files
     const { after, draft } = await inFile(path, () => editedText(edit, path, base, hider, files.keep))
@@ -152,7 +152,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     async file() {
       const file = await openEditedFile(source)
       const { path, before, obstacle } = file
-      const hider = createSecretHider(redactor())
+      const hider = createSecretHider(redactor(), key)
       return {
         path,
         exists: before.bytes !== undefined,
@@ -165,7 +165,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     async valueAt(path: Path): Promise<unknown> {
       const { path: file, before } = await openEditedFile(source)
       return await inFile(file, async () =>
-        valueAt(createSecretHider(redactor()).hideValues(contentOf(file, before.text)), path),
+        valueAt(createSecretHider(redactor(), key).hideValues(contentOf(file, before.text)), path),
       )
     },
     /** Writes a proposal, unless the file has changed since `hash` was made. Secrets are written first. */
@@ -188,6 +188,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         file: file.path,
         paths,
         undoes: proposal.undoes,
+        diff: proposal.diff.slice(0, maxDiffLines),
         before: before.bytes ? before.mark + before.text : null,
         after: before.mark + after,
       }
@@ -197,6 +198,8 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     history: () => history.list(),
   }
 }
+
+const maxDiffLines = 500
 
 export type ConfigEditor = ReturnType<typeof createConfigEditor>
 

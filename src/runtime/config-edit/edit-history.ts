@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { writeAtomic } from '../../lib/atomic-write.ts'
 import { lockFile } from '../../lib/file-lock.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import type { ShownLine } from './diff.ts'
 
 /** A change of the configuration file that can be undone. */
 export interface RecordedEdit {
@@ -16,6 +17,8 @@ export interface RecordedEdit {
   readonly paths: readonly string[]
   /** The id of the edit that this one has undone. */
   readonly undoes?: string | undefined
+  /** The lines that were changed, without secrets. */
+  readonly diff: readonly ShownLine[]
   /** The old content; null if there was no file. */
   readonly before: string | null
   readonly after: string

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { parseTree } from 'jsonc-parser'
 import { isMap, isScalar, isSeq, type ParsedNode } from 'yaml'
 import type { Redactor } from '../../audit/redact/redactor.ts'
@@ -26,18 +27,17 @@ interface Span {
 }
 
 /**
- * Replaces the secrets in a configuration file by placeholders such as `<secret 1>`, so that the file can be edited
- * without being shown its secrets. What is edited may contain the placeholders; they are replaced by the secrets again.
- * Equal secrets have equal numbers, in all texts that one object has hidden.
+ * Replaces the secrets in a configuration file by placeholders such as `<secret 1f3a9c0d>`, so that the file can be
+ * edited without being shown its secrets. What is edited may contain the placeholders; they are replaced by the secrets
+ * again. A placeholder depends only on the secret and `key`, so it stays valid if other parts of the file change.
  */
-export function createSecretHider(redactor: Pick<Redactor, 'text' | 'value'>) {
-  const secrets: HiddenSecret[] = []
+export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string) {
+  const secrets = new Map<string, HiddenSecret>()
 
   const placeholder = (secret: HiddenSecret): string => {
-    const same = (one: HiddenSecret) => one.raw === secret.raw && one.whole === secret.whole
-    const known = secrets.findIndex(same)
-    const number = known < 0 ? secrets.push(secret) : known + 1
-    return `<secret ${number}>`
+    const id = createHmac('sha256', key).update(`${secret.whole} ${secret.raw}`).digest('hex').slice(0, 8)
+    secrets.set(id, secret)
+    return `<secret ${id}>`
   }
 
   /** The parts of a value that must not be shown. */
@@ -138,15 +138,15 @@ export function createSecretHider(redactor: Pick<Redactor, 'text' | 'value'>) {
       return walk(content, [])
     },
     restore: (text: string): string =>
-      text.replace(/"<secret (\d+)>"|<secret (\d+)>/g, (written, quoted, bare) => {
+      text.replace(/"<secret ([0-9a-f]{8})>"|<secret ([0-9a-f]{8})>/g, (written, quoted, bare) => {
         const secret = known(quoted ?? bare)
         return secret.whole || quoted === undefined ? secret.raw : written.replace(/<.*>/, () => secret.raw)
       }),
     restoreValues(value: unknown): unknown {
       if (typeof value === 'string') {
-        const [, only] = /^<secret (\d+)>$/.exec(value) ?? []
+        const [, only] = /^<secret ([0-9a-f]{8})>$/.exec(value) ?? []
         if (only !== undefined) return known(only).value
-        return value.replace(/<secret (\d+)>/g, (_, number) => String(known(number).value))
+        return value.replace(/<secret ([0-9a-f]{8})>/g, (_, id) => String(known(id).value))
       }
       if (Array.isArray(value)) return value.map((item) => this.restoreValues(item))
       if (!isRecord(value)) return value
@@ -154,15 +154,15 @@ export function createSecretHider(redactor: Pick<Redactor, 'text' | 'value'>) {
     },
   }
 
-  function known(number: string): HiddenSecret {
-    const secret = secrets[Number(number) - 1]
+  function known(id: string): HiddenSecret {
+    const secret = secrets.get(id)
     if (secret) return secret
-    throw invalidArguments(`There is no <secret ${number}>: the file has changed, or it is not a placeholder of it.`)
+    throw invalidArguments(`There is no <secret ${id}> in the file. Write the value itself, or a reference to it.`)
   }
 }
 
 /** Whether a text contains a placeholder for a secret. */
-export const placeholders = /<secret \d+>/
+export const placeholders = /<secret [0-9a-f]{8}>/
 
 /** Special values of settings for secrets. */
 const keywords: ReadonlySet<string> = new Set(['generated', 'none'])

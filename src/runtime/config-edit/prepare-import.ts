@@ -30,12 +30,10 @@ export async function prepareImport(
   known: ReadonlyMap<string, ServerDefinition>,
   secrets: SecretStorage,
 ): Promise<PreparedImport> {
-  const home = homeOf(env)
   const { files, secretsFolder } = secretFiles(env)
   const { keep } = secrets === 'file' ? files : variableSecretStore()
-  const unset = (value: unknown) => variablesIn(value).filter((variable) => env[variable] === undefined)
-  const missing = (definition: ServerDefinition) => [...unset(definition), ...missingFiles(definition, home)]
-  const plan = await planImport(found, { known, find: findSecrets, keep, missing })
+  const unset = unsetIn(env)
+  const plan = await planImport(found, { known, find: findSecrets, keep, missing: missingIn(env) })
   return {
     ...plan,
     secretsFolder,
@@ -43,6 +41,17 @@ export async function prepareImport(
     writeSecrets: () => writeSecrets(files.files),
   }
 }
+
+const unsetIn = (env: EnvVars) => (value: unknown) =>
+  variablesIn(value).filter((variable) => env[variable] === undefined)
+
+/** Returns the variables and files that a definition needs but that are missing. */
+export const missingIn =
+  (env: EnvVars) =>
+  (definition: ServerDefinition): readonly string[] => [
+    ...unsetIn(env)(definition),
+    ...missingFiles(definition, homeOf(env)),
+  ]
 
 /** Private files for secrets, in the user's configuration folder. */
 export function secretFiles(env: EnvVars) {

@@ -16,6 +16,7 @@ import { createBodyReader } from '../http/bodies.ts'
 import { allowedHosts } from '../http/hosts.ts'
 import { listen } from '../http/listen.ts'
 import { httpConfig } from '../http/server.fixture.ts'
+import { createTestConfigEditing } from './config-edit.fixture.ts'
 import type { CallView, ReloadEvent } from './contract.ts'
 import { type AdminEndpointOptions, createAdminEndpoint } from './endpoint.ts'
 import type { AdminService } from './service.ts'
@@ -103,6 +104,7 @@ function createTestAdmin() {
       considered: [{ rule: 'r', text: 'allows' }],
     }),
     config: () => views.configView,
+    ...createTestConfigEditing(note),
     lastReload: () => views.reloaded,
     async reload(caller) {
       note('reload', undefined, caller)

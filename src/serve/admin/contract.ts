@@ -8,6 +8,7 @@ import type { Overview, ReloadEvent } from './schemas/figures.ts'
  */
 export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
+export type * from './schemas/config-edit.ts'
 export type * from './schemas/figures.ts'
 
 /** Events on the GET events stream: `event:` is a key below, `data:` its value. The stream starts with one of each. */

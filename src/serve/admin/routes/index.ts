@@ -3,6 +3,7 @@ import { auditRoutes } from './audit.ts'
 import { callsRoutes } from './calls.ts'
 import { chatRoutes } from './chat.ts'
 import { configRoutes } from './config.ts'
+import { configEditRoutes } from './config-edit.ts'
 import { gatewayRoutes } from './gateway.ts'
 import { policyRoutes } from './policy.ts'
 import { serversRoutes } from './servers.ts'
@@ -19,5 +20,6 @@ export const routes: readonly Route[] = [
   ...auditRoutes,
   ...policyRoutes,
   ...configRoutes,
+  ...configEditRoutes,
   ...chatRoutes,
 ]
