@@ -1,16 +1,24 @@
 import type {
   AgentView,
+  AppliedEdit,
   AuditPage,
   CallDetail,
   CallView,
   ChainView,
   ChatView,
+  ConfigEdit,
+  ConfigEditRecord,
+  ConfigFileView,
   ConfigView,
+  EditProposal,
+  FoundServerView,
   Matrix,
   Overview,
   ReloadEvent,
   Series,
+  ServerDefinitionView,
   ServerDetail,
+  ServerTest,
   ServerView,
   SignInView,
   Stats,
@@ -50,6 +58,12 @@ export const queries = {
   matrix: (values: QueryValues) => get<Matrix>('agents/matrix', values),
   why: (agent: string, tool: string) => get<WhyView>('why', { agent, tool }),
   config: get<ConfigView>('config'),
+  configFile: get<ConfigFileView>('config/file'),
+  configEdits: get<readonly ConfigEditRecord[]>('config/history'),
+  foundServers: get<readonly FoundServerView[]>('config/servers/found'),
+  serverDefinition: (name: string) => get<ServerDefinitionView>(`servers/${encode(name)}/definition`),
+  preview: (edit: ConfigEdit) => (signal: Signal) =>
+    request<EditProposal>('config/preview', { method: 'POST', body: edit, signal }),
 }
 
 export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
@@ -66,4 +80,6 @@ export const actions = {
     }),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),
+  applyEdit: (edit: ConfigEdit, hash: string) => post<AppliedEdit>('config/apply', { ...edit, hash }),
+  testServers: (edit: ConfigEdit) => post<readonly ServerTest[]>('config/servers/test', edit),
 }
