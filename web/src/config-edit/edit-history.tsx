@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import type { ConfigEditRecord } from '../../../src/serve/admin/contract.ts'
 import { queries } from '../api/endpoints.ts'
 import { useResource } from '../api/resource.ts'
 import { DiffView } from '../components/diff-view.tsx'
@@ -7,6 +8,13 @@ import { Loaded } from '../components/states.tsx'
 import { RelativeTime } from '../components/times.tsx'
 import { EntryEditor } from './entry-editor.tsx'
 import { ReviewChange } from './review-change.tsx'
+
+/** The edits that a later edit has undone, unless that one was undone again. */
+function undone(edits: readonly ConfigEditRecord[]): ReadonlySet<string> {
+  const ids = new Set<string>()
+  for (const { id, undoes } of edits) if (undoes !== null && !ids.has(id)) ids.add(undoes)
+  return ids
+}
 
 /** The edits of the configuration file that can be undone, and a button to edit the whole file. */
 export function EditHistory({ version, onSaved }: { readonly version: string; onSaved(): void }) {
@@ -45,14 +53,18 @@ export function EditHistory({ version, onSaved }: { readonly version: string; on
                       {undoes === null ? '' : 'Undid '}
                       <code>{paths.join(', ')}</code>
                     </span>
-                    <button
-                      type="button"
-                      class="button tiny"
-                      aria-label={`Undo the edit of ${paths.join(', ')}`}
-                      onClick={() => (undo.value = id)}
-                    >
-                      Undo
-                    </button>
+                    {undone(all).has(id) ? (
+                      <span class="quiet">undone</span>
+                    ) : (
+                      <button
+                        type="button"
+                        class="button tiny"
+                        aria-label={`Undo the edit of ${paths.join(', ')}`}
+                        onClick={() => (undo.value = id)}
+                      >
+                        Undo
+                      </button>
+                    )}
                   </span>
                   <span class="quiet">
                     {by}, <RelativeTime at={at} />

@@ -10,7 +10,7 @@ interface ServerEditorProps {
   onSaved(): void
 }
 
-type Mode = 'edit' | 'duplicate' | 'review'
+type Mode = 'edit' | 'duplicate'
 
 /** The buttons that change a server in the configuration file. */
 export function ServerEditor({ server: { name, yaml, definition, editable }, onSaved }: ServerEditorProps) {
@@ -23,6 +23,7 @@ export function ServerEditor({ server: { name, yaml, definition, editable }, onS
     mode.value = undefined
     review.value = undefined
   }
+  const reviewed = review.value
   const isDisabled = definition?.disabled === true
   const disable = () => {
     const change = { path: [...path, 'disabled'], ...(!isDisabled && { value: true }) }
@@ -50,7 +51,7 @@ export function ServerEditor({ server: { name, yaml, definition, editable }, onS
           </button>
         </div>
       )}
-      {(mode.value === 'edit' || mode.value === 'duplicate') && (
+      {mode.value && (
         <EntryEditor
           key={mode.value}
           title={`${mode.value === 'edit' ? 'Edit' : 'Duplicate'} ${name}`}
@@ -65,16 +66,14 @@ export function ServerEditor({ server: { name, yaml, definition, editable }, onS
           onSaved={onSaved}
         />
       )}
-      {review.value && (
+      {reviewed && (
         <ReviewChange
-          title={review.value.title}
-          edit={review.value.edit}
+          title={reviewed.title}
+          edit={reviewed.edit}
           onClose={close}
-          onSaved={() => (isRemoval(review.value) ? navigate(pathTo('servers')) : onSaved())}
+          onSaved={reviewed.removes ? () => navigate(pathTo('servers')) : onSaved}
         />
       )}
     </div>
   )
 }
-
-const isRemoval = (review: { readonly removes?: boolean } | undefined): boolean => review?.removes === true
