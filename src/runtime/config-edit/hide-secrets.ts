@@ -53,7 +53,9 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
     if (kind === true || kind === 'digest') return keywords.has(text) ? [] : whole
     const own = found.get(JSON.stringify(path))
     if (own) return own
-    if (section === 'variables' || section === 'headers') return isCommonplace(text) || isPath(text) ? [] : whole
+    if (section === 'variables' || section === 'headers') {
+      return !isSecretName(String(path.at(-1))) && (isCommonplace(text) || isPath(text)) ? [] : whole
+    }
     if (kind === 'address' || kind === 'publicAddress') {
       if (/^[^/]*:\/\/[^/]*@|[?#]/.test(text)) return whole
       return ofUrl(text)
@@ -85,7 +87,7 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
       let shown = raw
       for (const { start, end } of spans.toSorted((a, b) => b.start - a.start)) {
         const secret = text.slice(start, end)
-        const mark = placeholder({ raw: secret, value: secret, whole: false })
+        const mark = placeholder({ raw: secret, value: secret === text ? value : secret, whole: false })
         shown = shown.slice(0, at + start) + mark + shown.slice(at + end)
       }
       return shown
@@ -97,7 +99,7 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
   const hideComment = (comment: string): string => {
     const [, start = '', text = ''] = /^(\s*(?:#|\/\/)\s*)(.*)$/.exec(comment) ?? []
     const rest = text.replace(references, '')
-    if (text === '' || redactor.text(rest) === rest) return comment
+    if (text === '' || (redactor.text(rest) === rest && !assignsSecret(rest))) return comment
     return start + placeholder({ raw: text, value: text, whole: false })
   }
 
@@ -160,6 +162,12 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
     throw invalidArguments(`There is no <secret ${id}> in the file. Write the value itself, or a reference to it.`)
   }
 }
+
+/** Whether a comment contains a setting such as `password: …`, which may have been commented out. */
+const assignsSecret = (text: string): boolean =>
+  [...text.matchAll(/([\w-]+)["']?\s*[:=]\s*["']?([^\s"',{}]+)/g)].some(
+    ([, name = '', value = '']) => isSecretName(name) && !keywords.has(value),
+  )
 
 /** Whether a text contains a placeholder for a secret. */
 export const placeholders = /<secret [0-9a-f]{8}>/
