@@ -39,7 +39,7 @@ const table: Record<string, readonly string[]> = {
   serve: ['core', 'lib', 'config types', 'wire'],
   chat: ['core', 'lib', 'config types'],
   sandbox: ['core', 'lib', 'config types'],
-  runtime: ['core', 'lib', 'config', 'wire', ...features],
+  runtime: ['core', 'lib', 'config', 'clients', 'wire', ...features],
   cli: ['core', 'lib', 'config', 'clients', 'policy', 'stores', 'audit', 'telemetry', 'catalog', 'runtime'],
   'index.ts': ['core', 'config', 'chat', 'serve', 'telemetry', 'tools', 'runtime'],
 }

@@ -1,4 +1,4 @@
-import { FileProblem } from '../clients/file.ts'
+import { FileProblem } from '../config/edit/file.ts'
 import { ConfigError } from '../config/problems.ts'
 import { CannotListen, type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
 import { CommandError, type Output } from './kit.ts'

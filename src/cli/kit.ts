@@ -3,10 +3,10 @@ import { resolve, sep } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import type { Readable, Writable } from 'node:stream'
 import { styleText } from 'node:util'
-import { FileProblem } from '../clients/file.ts'
+import { FileProblem } from '../config/edit/file.ts'
 import { ConfigError } from '../config/problems.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
-import { homeOf } from '../core/home.ts'
+import { homeOf, tildePath } from '../core/home.ts'
 import { type Column, cut, oneLine, table } from './table.ts'
 
 export type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
@@ -191,10 +191,6 @@ export function shortPath(path: string, { cwd, env }: Pick<Shell, 'cwd' | 'env'>
   if (cwd !== home && path.startsWith(cwd + sep)) return path.slice(cwd.length + 1)
   return tildePath(path, home)
 }
-
-/** A path in the home folder as `~/…`. */
-export const tildePath = (path: string, home: string): string =>
-  path.startsWith(home + sep) ? `~/${path.slice(home.length + 1).replaceAll(sep, '/')}` : path
 
 /** Reads a file that an option names. */
 export const readNamedFile = (file: string, { cwd }: Shell): Promise<string> =>

@@ -20,7 +20,8 @@ export async function openWatching(
   const first = await read(shared?.restarted ?? false)
   const lines = openLog(shell, options.log ?? first.config.telemetry.log)
   const log = shared ? labelledLog(lines, { worker: shared.number }) : lines
-  return createGateway(first, { load: () => read(true), watch: options.watch !== false, print, shared, log })
+  const source = { paths: options.config ?? [], env: shell.env, cwd: shell.cwd }
+  return createGateway(first, { load: () => read(true), watch: options.watch !== false, source, print, shared, log })
 }
 
 /** Opens a gateway for one command: it waits longer for servers than a client would, and logs only errors. */

@@ -1,7 +1,7 @@
 import { createRedactor } from '../audit/redact/redactor.ts'
-import { type DiffLine, lineDiff } from '../catalog/pins/definition-diff.ts'
 import type { ServerDefinition } from '../config/import/read-servers.ts'
-import { secretTexts } from './find-secrets.ts'
+import { diffOf, type ShownLine } from '../runtime/config-edit/diff.ts'
+import { secretTexts } from '../runtime/config-edit/find-secrets.ts'
 import type { Output } from './kit.ts'
 import { printable } from './table.ts'
 
@@ -22,26 +22,20 @@ export function printDiff(
   const shown = (line: string): string => {
     // Show a line that contains only a reference to a secret, so that the user can check the reference.
     const rest = line.replace(/(?:Bearer )?(?:\$\{[^{}]*\}|\{(?:env|file):[^{}]*\})/g, '')
-    return printable(rest !== line && redactor.text(rest) === rest ? line : redactor.text(line))
+    return rest !== line && redactor.text(rest) === rest ? line : redactor.text(line)
   }
+  const lines = diffOf(before, after).map(([mark, text]) => [mark, shown(text)] as ShownLine)
+  printLines(file, lines, { print, paint })
+}
+
+/** Prints changed lines, which must not contain secrets. */
+export function printLines(
+  file: string,
+  lines: readonly ShownLine[],
+  { print, paint }: Pick<Output, 'print' | 'paint'>,
+): void {
   print(paint('bold', file))
-  for (const [mark, text] of diff(before, after)) {
-    print(paint(colours[mark], mark === '…' ? '  …' : `  ${mark} ${shown(text)}`))
+  for (const [mark, text] of lines) {
+    print(paint(colours[mark], mark === '…' ? '  …' : `  ${mark} ${printable(text)}`))
   }
 }
-
-const contextLines = 3
-
-/** The lines that differ, with a few lines around them; `…` stands for omitted equal lines. */
-export function diff(before: string, after: string) {
-  const lines = lineDiff(linesOf(before), linesOf(after))
-  const near = lines.map((_, index) =>
-    lines.slice(Math.max(0, index - contextLines), index + contextLines + 1).some(([mark]) => mark !== ' '),
-  )
-  return lines.flatMap((line, index): (DiffLine | readonly ['…', ''])[] => {
-    if (near[index]) return [line]
-    return near[index - 1] || index === 0 ? [['…', '']] : []
-  })
-}
-
-const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/))

@@ -186,6 +186,16 @@ Examples:
     .description('revoke a key')
     .argument('<id>', 'the name of the key')
 
+  const edits = program.command('config').description('show and undo edits of the configuration file')
+  const editCommands = async () => import('./commands/config-history.ts')
+  command(edits, 'history', async () => (await editCommands()).listEdits, { isDefault: true }).description(
+    'list the edits that were made in the dashboard or through the admin API',
+  )
+  command(edits, 'undo', async () => (await editCommands()).undoEdit)
+    .description('undo an edit: the last one, or the one with this id')
+    .argument('[id]', 'the id that `config history` shows')
+    .option('--dry-run', 'show the change without writing it')
+
   const audit = program.command('audit').description('read the audit log')
   withFilterOptions(command(audit, 'tail', async () => (await import('./commands/audit/tail.ts')).tailAudit))
     .description('show the last operations')

@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
+import { readSnapshot } from '../config/edit/file.ts'
+import { jsonFile } from '../config/edit/written-json.fixture.ts'
 import * as files from '../config/import/client-files.fixture.ts'
 import { type ClientKind, clientLabels } from '../config/import/client-kind.ts'
 import { createConnectionBackups } from './connection-backups.ts'
 import { type ClientTransport, clientText, entryFor, shapes } from './entry.ts'
-import { readSnapshot } from './file.ts'
 import { place } from './place.fixture.ts'
-import { jsonFile } from './written-json.fixture.ts'
 
 const way: ClientTransport = { kind: 'stdio', command: '/usr/bin/node', args: ['/opt/toolway/main.js', 'stdio'] }
 

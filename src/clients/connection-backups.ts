@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { FileProblem, type FileSnapshot, readSnapshot, remove, replaceFile } from '../config/edit/file.ts'
 import type { ClientKind } from '../config/import/client-kind.ts'
-import { FileProblem, type FileSnapshot, readSnapshot, remove, replaceFile } from './file.ts'
 
 /** A record of Toolway's change to a client's file, needed to undo it. */
 interface Connection {

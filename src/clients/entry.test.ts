@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { FileProblem } from '../config/edit/file.ts'
 import { type ClientKind, clientKinds, clientLabels } from '../config/import/client-kind.ts'
 import { translate } from '../config/import/dialect.ts'
 import { parseDocument } from '../config/parse/document.ts'
 import { type ClientTransport, clientText, entryFor, ownName } from './entry.ts'
-import { FileProblem } from './file.ts'
 
 const stdio: ClientTransport = {
   kind: 'stdio',

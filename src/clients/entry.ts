@@ -1,7 +1,7 @@
+import { FileProblem } from '../config/edit/file.ts'
+import { type Section, sectionText, valueAt } from '../config/edit/section-text.ts'
 import type { ClientKind } from '../config/import/client-kind.ts'
 import { isRecord } from '../lib/is-record.ts'
-import { FileProblem } from './file.ts'
-import { type Section, sectionText, valueAt } from './section-text.ts'
 
 export type ClientTransport =
   | { readonly kind: 'stdio'; readonly command: string; readonly args: readonly string[] }

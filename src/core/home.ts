@@ -24,3 +24,7 @@ export function osUser(): string {
     return String(process.getuid?.() ?? 'unknown')
   }
 }
+
+/** A path in the home folder as `~/…`. */
+export const tildePath = (path: string, home: string): string =>
+  path.startsWith(home + sep) ? `~/${path.slice(home.length + 1).replaceAll(sep, '/')}` : path

@@ -26,6 +26,7 @@ import { accountOfAll } from './admin/overview.ts'
 import { notifyOfApprovals } from './approval-webhook.ts'
 import { createCluster } from './cluster.ts'
 import { mayShowValue } from './config-difference.ts'
+import type { ConfigSource } from './config-edit/config-file.ts'
 import type { GenerationContext } from './context.ts'
 import {
   buildGeneration,
@@ -65,6 +66,8 @@ export interface GatewayOptions {
   readonly load?: () => Promise<LoadedConfig>
   /** Whether to reload automatically when a configuration file changes. If not set, only `reload` reloads. */
   readonly watch?: boolean
+  /** Where `load` reads the configuration from, so that it can be edited. Without it, the admin API cannot edit it. */
+  readonly source?: ConfigSource | undefined
   /** Services that the primary process provides; set if this process is a worker. */
   readonly shared?: SharedServices | undefined
   /** Tools created with `defineTool`. They run in this process and are served under the server name `native`. */
@@ -273,6 +276,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         const reloading = { ...reload, now: cluster.reload, history }
         const admin = {
           ...{ ...own, current, sharedApprovals, reload: reloading, why, metrics, worker: shared },
+          source: options.source,
           logins: past?.logins,
         }
         return createAdminRoutes({ ...processState, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)

@@ -16,7 +16,7 @@ import { PluginsRefused } from '../tools/plugins/index.ts'
 import { type Connector, createConnector } from '../upstream/connection/connect.ts'
 import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/orphan-reaper.ts'
 import { exceededFinding } from '../upstream/health/findings.ts'
-import { fetchLists } from '../upstream/listing/fetch-lists.ts'
+import { fetchLists, type ServerLists } from '../upstream/listing/fetch-lists.ts'
 import type { ListLimits } from '../upstream/listing/list-reader.ts'
 import { statusOf } from '../upstream/transports/transport-errors.ts'
 import { openExecutor } from './engines.ts'
@@ -37,6 +37,8 @@ export interface ProbeResult {
   /** The name and version that the server reports. */
   readonly calls?: string
   readonly tools?: readonly string[]
+  /** What the server lists. */
+  readonly lists?: Pick<ServerLists, 'tools' | 'resources' | 'templates' | 'prompts'>
   /** Names of tools with `readOnlyHint`. */
   readonly hintedReads?: readonly string[]
   /** The number of resources, templates and prompts. */
@@ -113,6 +115,7 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
         found = {
           ...found,
           listMs: performance.now() - initializedAt,
+          lists: { tools, resources, templates, prompts },
           tools: tools.map((tool) => String(tool.name)),
           hintedReads: tools.filter(hasReadOnlyHint).map((tool) => String(tool.name)),
           others: resources.length + templates.length + prompts.length,

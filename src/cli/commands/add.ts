@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { adaptServer, type PlannedServer } from '../../clients/import-plan.ts'
-import { type NewServer, serversBlock } from '../../clients/yaml-servers.ts'
+import { type NewServer, serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import { ConfigError } from '../../config/problems.ts'
@@ -8,6 +8,8 @@ import { serverName } from '../../config/schema/mcp-servers.ts'
 import { keyPath } from '../../config/tree.ts'
 import { plainName } from '../../config/validate.ts'
 import { didYouMean } from '../../lib/near.ts'
+import { disabledReason, prepareImport } from '../../runtime/config-edit/prepare-import.ts'
+import { starterWith } from '../../runtime/config-edit/starter.ts'
 import { commandName, createOutput, type ExitCode, editText, exit, type Shell, UsageError } from '../kit.ts'
 import {
   appliedAutomatically,
@@ -17,10 +19,9 @@ import {
   refuseWorse,
   secretsLeft,
   showChange,
-  starterWith,
   writeConfig,
 } from './config-file.ts'
-import { disabledReason, noteOf, prepareImport } from './prepare-import.ts'
+import { noteOf } from './import-notes.ts'
 
 interface AddOptions extends EditConfigOptions {
   readonly env?: readonly string[]

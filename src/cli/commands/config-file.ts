@@ -1,20 +1,20 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type FileSnapshot, readSnapshot, replaceFile } from '../../clients/file.ts'
 import type { FoundServer } from '../../clients/import-plan.ts'
 import { filesIn } from '../../clients/secrets.ts'
-import { type ServersText, serversText } from '../../clients/section-text.ts'
-import { addServers, serversBlock } from '../../clients/yaml-servers.ts'
+import { type FileSnapshot, readSnapshot, replaceFile } from '../../config/edit/file.ts'
+import { addServers, type ServersText, serversBlock, serversText } from '../../config/edit/servers-text.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
-import { loadConfig } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
+import { loadDraft, newProblems } from '../../runtime/config-edit/config-file.ts'
+import { asWritten, prepareImport, type SecretStorage } from '../../runtime/config-edit/prepare-import.ts'
+import { starterWith } from '../../runtime/config-edit/starter.ts'
 import { commandName, editText, type Output, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { printDiff } from '../print-diff.ts'
-import { asWritten, prepareImport, type SecretStorage } from './prepare-import.ts'
 
 export interface EditConfigOptions extends CommonOptions {
   readonly dryRun?: boolean
@@ -60,14 +60,7 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
     before,
     servers,
     text: editText(named, () => serversText(path, before.text)),
-    problemsWith: (text) =>
-      loadConfig({ paths, env, cwd, drafts: new Map([[path, text]]) }).then(
-        () => [],
-        (thrown) => {
-          if (thrown instanceof ConfigError) return thrown.problems
-          throw thrown
-        },
-      ),
+    problemsWith: async (text) => (await loadDraft({ paths, env, cwd }, path, text)).problems,
   }
 }
 
@@ -83,9 +76,7 @@ async function serversIn({ path, bytes }: FileSnapshot, { env }: Shell) {
 export async function refuseWorse({ before, problemsWith }: ConfigFile, text: string): Promise<void> {
   const problems = await problemsWith(text)
   if (problems.length === 0) return
-  const known = before.bytes ? await problemsWith(before.text) : []
-  const same = (a: ConfigProblem, b: ConfigProblem) => a.file === b.file && a.key === b.key && a.message === b.message
-  const fresh = problems.filter((problem) => !known.some((other) => same(problem, other)))
+  const fresh = newProblems(before.bytes ? await problemsWith(before.text) : [], problems)
   if (fresh.length > 0) throw new ConfigError(fresh)
 }
 
@@ -104,50 +95,6 @@ export function secretsLeft({ servers }: ConfigFile, name: string, now?: ServerD
 }
 
 export const appliedAutomatically = 'A running gateway applies this automatically.'
-
-const head = `# Toolway: one endpoint in front of all your MCP servers.
-# Everything here is optional and has a default.
-
-version: 1
-
-`
-
-const example = `# The servers to put behind Toolway. Entries from Claude, Cursor and other clients work here unchanged.
-# Uncomment, adapt, and check with: toolway validate
-#
-# mcpServers:
-#   filesystem:
-#     description: Files under this folder
-#     command: npx
-#     args: [-y, "@modelcontextprotocol/server-filesystem", .]
-#
-#   remote:
-#     url: https://example.com/mcp
-#     headers: { Authorization: "Bearer \${REMOTE_TOKEN}" }     # from the environment; unset is an error
-
-`
-
-const tail = `server:
-  host: 127.0.0.1          # only this machine; other addresses should be behind TLS
-  port: 4322
-
-auth:
-  token: generated         # generated once, kept, printed by serve | none | your own value
-
-naming:
-  strategy: prefix         # filesystem__read_file; or flat: read_file
-  separator: "__"
-
-telemetry:
-  log: info                # debug | info | warn | error
-`
-
-/** The configuration that `init` writes if it finds no servers. It is valid without changes. */
-export const starter = head + example + tail
-
-/** The starter configuration, with these lines under `mcpServers`. */
-export const starterWith = (servers: string): string =>
-  `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` add more here.\nmcpServers:\n${servers}\n${tail}`
 
 /** Our configuration file, existing or new. It contains no secrets, so a new one may be readable by others. */
 export async function readConfigFile(path: string, named: string): Promise<FileSnapshot> {

@@ -5,12 +5,13 @@ import { kindOf } from '../../config/import/client-kind.ts'
 import { readServers } from '../../config/import/read-servers.ts'
 import { ConfigError } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
+import type { SecretStorage } from '../../runtime/config-edit/prepare-import.ts'
 import { confirm, createOutput, type ExitCode, exit, isInteractive, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { count } from '../table.ts'
 import { hostEnvironment } from './client-state.ts'
 import { planServers } from './config-file.ts'
-import { allProblems, noteOf, type SecretStorage, warnOfProblems } from './prepare-import.ts'
+import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
 
 interface ImportOptions extends CommonOptions {
   readonly into: string

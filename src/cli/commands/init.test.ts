@@ -6,10 +6,10 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import * as files from '../../config/import/client-files.fixture.ts'
 import { loadConfig } from '../../config/load.ts'
+import { starter } from '../../runtime/config-edit/starter.ts'
 import { folder } from '../folder.fixture.ts'
 import { toolway } from '../kit.fixture.ts'
 import { user } from './clients.fixture.ts'
-import { starter } from './config-file.ts'
 
 test('B11: init writes a file that validate accepts without warnings', async () => {
   await using place = await folder()

@@ -1,9 +1,16 @@
 import { resolve } from 'node:path'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
-import { type FileSnapshot, readSnapshot, replaceFile } from '../../clients/file.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
-import { serversBlock } from '../../clients/yaml-servers.ts'
+import { type FileSnapshot, readSnapshot, replaceFile } from '../../config/edit/file.ts'
+import { serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
+import {
+  asWritten,
+  type PreparedImport,
+  prepareImport,
+  type SecretStorage,
+} from '../../runtime/config-edit/prepare-import.ts'
+import { starter, starterWith } from '../../runtime/config-edit/starter.ts'
 import {
   commandName,
   confirm,
@@ -19,16 +26,8 @@ import {
 import type { CommonOptions } from '../load.ts'
 import { count } from '../table.ts'
 import { clientNamed, hostEnvironment } from './client-state.ts'
-import { readConfigFile, starter, starterWith } from './config-file.ts'
-import {
-  allProblems,
-  asWritten,
-  noteOf,
-  type PreparedImport,
-  prepareImport,
-  type SecretStorage,
-  warnOfProblems,
-} from './prepare-import.ts'
+import { readConfigFile } from './config-file.ts'
+import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
 
 interface InitOptions extends CommonOptions {
   readonly output: string

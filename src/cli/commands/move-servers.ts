@@ -8,7 +8,7 @@ import { keyPath } from '../../config/tree.ts'
 import { type Output, type Shell, shortPath, UsageError } from '../kit.ts'
 import { count } from '../table.ts'
 import { planServers } from './config-file.ts'
-import { noteOf } from './prepare-import.ts'
+import { noteOf } from './import-notes.ts'
 
 /** Servers that move from a client's file into our configuration. */
 export interface ServerMove {

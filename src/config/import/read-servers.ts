@@ -13,6 +13,7 @@ import {
   matchesPath,
   member,
   type Path,
+  type SourceFile,
   toPlain,
   withoutMember,
 } from '../tree.ts'
@@ -44,11 +45,25 @@ export interface ServersFile extends TranslationReport {
 
 /** Reads the servers in a file without expanding variables. `kind` is the client that owns the file, if known. */
 export async function readServers(path: string, home: string, kind?: ClientKind): Promise<ServersFile> {
-  const none = { path, dialect: undefined, servers: [], sections: [], notes: [], warnings: [] }
   const source = await readSource(path)
-  if ('message' in source) return { ...none, problems: [source] }
+  if ('message' in source) return { ...nothingIn(path), problems: [source] }
+  return readServersFrom(source, home, kind)
+}
+
+const nothingIn = (path: string) => ({
+  path,
+  dialect: undefined,
+  servers: [],
+  sections: [],
+  notes: [],
+  warnings: [],
+})
+
+/** Reads the servers in a text as if it were the content of a file. */
+export async function readServersFrom(source: SourceFile, home: string, kind?: ClientKind): Promise<ServersFile> {
+  const { path } = source
   const { tree, problems } = await parseDocument(source)
-  if (problems.length > 0) return { ...none, problems: [...problems] }
+  if (problems.length > 0) return { ...nothingIn(path), problems: [...problems] }
   const { tree: translated, ...translation } = translate(tree, home, kind)
   const named = isForeign(translation.dialect) ? withPlainNames(translated, translation) : translated
   const portable = mapLeaves(mapLeaves(named, asText), carried) as BranchNode

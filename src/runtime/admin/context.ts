@@ -8,6 +8,7 @@ import type { Why } from '../../policy/explanation.ts'
 import type { Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { RecentCalls } from '../../telemetry/calls/call-records.ts'
 import { auditAction } from '../audit-action.ts'
+import type { ConfigSource } from '../config-edit/config-file.ts'
 import type { Generation } from '../generation.ts'
 import type { OAuth } from '../oauth-sign-in.ts'
 import type { ProcessState } from '../process-state.ts'
@@ -38,6 +39,8 @@ export interface AdminContext
     now(): Promise<unknown>
     readonly history: ReloadHistory
   }
+  /** Where the configuration is read from; undefined if the gateway was started by a program. */
+  readonly source?: ConfigSource | undefined
   why(agent: string, tool: string, options: { readonly authenticated: boolean }): Promise<Why>
   auditKey(): Promise<string>
   sessions(): number

@@ -13,6 +13,7 @@ import { createApprovalsAdmin } from './approvals.ts'
 import { createAuditQueries, createChainVerification } from './audit-queries.ts'
 import { createCallsAdmin } from './calls.ts'
 import { createConfigAdmin } from './config.ts'
+import { createConfigEditAdmin } from './config-edit.ts'
 import type { AdminContext } from './context.ts'
 import { createFigures } from './figures.ts'
 import { createOverview } from './overview.ts'
@@ -50,6 +51,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     matrix: (query) => matrixOf(context, query),
     why: (caller, params) => whyFor(context, caller, params),
     ...createConfigAdmin(context),
+    ...createConfigEditAdmin(context),
     onCalls: calls.subscribe,
     [Symbol.asyncDispose]() {
       playground[Symbol.dispose]()

@@ -16,7 +16,11 @@ import { createBodyReader } from '../http/bodies.ts'
 import { allowedHosts } from '../http/hosts.ts'
 import { listen } from '../http/listen.ts'
 import { httpConfig } from '../http/server.fixture.ts'
+
+import { createTestConfigEditing } from './config-edit.fixture.ts'
+
 import type { ApprovalView, CallView, ReloadEvent } from './contract.ts'
+
 import { type AdminEndpointOptions, createAdminEndpoint } from './endpoint.ts'
 import type { AdminService } from './service.ts'
 import * as views from './views.fixture.ts'
@@ -130,6 +134,7 @@ function createTestAdmin() {
       considered: [{ rule: 'r', text: 'allows' }],
     }),
     config: () => views.configView,
+    ...createTestConfigEditing(note),
     lastReload: () => views.reloaded,
     async reload(caller) {
       note('reload', undefined, caller)

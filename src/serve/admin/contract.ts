@@ -10,6 +10,7 @@ import type { Overview, ReloadEvent } from './schemas/figures.ts'
 export type * from './schemas/approvals.ts'
 export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
+export type * from './schemas/config-edit.ts'
 export type * from './schemas/figures.ts'
 export type * from './schemas/playground.ts'
 

@@ -27,12 +27,17 @@ const targets: Record<string, string> = {
   playground: 'ask-1',
 }
 const queries: Record<string, string> = { stats: '?by=tool', why: '?agent=dev&tool=read' }
+const edit = { add: { input: 'node server.js' } }
 const bodies: Record<string, object> = {
   session: { token: 'operator' },
   'tools/{name}/call': { arguments: {} },
   'approvals/{id}': { decision: 'deny', reason: 'No.' },
   'playground/{ask}/answer': { error: 'no' },
   completions: { kind: 'prompt', name: 'p', argument: { name: 'a', value: '' } },
+  'config/preview': edit,
+  'config/apply': { ...edit, hash: 'h1' },
+  'config/undo': { id: 'a' },
+  'config/servers/test': edit,
 }
 
 const concrete = (path: string) => path.replace(/\{\w+\}/, targets[path.split('/')[0] as string] as string)

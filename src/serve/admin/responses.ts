@@ -28,6 +28,7 @@ const codes: Readonly<Record<number, string>> = {
   400: 'BAD_REQUEST',
   404: 'NOT_FOUND',
   405: 'METHOD_NOT_ALLOWED',
+  409: 'CONFLICT',
   413: 'TOO_LARGE',
   415: 'UNSUPPORTED_MEDIA_TYPE',
 }

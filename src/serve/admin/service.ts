@@ -6,7 +6,7 @@ import type * as view from './contract.ts'
  * The admin API's operations. Methods that take a caller show admins everything, and other callers only what their
  * agent may see. Methods without a caller are for admins only, which the routes enforce.
  */
-export interface AdminService extends ApprovalsService, PlaygroundAdmin {
+export interface AdminService extends ApprovalsService, ConfigEditService, PlaygroundAdmin {
   overview(caller: Caller): view.Overview
   series(caller: Caller, asked: view.SeriesQuery): Awaitable<view.Series>
   stats(caller: Caller, asked: view.StatsQuery): Awaitable<view.Stats>
@@ -73,6 +73,21 @@ export interface PlaygroundInput extends Omit<view.PlaygroundBody, 'arguments'> 
 export interface PlaygroundStream {
   readonly signal: AbortSignal
   send(event: view.PlaygroundEvent): void
+}
+
+/** Edits of the operator's own configuration file. Admins only. */
+export interface ConfigEditService {
+  configFile(): Promise<view.ConfigFileView>
+  /** Says what an edit would change. Writes nothing. */
+  previewEdit(edit: view.ConfigEdit): Promise<view.EditProposal>
+  /** Writes an edit and reloads. Rejects with a conflict if the file has changed since `hash` was made. */
+  applyEdit(caller: Caller, edit: view.ConfigEdit, hash: string): Promise<view.AppliedEdit>
+  configEdits(): Promise<readonly view.ConfigEditRecord[]>
+  /** Starts the servers that an edit adds or changes, once, and says what they offer. */
+  testServers(caller: Caller, edit: view.ConfigEdit, signal: AbortSignal): Promise<readonly view.ServerTest[]>
+  /** The servers in the files of the MCP clients on the gateway's machine. */
+  foundServers(): Promise<readonly view.FoundServerView[]>
+  serverDefinition(name: string): Promise<view.ServerDefinitionView>
 }
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'

@@ -1,4 +1,5 @@
 import { ToolwayError } from '../../../src/core/errors.ts'
+import { createTestConfigEditing } from '../../../src/serve/admin/config-edit.fixture.ts'
 import type { CallView, ReloadEvent, ServerDetail, ToolView } from '../../../src/serve/admin/contract.ts'
 import type { AdminService } from '../../../src/serve/admin/service.ts'
 import { answerOf } from './answers.ts'
@@ -158,6 +159,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
       }
     },
     config: () => (scene.name === 'empty' ? noConfig : usualConfig(now())),
+    ...createTestConfigEditing(),
     lastReload: () => undefined,
     reload: async (): Promise<ReloadEvent> => ({ at: now(), ok: true, error: null, changes: ['server memory added'] }),
     onCalls(listener) {

@@ -2,20 +2,28 @@ import type {
   AgentView,
   AnswerApproval,
   AnsweredApproval,
+  AppliedEdit,
   ApprovalView,
   AuditPage,
   CallDetail,
   CallView,
   ChainView,
   ChatView,
+  ConfigEdit,
+  ConfigEditRecord,
+  ConfigFileView,
   ConfigView,
+  EditProposal,
+  FoundServerView,
   Matrix,
   Overview,
   PromptPage,
   ReloadEvent,
   ResourcePage,
   Series,
+  ServerDefinitionView,
   ServerDetail,
+  ServerTest,
   ServerView,
   SignInView,
   Stats,
@@ -24,6 +32,7 @@ import type {
   TryResult,
   WhyView,
 } from '../../../src/serve/admin/contract.ts'
+
 import { type QueryValues, request } from './request.ts'
 
 type Signal = AbortSignal | undefined
@@ -59,6 +68,12 @@ export const queries = {
   matrix: (values: QueryValues) => get<Matrix>('agents/matrix', values),
   why: (agent: string, tool: string) => get<WhyView>('why', { agent, tool }),
   config: get<ConfigView>('config'),
+  configFile: get<ConfigFileView>('config/file'),
+  configEdits: get<readonly ConfigEditRecord[]>('config/history'),
+  foundServers: get<readonly FoundServerView[]>('config/servers/found'),
+  serverDefinition: (name: string) => get<ServerDefinitionView>(`servers/${encode(name)}/definition`),
+  preview: (edit: ConfigEdit) => (signal: Signal) =>
+    request<EditProposal>('config/preview', { method: 'POST', body: edit, signal }),
 }
 
 export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
@@ -71,4 +86,6 @@ export const actions = {
   answerApproval: (id: string, answer: AnswerApproval) => post<AnsweredApproval>(`approvals/${encode(id)}`, answer),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),
+  applyEdit: (edit: ConfigEdit, hash: string) => post<AppliedEdit>('config/apply', { ...edit, hash }),
+  testServers: (edit: ConfigEdit) => post<readonly ServerTest[]>('config/servers/test', edit),
 }

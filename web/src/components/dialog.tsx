@@ -3,12 +3,13 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 
 interface DialogProps {
   readonly title: string
+  readonly wide?: boolean
   onClose(): void
   readonly children: ComponentChildren
 }
 
 /** A modal dialog. Escape or a click outside closes it. */
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, wide = false, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
@@ -18,6 +19,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     // biome-ignore lint/a11y/useKeyWithClickEvents: browsers close dialogs on Escape
     <dialog
       ref={element}
+      class={wide ? 'wide' : ''}
       aria-labelledby={id}
       onClose={onClose}
       onClick={(event) => event.target === element.current && element.current?.close()}

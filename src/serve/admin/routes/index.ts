@@ -4,6 +4,7 @@ import { auditRoutes } from './audit.ts'
 import { callsRoutes } from './calls.ts'
 import { chatRoutes } from './chat.ts'
 import { configRoutes } from './config.ts'
+import { configEditRoutes } from './config-edit.ts'
 import { gatewayRoutes } from './gateway.ts'
 import { playgroundRoutes } from './playground.ts'
 import { policyRoutes } from './policy.ts'
@@ -23,5 +24,6 @@ export const routes: readonly Route[] = [
   ...auditRoutes,
   ...policyRoutes,
   ...configRoutes,
+  ...configEditRoutes,
   ...chatRoutes,
 ]

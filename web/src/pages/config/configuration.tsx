@@ -6,11 +6,14 @@ import { isAdmin } from '../../api/session.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
+import { lazy } from '../../components/lazy.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
 import { AdminsOnly, Loaded, Note } from '../../components/states.tsx'
 import { ConfigTree } from './config-tree.tsx'
 import { ReloadHistory } from './reload-history.tsx'
+
+const EditHistory = lazy('the edits', async () => (await import('../../config-edit/edit-history.tsx')).EditHistory)
 
 export function Configuration() {
   if (isAdmin.value) return <ConfigurationView />
@@ -38,13 +41,13 @@ function ConfigurationView() {
       actions={<ActionButton name="Reload now" icon="refresh" run={reload} />}
     >
       <Loaded resource={config} what="the configuration">
-        {(data) => <ConfigurationCards config={data} />}
+        {(data) => <ConfigurationCards config={data} onSaved={config.reload} />}
       </Loaded>
     </Page>
   )
 }
 
-function ConfigurationCards({ config }: { readonly config: ConfigView }) {
+function ConfigurationCards({ config, onSaved }: { readonly config: ConfigView; onSaved(): void }) {
   return (
     <>
       {config.reload.lastError !== null && (
@@ -85,6 +88,7 @@ function ConfigurationCards({ config }: { readonly config: ConfigView }) {
         </Card>
         <ReloadHistory reload={config.reload} history={config.history} />
       </div>
+      <EditHistory version={String(config.reload.lastAt)} onSaved={onSaved} />
       <ConfigTree config={config.config} />
     </>
   )

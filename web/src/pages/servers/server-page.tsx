@@ -1,11 +1,12 @@
 import { Fragment } from 'preact'
 import type { ServerDetail } from '../../../../src/serve/admin/contract.ts'
 import { actions, queries, type ServerAction } from '../../api/endpoints.ts'
-import { liveServers, updateLiveServer } from '../../api/live.ts'
+import { liveReload, liveServers, updateLiveServer } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { lazy } from '../../components/lazy.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
 import { Loaded } from '../../components/states.tsx'
@@ -17,6 +18,8 @@ import { formatCount, pluralize } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { RangeStats } from '../stat-tiles.tsx'
+
+const ServerEditor = lazy('the buttons', async () => (await import('../../config-edit/server-editor.tsx')).ServerEditor)
 
 export function ServerPage({ name }: { readonly name: string }) {
   const loaded = useResource(queries.server(name), name, { pollEveryMs: 5000 })
@@ -52,6 +55,7 @@ export function ServerPage({ name }: { readonly name: string }) {
                 </a>
               )}
             </div>
+            {isAdmin.value && data.transport !== 'in-process' && <Definition name={name} />}
             <Findings findings={data.findings} />
             <div class="grid-2">
               <ServerFacts server={data} />
@@ -61,6 +65,23 @@ export function ServerPage({ name }: { readonly name: string }) {
         )}
       </Loaded>
     </Page>
+  )
+}
+
+/** Where the server comes from, with buttons to change it in the configuration file. */
+function Definition({ name }: { readonly name: string }) {
+  const definition = useResource(queries.serverDefinition(name), `${name} ${liveReload.value?.at}`)
+  return (
+    <Card title="Definition">
+      <Loaded resource={definition} what="the definition">
+        {(data) => (
+          <div class="stack">
+            <CodeBlock text={data.target} label={`Command or URL of ${name}`} wrap />
+            <ServerEditor server={data} onSaved={definition.reload} />
+          </div>
+        )}
+      </Loaded>
+    </Card>
   )
 }
 

@@ -1,11 +1,14 @@
+import { useSignal } from '@preact/signals'
 import type { ServerHealth, ServerView, Stats } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
+import { isAdmin } from '../../api/session.ts'
 import { figuresIn, useStats } from '../../api/stats.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { SearchField, SelectFilter } from '../../components/filters.tsx'
+import { lazy } from '../../components/lazy.tsx'
 import { Page, RefreshButton } from '../../components/page.tsx'
 import { describeRange, RangePicker } from '../../components/range-picker.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
@@ -21,9 +24,12 @@ import { parseRange } from '../../routing/time-range.ts'
 
 const states = Object.keys(healthStatuses) as ServerHealth[]
 
+const AddServer = lazy('the form', async () => (await import('../../config-edit/add-server.tsx')).AddServer)
+
 /** All servers, unhealthy ones first. */
 export function Servers() {
   const loaded = useResource(queries.servers, 'servers', { pollWhenOffline: true })
+  const adding = useSignal(false)
   const servers = { ...loaded, data: liveServers.value ?? loaded.data }
   return (
     <Page
@@ -32,10 +38,16 @@ export function Servers() {
       actions={
         <>
           <RangePicker range={parseRange(query.value)} />
+          {isAdmin.value && (
+            <button type="button" class="button primary" onClick={() => (adding.value = true)}>
+              Add server
+            </button>
+          )}
           <RefreshButton onClick={loaded.reload} busy={loaded.loading} />
         </>
       }
     >
+      {adding.value && <AddServer onClose={() => (adding.value = false)} onSaved={loaded.reload} />}
       <Loaded resource={servers} what="the servers">
         {(all) =>
           all.length === 0 ? (

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { runs } from '../../tests/fixtures/runs.ts'
-import { addServers, serversBlock } from './yaml-servers.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
+import { addServers, serversBlock } from './servers-text.ts'
 
 const one = { name: 'new', definition: { command: 'npx', args: ['-y', 'x'] }, comment: 'from Cursor' }
 const block = '  # from Cursor\n  new:\n    command: npx\n    args: [-y, x]\n'
@@ -26,7 +26,7 @@ describe('B11: servers join a configuration and everything that is there stays a
 
   test('between braces, and with the line ends of the file', () => {
     expect(addServers('mcpServers: { a: { url: "x" } }\n', [{ name: 'b', definition: { url: 'y' } }])).toBe(
-      'mcpServers: { a: { url: "x" }, "b": {"url":"y"} }\n',
+      'mcpServers: { a: { url: "x" }, b: {url: y} }\n',
     )
     expect(addServers('version: 1\r\n', [one])).toBe(
       `version: 1\r\n\r\nmcpServers:\r\n${block.replaceAll('\n', '\r\n')}`,
@@ -39,7 +39,7 @@ describe('B11: servers join a configuration and everything that is there stays a
   })
 })
 
-test.each(['a: [', '{"mcpServers": {}}', 'mcpServers: [1]', '- a'])('B11: %s is refused and not touched', (text) => {
+test.each(['a: [', '{"version": 1}', 'mcpServers: [1]', '- a'])('B11: %s is refused and not touched', (text) => {
   expect(() => addServers(text, [one])).toThrow()
 })
 

@@ -1,5 +1,5 @@
 import { parse } from 'smol-toml'
-import { unescaped } from '../config/parse/toml.ts'
+import { unescaped } from '../parse/toml.ts'
 import { FileProblem } from './file.ts'
 
 /** Part of a TOML file: a table (header and body, up to the next header), or a single `key = value`. */

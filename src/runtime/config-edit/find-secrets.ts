@@ -1,10 +1,10 @@
-import { concealPatterns } from '../audit/redact/patterns.ts'
-import { isCommonplace, isPath, isRandom, isSecret } from '../audit/redact/secrets.ts'
-import { type FindSecrets, type SecretSpan, textAt } from '../clients/secrets.ts'
-import type { ServerDefinition } from '../config/import/read-servers.ts'
-import { secretKindAt } from '../config/schema-lookup.ts'
-import type { Path } from '../config/tree.ts'
-import { isSecretName } from '../core/secret-name.ts'
+import { concealPatterns } from '../../audit/redact/patterns.ts'
+import { isCommonplace, isPath, isRandom, isSecret } from '../../audit/redact/secrets.ts'
+import { type FindSecrets, type SecretSpan, textAt } from '../../clients/secrets.ts'
+import type { ServerDefinition } from '../../config/import/read-servers.ts'
+import { secretKindAt } from '../../config/schema-lookup.ts'
+import type { Path } from '../../config/tree.ts'
+import { isSecretName } from '../../core/secret-name.ts'
 
 /** The position of a secret within a string, and the secret's name. */
 type TextSpan = Omit<SecretSpan, 'path'>
@@ -54,7 +54,7 @@ function ofHeader(name: string, value: string): TextSpan[] {
 }
 
 /** The secrets in a URL, as written: password, secret parameters and random path segments. */
-function ofUrl(text: string): TextSpan[] {
+export function ofUrl(text: string): TextSpan[] {
   const [, head = '', path = '', query = ''] = /^([a-z][a-z\d+.-]*:\/\/[^/?#]*)([^?#]*)(.*)$/is.exec(text) ?? []
   if (head === '' || isReference(text)) return []
   const found: TextSpan[] = []

@@ -1,6 +1,6 @@
 import { mkdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { writeAtomic } from '../lib/atomic-write.ts'
+import { writeAtomic } from '../../lib/atomic-write.ts'
 
 /** A file's state at the time it was read. Writing fails if the file has changed since then. */
 export interface FileSnapshot {

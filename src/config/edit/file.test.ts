@@ -1,7 +1,7 @@
 import { chmod, lstat, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { place } from '../../clients/place.fixture.ts'
 import { readSnapshot, replaceFile } from './file.ts'
-import { place } from './place.fixture.ts'
 
 test('B11: a file is replaced whole, keeps its mode, and leaves no draft behind', async () => {
   const { at, folder } = await place({ 'a.json': 'old' })

@@ -3,9 +3,8 @@ import { parse as parseJson } from 'jsonc-parser'
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
-import { runs } from '../../tests/fixtures/runs.ts'
-import { serversText } from './section-text.ts'
-import { serversBlock } from './yaml-servers.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
+import { serversBlock, serversText } from './servers-text.ts'
 
 const yaml = (text: string) => serversText('toolway.yaml', text)
 const server = { name: 'b', definition: { command: 'new', args: ['-v'] } }
@@ -61,7 +60,7 @@ test('B11: a server takes the place of the one of its name, where that stood', (
     ),
   )
   expect(yaml('mcpServers: {b: {url: x}, c: {}}\n').set(server)).toBe(
-    'mcpServers: {"b": {"command":"new","args":["-v"]}, c: {}}\n',
+    'mcpServers: {b: {command: new, args: [-v]}, c: {}}\n',
   )
   expect(serversText('a.json', '{"mcpServers": {"b": {"url": "x"}, "c": {}}, /* mine */}').set(server)).toBe(
     '{"mcpServers": {"b": { "command": "new", "args": [ "-v" ] }, "c": {}}, /* mine */}',

@@ -1,4 +1,5 @@
 import { type Node, type ParseError, parseTree } from 'jsonc-parser'
+import type { Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
 
 interface Style {
@@ -19,7 +20,7 @@ export function jsonText(text: string) {
 
   return {
     /** Sets `value` at `path`, formatted in the file's style. Creates missing sections. */
-    set(path: readonly string[], value: unknown): string {
+    set(path: Path, value: unknown): string {
       if (!root) {
         const gap = text === '' || text.endsWith('\n') ? '' : style.eol
         return `${text}${gap}${render(nested(path, value), '', style)}${style.eol}`
@@ -31,25 +32,42 @@ export function jsonText(text: string) {
         if (!found) return insert(text, section, key, rest, style)
         const last = depth === path.length - 1
         if (last || found.type === 'null') return replaceValue(text, found, rest, style)
-        if (found.type !== 'object') throw new FileProblem(`its ${path.slice(0, depth + 1).join('.')} is not an object`)
+        if (found.type !== 'object' && found.type !== 'array') {
+          throw new FileProblem(`its ${path.slice(0, depth + 1).join('.')} is not an object`)
+        }
         section = found
       }
       return text
     },
-    remove(path: readonly string[]): string {
+    remove(path: Path): string {
       let section: Node | undefined = root
       for (const key of path.slice(0, -1)) section = section && childOf(section, key)
-      const index = section?.children?.findIndex((one) => one.children?.[0]?.value === path.at(-1)) ?? -1
+      const index = section ? indexOf(section, path.at(-1) ?? '') : -1
       return section && index >= 0 ? removed(text, section, index) : text
+    },
+    rename(path: Path, name: string): string {
+      const key = root && path.slice(0, -1).reduce<Node | undefined>((node, part) => node && childOf(node, part), root)
+      const found = key?.type === 'object' ? key.children?.[indexOf(key, path.at(-1) ?? '')]?.children?.[0] : undefined
+      if (!found) throw new FileProblem(`it has no ${path.join('.')}`)
+      return text.slice(0, found.offset) + JSON.stringify(name) + text.slice(endOf(found))
     },
   }
 }
 
-const nested = (path: readonly string[], value: unknown): unknown =>
-  path.reduceRight((inner, key) => ({ [key]: inner }), value)
+const nested = (path: Path, value: unknown): unknown =>
+  path.reduceRight<unknown>((inner, key) => (typeof key === 'number' ? [inner] : { [key]: inner }), value)
 
-const childOf = (section: Node, key: string): Node | undefined =>
-  section.children?.find((property) => property.children?.[0]?.value === key)?.children?.[1]
+const indexOf = ({ type, children = [] }: Node, key: string | number): number =>
+  type === 'array'
+    ? Number(key) < children.length
+      ? Number(key)
+      : -1
+    : children.findIndex((one) => one.children?.[0]?.value === key)
+
+function childOf(section: Node, key: string | number): Node | undefined {
+  const found = section.children?.[indexOf(section, key)]
+  return section.type === 'array' ? found : found?.children?.[1]
+}
 
 const endOf = ({ offset, length }: Node): number => offset + length
 
@@ -76,10 +94,11 @@ const isOneLine = (text: string, node: Node): boolean => {
 
 const spaced = (value: unknown): string => JSON.stringify(value, undefined, ' ').replace(/\n\s*/g, ' ')
 
-function insert(text: string, section: Node, key: string, value: unknown, style: Style): string {
+function insert(text: string, section: Node, key: string | number, value: unknown, style: Style): string {
   const children = section.children ?? []
   const last = children.at(-1)
   const close = endOf(section) - 1
+  const name = section.type === 'array' ? '' : `${JSON.stringify(key)}: `
   const from = last ? endOf(last) : section.offset + 1
   const tokens = between(text, from, close)
   const end = tokens.at(-1)?.end ?? from
@@ -89,14 +108,14 @@ function insert(text: string, section: Node, key: string, value: unknown, style:
   const multiline = text.slice(section.offset, close).includes('\n') || (!last && !isOneLine(text, section))
   if (!multiline) {
     const gap = last ? ' ' : ''
-    return `${text.slice(0, at)}${separator}${kept}${gap}${JSON.stringify(key)}: ${spaced(value)}${text.slice(end)}`
+    return `${text.slice(0, at)}${separator}${kept}${gap}${name}${spaced(value)}${text.slice(end)}`
   }
   const outer = indentAt(text, section.offset)
   const first = children[0]
   const ownLine = first && /^[ \t]*$/.test(text.slice(text.lastIndexOf('\n', first.offset - 1) + 1, first.offset))
   const inner = first && ownLine ? indentAt(text, first.offset) : outer + style.unit
   const closing = text.slice(end, close).includes('\n') ? '' : style.eol + outer
-  const entry = `${style.eol}${inner}${JSON.stringify(key)}: ${render(value, inner, style)}${closing}`
+  const entry = `${style.eol}${inner}${name}${render(value, inner, style)}${closing}`
   // Drop the whitespace between empty braces: `closing` already contains the line break.
   const rest = closing === '' ? text.slice(end) : text.slice(close)
   return `${text.slice(0, at)}${separator}${kept}${entry}${rest}`

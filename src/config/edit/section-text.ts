@@ -2,12 +2,11 @@ import { extname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type ParseError, parse as parseJson } from 'jsonc-parser'
 import { parse as parseToml } from 'smol-toml'
-import { syntaxOf } from '../config/parse/document.ts'
-import { asRecord, isRecord } from '../lib/is-record.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { FileProblem } from './file.ts'
 import { jsonText } from './json-edit.ts'
 import { tomlText } from './toml-edit.ts'
-import { addServers, documentOf, type NewServer, removeServer, replaceServer } from './yaml-servers.ts'
+import { unsafe } from './yaml-edit.ts'
 
 export type Section = Readonly<Record<string, unknown>>
 
@@ -29,7 +28,7 @@ export function sectionText(file: string, text: string, find: (whole: Section) =
       const wanted = { ...Object.fromEntries(kept), ...set }
       // Return the text only if it parses to exactly the intended content.
       if (says(syntax, changed, replacedAt(whole, path, wanted))) return changed
-      throw new FileProblem('it cannot be edited safely because of its formatting', 'Change it by hand.')
+      throw unsafe()
     },
   }
 }
@@ -48,7 +47,7 @@ interface Syntax {
   remove(text: string, path: readonly string[]): string
 }
 
-const json: Syntax = {
+export const json: Syntax = {
   parse(text) {
     const faults: ParseError[] = []
     const value: unknown = parseJson(text, faults, { allowTrailingComma: true, allowEmptyContent: true }) ?? {}
@@ -90,32 +89,4 @@ function plain(value: unknown): unknown {
       .map(([key, part]) => [key, plain(part)] as const)
       .filter(([, part]) => !(isRecord(part) && Object.keys(part).length === 0)),
   )
-}
-
-/** A configuration as text. Edits change only `mcpServers`. */
-export interface ServersText {
-  readonly names: readonly string[]
-  set(server: NewServer): string
-  /** Removes a server, which must exist. */
-  remove(name: string): string
-}
-
-/** Edits the servers in a YAML, JSON or TOML configuration. */
-export function serversText(path: string, text: string): ServersText {
-  if (syntaxOf({ path, text }) === 'yaml') return yamlServers(text)
-  const { members, edited } = sectionText(path, text, () => ['mcpServers'])
-  return {
-    names: Object.keys(members),
-    set: ({ name, definition }) => edited({ [name]: definition }),
-    remove: (name) => edited({}, [name]),
-  }
-}
-
-function yamlServers(text: string): ServersText {
-  const names = Object.keys(asRecord(documentOf(text).toJS()?.mcpServers))
-  return {
-    names,
-    set: (server) => (names.includes(server.name) ? replaceServer(text, server) : addServers(text, [server])),
-    remove: (name) => removeServer(text, name),
-  }
 }

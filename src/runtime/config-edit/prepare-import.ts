@@ -2,15 +2,13 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { called, type FoundServer, type ImportPlan, type PlannedServer, planImport } from '../../clients/import-plan.ts'
 import { fileSecretStore, filesIn, variableSecretStore, variablesIn, writeSecrets } from '../../clients/secrets.ts'
-import type { NewServer } from '../../clients/yaml-servers.ts'
+import type { NewServer } from '../../config/edit/servers-text.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
-import { readSecretFile } from '../../config/interpolate.ts'
+import { type EnvVars, readSecretFile } from '../../config/interpolate.ts'
 import { folder } from '../../config/locate.ts'
 import { inHome } from '../../config/paths.ts'
-import type { ConfigProblem } from '../../config/problems.ts'
-import { homeOf } from '../../core/home.ts'
-import { findSecrets } from '../find-secrets.ts'
-import { type Output, type Shell, shortPath, tildePath } from '../kit.ts'
+import { homeOf, tildePath } from '../../core/home.ts'
+import { findSecrets } from './find-secrets.ts'
 
 /** Where secrets go: into private files, or into variables that the user sets. */
 export type SecretStorage = 'file' | 'env'
@@ -27,25 +25,40 @@ export interface PreparedImport extends ImportPlan {
 
 /** Plans an import: what is added, and where its secrets go. */
 export async function prepareImport(
-  { env }: Pick<Shell, 'env'>,
+  { env }: { readonly env: EnvVars },
   found: readonly FoundServer[],
   known: ReadonlyMap<string, ServerDefinition>,
   secrets: SecretStorage,
 ): Promise<PreparedImport> {
-  const home = homeOf(env)
-  const place = join(folder(env.XDG_CONFIG_HOME, join(home, '.config')), 'toolway', 'secrets')
-  const secretsFolder = tildePath(place, home)
-  const files = fileSecretStore(place, secretsFolder)
+  const { files, secretsFolder } = secretFiles(env)
   const { keep } = secrets === 'file' ? files : variableSecretStore()
-  const unset = (value: unknown) => variablesIn(value).filter((variable) => env[variable] === undefined)
-  const missing = (definition: ServerDefinition) => [...unset(definition), ...missingFiles(definition, home)]
-  const plan = await planImport(found, { known, find: findSecrets, keep, missing })
+  const unset = unsetIn(env)
+  const plan = await planImport(found, { known, find: findSecrets, keep, missing: missingIn(env) })
   return {
     ...plan,
     secretsFolder,
     unset: unset(plan.added.map(({ definition }) => definition)),
     writeSecrets: () => writeSecrets(files.files),
   }
+}
+
+const unsetIn = (env: EnvVars) => (value: unknown) =>
+  variablesIn(value).filter((variable) => env[variable] === undefined)
+
+/** Returns the variables and files that a definition needs but that are missing. */
+export const missingIn =
+  (env: EnvVars) =>
+  (definition: ServerDefinition): readonly string[] => [
+    ...unsetIn(env)(definition),
+    ...missingFiles(definition, homeOf(env)),
+  ]
+
+/** Private files for secrets, in the user's configuration folder. */
+export function secretFiles(env: EnvVars) {
+  const home = homeOf(env)
+  const place = join(folder(env.XDG_CONFIG_HOME, join(home, '.config')), 'toolway', 'secrets')
+  const secretsFolder = tildePath(place, home)
+  return { files: fileSecretStore(place, secretsFolder), secretsFolder }
 }
 
 /** Files that a server refers to but that cannot be read. */
@@ -71,34 +84,3 @@ export const asWritten = ({ name, definition, origins, waiting }: PlannedServer)
 })
 
 export const disabledReason = (waiting: readonly string[]): string => `disabled because it needs ${waiting.join(', ')}`
-
-/** Prints what was done with the servers and their secrets. */
-export function noteOf(prepared: PreparedImport, { note, warn }: Output, secrets: SecretStorage): void {
-  for (const line of prepared.notes) note(line)
-  if (prepared.secrets > 0 && secrets === 'file') {
-    note(`Secrets (${prepared.secrets}) are stored in ${prepared.secretsFolder}, which only you can read.`)
-  }
-  for (const { name, waiting } of prepared.added) {
-    if (waiting.length > 0)
-      warn(`${name} is ${disabledReason(waiting)}. Provide what is missing, then remove \`disabled\`.`)
-  }
-  const mine = prepared.unset.filter((name) => prepared.added.every(({ waiting }) => !waiting.includes(name)))
-  if (mine.length > 0) warn(`Set ${mine.join(', ')} before you start Toolway.`)
-}
-
-interface WithProblems {
-  readonly problems: readonly ConfigProblem[]
-}
-
-/** The problems with a file and with its servers. */
-export const allProblems = ({ problems, servers }: WithProblems & { servers: readonly WithProblems[] }) => [
-  ...problems,
-  ...servers.flatMap((server) => server.problems),
-]
-
-export function warnOfProblems(problems: readonly ConfigProblem[], { warn }: Output, shell: Shell): void {
-  for (const { file, line, key, message } of problems) {
-    const place = `${shortPath(file, shell)}${line === undefined ? '' : `:${line}`}`
-    warn(`${place}: ${key === '' ? '' : `${key}: `}${message}; skipped`)
-  }
-}

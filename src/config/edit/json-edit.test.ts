@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { parse } from 'jsonc-parser'
 import { describe, expect, test } from 'vitest'
-import { runs } from '../../tests/fixtures/runs.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
 import { FileProblem } from './file.ts'
 import { jsonText } from './json-edit.ts'
 import { jsonFile } from './written-json.fixture.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { parse } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
-import { runs } from '../../tests/fixtures/runs.ts'
-import { codex } from '../config/import/client-files.fixture.ts'
+import { runs } from '../../../tests/fixtures/runs.ts'
+import { codex } from '../import/client-files.fixture.ts'
 import { tomlText } from './toml-edit.ts'
 
 const path = ['mcp_servers', 'toolway']

@@ -1,0 +1,78 @@
+import { createRedactor } from '../../audit/redact/redactor.ts'
+import { secretsOf } from '../../audit/redact/secrets.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
+import { systemClock } from '../../core/clock.ts'
+import { osUser } from '../../core/home.ts'
+import { createConfigEditor, EditConflict } from '../../runtime/config-edit/config-editor.ts'
+import { createEditHistory, type RecordedEdit } from '../../runtime/config-edit/edit-history.ts'
+import { keptAuditKey } from '../../stores/secret-file.ts'
+import { audited } from '../audited.ts'
+import { createOutput, type ExitCode, exit, type Shell, UsageError } from '../kit.ts'
+import { type CommonOptions, load } from '../load.ts'
+import { printLines } from '../print-diff.ts'
+import { appliedAutomatically } from './config-file.ts'
+
+interface UndoOptions extends CommonOptions {
+  readonly dryRun?: boolean
+}
+
+async function open(shell: Shell, options: CommonOptions) {
+  const { config, secrets } = await load(shell, options)
+  const history = createEditHistory(config.stores.path)
+  const redactor = createRedactor({ secrets: secretsOf(secretSettings(config), secrets), keys: config.audit.redact })
+  const editor = createConfigEditor({
+    source: { paths: options.config ?? [], env: shell.env, cwd: shell.cwd },
+    redactor: () => redactor,
+    history,
+    key: await keptAuditKey(config.stores.path),
+    now: () => systemClock.now(),
+  })
+  return { config, editor, history }
+}
+
+/** Lists the edits of the configuration file that were made in the dashboard or through the admin API. */
+export async function listEdits(shell: Shell, options: CommonOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const { history } = await open(shell, options)
+  const edits = await history.list()
+  if (options.json) {
+    output.value({ edits: edits.map(({ before: _, after: __, ...edit }) => edit) })
+  } else if (edits.length === 0) output.note('No edits are recorded.')
+  else {
+    output.table<RecordedEdit>(edits, [
+      { title: 'ID', value: ({ id }) => id, whole: true },
+      { title: 'TIME', value: ({ at }) => new Date(at).toISOString() },
+      { title: 'BY', value: ({ by }) => by },
+      { title: 'CHANGED', value: ({ paths, undoes }) => `${undoes === undefined ? '' : 'undid '}${paths.join(', ')}` },
+    ])
+  }
+  return exit.ok
+}
+
+/** Undoes an edit of the configuration file: the given one, or the last. */
+export async function undoEdit(shell: Shell, id: string | undefined, options: UndoOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const { config, editor, history } = await open(shell, options)
+  const edit = id === undefined ? (await history.list())[0] : await history.find(id)
+  if (!edit) {
+    throw new UsageError(
+      id === undefined ? 'No edits are recorded.' : `There is no edit ${id}.`,
+      'See them with `toolway config history`.',
+    )
+  }
+  const done = await asUsage(async () => {
+    const proposal = await editor.propose({ undo: edit.id })
+    if (!options.json) printLines(proposal.file.path, proposal.diff, output)
+    if (options.dryRun) return undefined
+    const action = { operation: 'undo_config' as const, arguments: { file: proposal.file.path, paths: proposal.paths } }
+    return await audited(config, action, () => editor.apply(proposal, proposal.hash, `os:${osUser()}`))
+  })
+  if (options.json) output.value({ undone: edit.id, written: done !== undefined })
+  else if (done) output.print(`Undid the edit of ${edit.paths.join(', ')}. ${appliedAutomatically}`)
+  return exit.ok
+}
+
+const asUsage = <T>(work: () => Promise<T>): Promise<T> =>
+  work().catch((thrown: unknown) => {
+    throw thrown instanceof EditConflict ? new UsageError(thrown.message) : thrown
+  })

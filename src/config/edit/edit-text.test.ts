@@ -1,0 +1,143 @@
+import fc from 'fast-check'
+import { parse as parseJson } from 'jsonc-parser'
+import { describe, expect, test } from 'vitest'
+import { parse as parseYaml } from 'yaml'
+import { runs } from '../../../tests/fixtures/runs.ts'
+import { changesBetween, editText, type TextChange, valueAt } from './edit-text.ts'
+
+const mine = `# top
+version: 1   # aligned
+
+agents:            # who may do what
+  coder:
+    # the important one
+    allow: [ "files.*",  'git.*' ]   # both
+    deny:
+      # never
+      - shell.*
+      - "net.*"    # nor this
+    limits: { perMinute: 60, concurrency: 2 }
+  writer: {}
+policy:
+  rules:
+    - match: a
+      effect: allow
+    # about b
+    - match: b
+      effect: deny   # no
+# end
+`
+const yaml = (...changes: TextChange[]) => editText('toolway.yaml', mine, changes)
+
+describe('V9: edits of a YAML configuration keep every other byte', () => {
+  test('values are replaced where they are, quoted as before', () => {
+    expect(yaml({ path: ['version'], value: 2 })).toBe(mine.replace('version: 1', 'version: 2'))
+    expect(yaml({ path: ['agents', 'coder', 'deny', 1], value: 'web.*' })).toBe(mine.replace('"net.*"', '"web.*"'))
+    expect(yaml({ path: ['agents', 'coder', 'limits', 'perMinute'], value: 5 })).toBe(mine.replace('60', '5'))
+    expect(yaml({ path: ['agents', 'coder', 'allow'], value: ['x'] })).toBe(
+      mine.replace(`[ "files.*",  'git.*' ]`, '[x]'),
+    )
+    expect(yaml({ path: ['policy', 'rules', 0, 'match'], value: 'c' })).toBe(mine.replace('match: a', 'match: c'))
+  })
+
+  test('entries and items are added behind the others, inserted and removed', () => {
+    expect(yaml({ path: ['agents', 'coder', 'expose'], value: 'code' })).toBe(
+      mine.replace('concurrency: 2 }\n', 'concurrency: 2 }\n    expose: code\n'),
+    )
+    expect(yaml({ path: ['agents', 'coder', 'deny', 0], value: 'new', insert: true })).toBe(
+      mine.replace('      - shell.*', '      - new\n      - shell.*'),
+    )
+    expect(yaml({ path: ['agents', 'coder', 'deny', 2], value: 'new', insert: true })).toBe(
+      mine.replace('# nor this\n', '# nor this\n      - new\n'),
+    )
+    expect(yaml({ path: ['agents', 'coder', 'allow', 1], value: 'new', insert: true })).toBe(
+      mine.replace('"files.*",', '"files.*", new,'),
+    )
+    expect(yaml({ path: ['agents', 'coder', 'allow', 0] })).toBe(mine.replace(`"files.*",  `, ''))
+    expect(yaml({ path: ['agents', 'coder', 'deny', 0] })).toBe(mine.replace('      - shell.*\n', ''))
+    expect(yaml({ path: ['policy', 'rules', 1, 'match'] })).toBe(mine.replace('match: b\n      ', ''))
+    expect(yaml({ path: ['policy', 'rules', 0] })).toBe(mine.replace('    - match: a\n      effect: allow\n', ''))
+    expect(yaml({ path: ['policy'] })).toBe(`${mine.slice(0, mine.indexOf('policy:'))}# end\n`)
+  })
+
+  test('missing and empty sections are filled, and the last entry leaves an empty one', () => {
+    expect(yaml({ path: ['agents', 'writer', 'allow'], value: ['a'] })).toBe(
+      mine.replace('writer: {}', 'writer:\n    allow: [a]'),
+    )
+    expect(yaml({ path: ['limits', 'perMinute'], value: 3 })).toBe(`${mine}\nlimits:\n  perMinute: 3\n`)
+    expect(editText('a.yaml', 'agents:\n  a:\n    x: 1 # one\nb: 2\n', [{ path: ['agents', 'a', 'x'] }])).toBe(
+      'agents:\n  a: {}\nb: 2\n',
+    )
+    expect(editText('a.yaml', 'a:\n  - 1\n', [{ path: ['a', 0] }])).toBe('a: []\n')
+    expect(editText('a.yaml', 'a:\n', [{ path: ['a'], value: true }])).toBe('a: true\n')
+    expect(editText('a.yaml', '{}\n', [{ path: ['a', 'b'], value: 1 }])).toBe('a:\n  b: 1\n')
+  })
+
+  test('an entry is renamed with all that is in it', () => {
+    expect(yaml({ path: ['agents', 'coder'], rename: 'dev' })).toBe(mine.replace('coder:', 'dev:'))
+  })
+
+  test('a whole entry is turned into another one by its differences', () => {
+    const content = parseYaml(mine)
+    const wanted = structuredClone(content.agents.coder)
+    wanted.deny = ['shell.*', 'other', 'net.*']
+    wanted.limits.perMinute = 10
+    const changes = changesBetween(content.agents.coder, wanted, ['agents', 'coder'])
+    expect(yaml(...changes)).toBe(mine.replace('- shell.*\n', '- shell.*\n      - other\n').replace('60', '10'))
+  })
+
+  test('what cannot be edited safely is refused', () => {
+    expect(() => editText('a.yaml', 'a: &x { b: 1 }\nc: *x\n', [{ path: ['c', 'b'], value: 2 }])).toThrow()
+    expect(() => editText('a.yaml', 'a: 1\n', [{ path: ['a', 'b'], value: 2 }])).toThrow('a is not a section')
+    expect(() => editText('a.yaml', 'a: 1\n', [{ path: ['b'] }])).toThrow('it has no b')
+  })
+})
+
+test('V9: edits of a JSON configuration keep comments, indentation and trailing commas', () => {
+  const text = '{\n  // mine\n  "a": { "list": [1, 2] },\n  "b": [\n    "x", // one\n    "y",\n  ],\n}\n'
+  const edit = (...changes: TextChange[]) => editText('toolway.json', text, changes)
+  expect(edit({ path: ['a', 'list', 1], value: 3 })).toBe(text.replace('2]', '3]'))
+  expect(edit({ path: ['a', 'list', 2], value: 3, insert: true })).toBe(text.replace('2]', '2, 3]'))
+  expect(edit({ path: ['b', 1] })).toBe(text.replace('    "y",\n', ''))
+  expect(edit({ path: ['b', 2], value: 'z', insert: true })).toBe(text.replace('"y",\n', '"y",\n    "z"\n'))
+  expect(edit({ path: ['a'], rename: 'c' })).toBe(text.replace('"a"', '"c"'))
+})
+
+test('V9: entries of a TOML configuration can be edited; what is not an entry is refused', () => {
+  const text = '# mine\n[agents.coder]\nallow = ["a"]\n'
+  expect(editText('a.toml', text, [{ path: ['agents', 'coder', 'allow'], value: ['b'] }])).toBe(
+    text.replace('"a"', '"b"'),
+  )
+  expect(() => editText('a.toml', text, [{ path: ['version'], value: 1 }])).toThrow('TOML')
+})
+
+const word = fc.string({ unit: fc.constantFrom(...'ab:#{}[]\'"$ -\n&*|,'), maxLength: 6 })
+const leaf = fc.oneof(word, fc.integer(), fc.boolean())
+const list = fc.array(fc.oneof(leaf, fc.record({ match: word, effect: leaf })), { maxLength: 4 })
+const entry = fc.dictionary(
+  fc.constantFrom('allow', 'deny', 'limits', 'x y'),
+  fc.oneof(leaf, list, fc.dictionary(word, leaf, { maxKeys: 3 })),
+)
+const config = fc.dictionary(fc.constantFrom('one', 'two', 'three'), entry)
+
+test('V9: any configuration becomes any other by its smallest changes, and comments elsewhere survive', () => {
+  fc.assert(
+    fc.property(config, config, (before, after) => {
+      for (const [file, parse] of [
+        ['a.yaml', parseYaml],
+        ['a.json', parseJson],
+      ] as const) {
+        const start = editText(file, file === 'a.yaml' ? '# mine\n' : '// mine\n', [
+          { path: ['agents'], value: before },
+          { path: ['kept'], value: { list: [1] } },
+        ])
+        const changes = changesBetween(before, after, ['agents'])
+        const result = editText(file, start, changes)
+        expect(valueAt(parse(result), ['agents'])).toEqual(after)
+        expect(result).toContain('mine')
+        expect(valueAt(parse(result), ['kept', 'list'])).toEqual([1])
+      }
+    }),
+    runs(15, 500),
+  )
+})

@@ -1,0 +1,155 @@
+import { isDeepStrictEqual } from 'node:util'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { syntaxOf } from '../parse/document.ts'
+import { keyPath, type Path } from '../tree.ts'
+import { FileProblem } from './file.ts'
+import { jsonText } from './json-edit.ts'
+import { json, sectionText } from './section-text.ts'
+import { documentOf, unsafe, yamlText } from './yaml-edit.ts'
+
+/** One change of a configuration file. Without `value` and `rename`, what is at the path is removed. */
+export interface TextChange {
+  readonly path: Path
+  readonly value?: unknown
+  /** The new name of the entry at the path. */
+  readonly rename?: string | undefined
+  /** Whether a list item is inserted before the one that has this index, instead of replacing it. */
+  readonly insert?: boolean
+  /** A comment to write above a new entry. */
+  readonly comment?: string | undefined
+}
+
+/** The content of a configuration file as plain values, as it is written: without variables, defaults and aliases. */
+export function contentOf(file: string, text: string): unknown {
+  const syntax = syntaxOf({ path: file, text })
+  if (syntax === 'yaml') return documentOf(text).toJS() ?? {}
+  return syntax === 'json' ? json.parse(text) : sectionText(file, text, () => []).members
+}
+
+/**
+ * Applies changes to the text of a configuration file and preserves all other text byte for byte, including comments.
+ * Throws a FileProblem if the result would not say exactly what is intended.
+ */
+export function editText(file: string, text: string, changes: readonly TextChange[]): string {
+  const syntax = syntaxOf({ path: file, text })
+  if (syntax === 'toml') return editToml(file, text, changes)
+  return changes.reduce((before, change) => {
+    const wanted = changed(contentOf(file, before), change)
+    const after = syntax === 'json' ? editJson(before, change) : editYaml(before, change)
+    if (isDeepStrictEqual(reparsed(file, after), JSON.parse(JSON.stringify(wanted)))) return after
+    throw unsafe()
+  }, text)
+}
+
+function reparsed(file: string, text: string): unknown {
+  try {
+    return JSON.parse(JSON.stringify(contentOf(file, text)))
+  } catch {
+    return undefined
+  }
+}
+
+function editYaml(text: string, { path, value, rename, insert, comment }: TextChange): string {
+  const yaml = yamlText(text)
+  if (rename !== undefined) return yaml.rename(path, rename)
+  if (value === undefined) return yaml.remove(path)
+  return insert ? yaml.insert(path, value) : yaml.set(path, value, comment)
+}
+
+function editJson(text: string, { path, value, rename, insert }: TextChange): string {
+  const edited = jsonText(text)
+  if (rename !== undefined) return edited.rename(path, rename)
+  if (value === undefined) return edited.remove(path)
+  if (!insert) return edited.set(path, value)
+  const list = path.slice(0, -1)
+  const items = valueAt(json.parse(text), list)
+  if (!Array.isArray(items)) return edited.set(list, [value])
+  const index = path.at(-1) as number
+  return index >= items.length ? edited.set(path, value) : edited.set(list, items.toSpliced(index, 0, value))
+}
+
+/** TOML is edited by whole entries such as `mcpServers.files`. */
+function editToml(file: string, text: string, changes: readonly TextChange[]): string {
+  const entries = new Map<string, readonly [section: string, name: string]>()
+  for (const { path, rename } of changes) {
+    const [section, name] = path
+    if (typeof section !== 'string' || typeof name !== 'string') {
+      throw new FileProblem('this part of a TOML file cannot be edited', 'Change it by hand.')
+    }
+    for (const one of rename === undefined ? [name] : [name, rename]) entries.set(`${section} ${one}`, [section, one])
+  }
+  const wanted = changes.reduce(changed, contentOf(file, text))
+  return [...entries.values()].reduce((before, [section, name]) => {
+    const entry = asRecord(asRecord(wanted)[section])[name]
+    if (entry !== undefined && !isRecord(entry)) {
+      throw new FileProblem('this part of a TOML file cannot be edited', 'Change it by hand.')
+    }
+    const part = sectionText(file, before, () => [section])
+    return entry === undefined ? part.edited({}, [name]) : part.edited({ [name]: entry })
+  }, text)
+}
+
+export const valueAt = (whole: unknown, path: Path): unknown =>
+  path.reduce<unknown>(
+    (part, key) =>
+      typeof part === 'object' && part !== null && Object.hasOwn(part, key)
+        ? (part as Record<string | number, unknown>)[key]
+        : undefined,
+    whole,
+  )
+
+/** A copy of the content with a change applied. */
+function changed(content: unknown, { path, value, rename, insert }: TextChange): unknown {
+  const whole = structuredClone(content) as Record<string | number, unknown>
+  const [key = '', ...parents] = path.toReversed()
+  let part = whole
+  for (const name of parents.toReversed()) {
+    const next = part[name]
+    if (typeof next !== 'object' || next === null) define(part, name, typeof key === 'number' ? [] : {})
+    part = part[name] as Record<string | number, unknown>
+  }
+  if (rename !== undefined) {
+    define(part, rename, part[key])
+    delete part[key]
+  } else if (value === undefined && Array.isArray(part)) part.splice(Number(key), 1)
+  else if (value === undefined) {
+    if (!Object.hasOwn(part, key)) throw new FileProblem(`it has no ${keyPath(path)}`)
+    delete part[key]
+  } else if (insert && Array.isArray(part)) part.splice(Number(key), 0, value)
+  else define(part, key, value)
+  return whole
+}
+
+/** Defines the property instead of assigning it: an assignment to __proto__ would not create a property. */
+const define = (part: object, key: string | number, value: unknown): void =>
+  void Object.defineProperty(part, key, { value, enumerable: true, writable: true, configurable: true })
+
+/** The smallest changes that turn one value into another, so that comments inside an edited entry are preserved. */
+export function changesBetween(before: unknown, after: unknown, path: Path = []): TextChange[] {
+  if (isDeepStrictEqual(before, after)) return []
+  if (isRecord(before) && isRecord(after)) {
+    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) =>
+      changesBetween(before[key], after[key], [...path, key]),
+    )
+  }
+  if (Array.isArray(before) && Array.isArray(after) && before.length > 0 && after.length > 0) {
+    return changesInList(before, after, path)
+  }
+  return [{ path, value: after }]
+}
+
+function changesInList(before: readonly unknown[], after: readonly unknown[], path: Path): TextChange[] {
+  const shorter = Math.min(before.length, after.length)
+  let start = 0
+  while (start < shorter && isDeepStrictEqual(before[start], after[start])) start++
+  let end = 0
+  while (end < shorter - start && isDeepStrictEqual(before.at(-1 - end), after.at(-1 - end))) end++
+  const old = before.slice(start, before.length - end)
+  const now = after.slice(start, after.length - end)
+  const both = Math.min(old.length, now.length)
+  return [
+    ...now.slice(0, both).flatMap((item, index) => changesBetween(old[index], item, [...path, start + index])),
+    ...old.slice(both).map((_, index) => ({ path: [...path, start + old.length - 1 - index] })),
+    ...now.slice(both).map((value, index) => ({ path: [...path, start + both + index], value, insert: true })),
+  ]
+}

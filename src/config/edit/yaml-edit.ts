@@ -1,0 +1,324 @@
+import { isDeepStrictEqual } from 'node:util'
+import {
+  Document,
+  isCollection,
+  isMap,
+  isScalar,
+  isSeq,
+  type Pair,
+  type ParsedNode,
+  parse,
+  parseDocument,
+  type Scalar,
+  visit,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml'
+import { keyPath, type Path } from '../tree.ts'
+import { FileProblem } from './file.ts'
+
+/** Indentation of what is written below a key. */
+export const unit = '  '
+
+export function documentOf(text: string): Document.Parsed {
+  const document = parseDocument(text, { keepSourceTokens: true })
+  const [fault] = document.errors
+  if (fault) throw new FileProblem(`it is not valid YAML: ${fault.message.split('\n', 1)[0]}`)
+  return document
+}
+
+type Collection = YAMLMap.Parsed | YAMLSeq.Parsed
+type Value = ParsedNode | null
+
+/** One entry of a collection: a key with its value, or an item of a list. */
+interface Entry {
+  readonly parent: Collection
+  readonly index: number
+  readonly value: Value
+  /** Where its key or its dash begins; in a flow list, where its value begins. */
+  readonly start: number
+  /** The offset after its value or, if it has none, after its key or dash. */
+  readonly end: number
+}
+
+/** Edits YAML at a path. Text outside the edited entry does not change. */
+export function yamlText(text: string) {
+  const root = documentOf(text).contents
+  const eol = text.includes('\r\n') ? '\r\n' : '\n'
+  const isEmptyRoot = root === null || (isScalar(root) && root.value === null)
+
+  /** The entries on the way to a path, as far as they exist. */
+  const entriesTo = (path: Path): Entry[] => {
+    const found: Entry[] = []
+    let node: Value = root
+    for (const key of path) {
+      const entry: Entry | undefined = isCollection(node) ? entryOf(node as Collection, key) : undefined
+      if (!entry) return found
+      found.push(entry)
+      node = entry.value
+    }
+    return found
+  }
+
+  const at = (path: Path): Entry => {
+    const entries = entriesTo(path)
+    const last = entries.at(-1)
+    if (last && entries.length === path.length) return last
+    throw new FileProblem(`it has no ${keyPath(path)}`)
+  }
+
+  const spaces = (offset: number): string => {
+    const before = text.slice(lineStart(text, offset), offset)
+    return /^\s*$/.test(before) ? before : ' '.repeat(before.length)
+  }
+
+  /** Formats the entry at a path, with the sections that lead to it. */
+  const lines = ([key = '', ...rest]: Path, value: unknown, indent: string, comment?: string): string => {
+    const isSection = rest.length > 0 && rest.every((part) => typeof part === 'string')
+    const own = isSection
+      ? entryLines(key, {}).replace(/ \{\}\n$/, '\n')
+      : entryLines(key, nested(rest, value), comment)
+    const written = own.replace(/^(?=.)/gm, indent).replaceAll('\n', eol)
+    return isSection ? written + lines(rest, value, indent + unit, comment) : written
+  }
+
+  const atEnd = (path: Path, value: unknown, comment?: string): string => {
+    const gap = `${text === '' || text.endsWith('\n') ? '' : eol}${text.trim() === '' ? '' : eol}`
+    return `${text}${gap}${lines(path, value, '', comment)}`
+  }
+
+  const add = (parent: Collection, path: Path, value: unknown, comment?: string): string => {
+    const [key = '', ...rest] = path
+    const index = isSeq(parent) ? Math.min(Number(key), parent.items.length) : parent.items.length
+    const before = index > 0 ? entryAt(parent, index - 1) : undefined
+    const first = entryAt(parent, 0)
+    if (parent.flow) {
+      const inner = nested(rest, value)
+      const written = isSeq(parent) ? inline(inner) : inlineEntry(String(key), inner)
+      if (before) return `${text.slice(0, before.end)}, ${written}${text.slice(before.end)}`
+      return `${text.slice(0, first.start)}${written}, ${text.slice(first.start)}`
+    }
+    if (parent === root && isMap(parent)) return atEnd(path, value, comment)
+    const indent = spaces(first.start)
+    const place = before ? endOfEntry(text, before, indent.length) : lineStart(text, first.start)
+    const gap = place > 0 && text[place - 1] !== '\n' ? eol : ''
+    return `${text.slice(0, place)}${gap}${lines(path, value, indent, comment)}${text.slice(place)}`
+  }
+
+  /** Replaces the value of an entry that is empty, `null`, `{}` or `[]` by an entry at `path` below its key. */
+  const fill = (entry: Entry, path: Path, value: unknown, comment?: string): string => {
+    const content = nested(path, value)
+    if (entry.parent.flow || !isMap(entry.parent) || !isBlock(content)) return replace(entry, content)
+    const [start, end] = entry.value?.range ?? [colonOf(entry), colonOf(entry)]
+    const line = text.indexOf('\n', end)
+    const rest = text.slice(end, line < 0 ? text.length : line + 1)
+    const head = `${text.slice(0, start).trimEnd()}${rest.trim() === '' ? '' : ` ${rest.trim()}`}`
+    const below = lines(path, value, spaces(entry.start) + unit, comment)
+    return `${head}${eol}${below}${line < 0 ? '' : text.slice(line + 1)}`
+  }
+
+  const colonOf = (entry: Entry): number => text.indexOf(':', keyOf(entry).range[1]) + 1
+
+  const replace = (entry: Entry, value: unknown, comment?: string): string => {
+    const { parent, index, value: old, start, end } = entry
+    const isInline = old !== null && !(isCollection(old) && !old.flow)
+    const staysInline = !isBlock(value) || (isSeq(old) && isFlat(value))
+    if (parent.flow || (isInline && staysInline)) {
+      if (old === null) throw unsafe()
+      const [from, to] = [old.range[0], old.range[1]]
+      const tail = text[to - 1] === '\n' ? eol : ''
+      return text.slice(0, from) + inline(value, isScalar(old) ? old.type : undefined) + tail + text.slice(to)
+    }
+    if (old === null && !isBlock(value)) {
+      const place = isMap(parent) ? colonOf(entry) : end
+      return `${text.slice(0, place)} ${inline(value)}${text.slice(place)}`
+    }
+    const indent = spaces(start)
+    const own = lineStart(text, start)
+    const startsLine = indent === text.slice(own, start)
+    const head = startsLine ? text.slice(0, own).replace(ownComment, '') : text.slice(0, start)
+    const key = isMap(parent) ? text.slice(start, keyOf(entry).range[1]) : '-'
+    const written = lines([isMap(parent) ? 'k' : index], value, indent).replace(
+      /^([ \t]*)(?:"k"|k|-)/,
+      (_, space) => space + key,
+    )
+    const above = comment === undefined ? '' : `${indent}# ${comment.replaceAll('\n', ' ')}${eol}`
+    const tail = text.slice(endOfEntry(text, entry, indent.length))
+    return `${head}${startsLine ? above + written : written.trimStart()}${tail}`
+  }
+
+  return {
+    /** Sets `value` at `path` and creates missing sections. `comment` is written above a new entry. */
+    set(path: Path, value: unknown, comment?: string): string {
+      const entries = entriesTo(path)
+      const last = entries.at(-1)
+      if (last && entries.length === path.length) return replace(last, value, comment)
+      const rest = path.slice(entries.length)
+      const node = last ? last.value : root
+      if (isCollection(node) && node.items.length > 0) {
+        if (last || !node.flow) return add(node as Collection, rest, value, comment)
+        throw new FileProblem('its sections are written in flow style ({})', 'Change it by hand.')
+      }
+      const isEmpty = node === null || isCollection(node) || (isScalar(node) && node.value === null)
+      if (!isEmpty)
+        throw new FileProblem(`its ${keyPath(path.slice(0, entries.length))} is not a section`, 'Change it by hand.')
+      if (last) return fill(last, rest, value, comment)
+      if (isEmptyRoot) return atEnd(rest, value, comment)
+      return text.replace(/\{\s*\}\s*$/, () => lines(rest, value, '', comment))
+    },
+    /** Inserts an item into a list, before the item that has this index. */
+    insert(path: Path, value: unknown): string {
+      const list = entriesTo(path.slice(0, -1)).at(-1)
+      if (!list) return this.set(path.slice(0, -1), [value])
+      if (!isSeq(list.value) || list.value.items.length === 0) return fill(list, [0], value)
+      return add(list.value as Collection, path.slice(-1), value)
+    },
+    remove(path: Path): string {
+      const entry = at(path)
+      const { parent, index, start, end } = entry
+      const next = parent.items.length > index + 1 ? entryAt(parent, index + 1) : undefined
+      const before = index > 0 ? entryAt(parent, index - 1) : undefined
+      if (parent.flow) {
+        if (next) return text.slice(0, start) + text.slice(next.start)
+        return text.slice(0, before ? before.end : start) + text.slice(end)
+      }
+      const own = lineStart(text, start)
+      const indent = text.slice(own, start)
+      // The first key of a list item stands behind the dash; the next key takes its place.
+      if (!/^\s*$/.test(indent) && next) return text.slice(0, start) + text.slice(next.start)
+      const head = text.slice(0, own).replace(ownComment, '')
+      const tail = text.slice(endOfEntry(text, entry, indent.length))
+      if (parent.items.length > 1 || path.length === 1) return head + withoutDoubledGap(head, tail)
+      // A section without entries would be parsed as null, so write `{}`.
+      const owner = at(path.slice(0, -1))
+      if (!isMap(owner.parent)) throw unsafe()
+      const colon = colonOf(owner)
+      return `${head.slice(0, colon)} ${isSeq(parent) ? '[]' : '{}'}${head.slice(colon)}${tail}`
+    },
+    rename(path: Path, name: string): string {
+      const entry = at(path)
+      const [start, end] = isMap(entry.parent) ? keyOf(entry).range : [0, 0]
+      if (end === 0) throw unsafe()
+      return text.slice(0, start) + inline(name) + text.slice(end)
+    },
+  }
+}
+
+export const unsafe = () =>
+  new FileProblem('it cannot be edited safely because of its formatting', 'Change it by hand.')
+
+const nested = (path: Path, value: unknown): unknown =>
+  path.reduceRight((inner, key) => (typeof key === 'number' ? [inner] : { [key]: inner }), value)
+
+/** Whether a value is written in lines below its key. */
+const isBlock = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && Object.keys(value).length > 0 && !isShortList(value)
+
+/** Short lists are written on one line, which is easier to read. */
+const isShortList = (value: unknown): boolean => isFlat(value) && JSON.stringify(value).length <= 90
+
+const isFlat = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((item) => typeof item !== 'object' || item === null)
+
+function entryOf(parent: Collection, key: string | number): Entry | undefined {
+  const index = isSeq(parent)
+    ? typeof key === 'number' && key < parent.items.length
+      ? key
+      : -1
+    : parent.items.findIndex((pair) => isScalar(pair.key) && String(pair.key.value) === String(key))
+  return index < 0 ? undefined : entryAt(parent, index)
+}
+
+function entryAt(parent: Collection, index: number): Entry {
+  if (isMap(parent)) {
+    const { key, value: written } = parent.items[index] as Pair<ParsedNode, Value>
+    const value = written && isNothing(written) ? null : written
+    return { parent, index, value, start: key.range[0], end: value?.range[1] ?? key.range[1] }
+  }
+  const value = parent.items[index] as Value
+  const token = parent.srcToken as { items?: { start: { type: string; offset: number }[] }[] } | undefined
+  const dash = parent.flow
+    ? undefined
+    : token?.items?.[index]?.start.find(({ type }) => type === 'seq-item-ind')?.offset
+  const start = dash ?? value?.range[0] ?? 0
+  return { parent, index, value, start, end: value?.range[1] ?? start + 1 }
+}
+
+/** Whether nothing is written where a value could be, which YAML reads as null. */
+const isNothing = (node: ParsedNode): boolean => isScalar(node) && node.range[0] === node.range[1]
+
+const keyOf = ({ parent, index }: Entry): ParsedNode => (parent.items[index] as Pair<ParsedNode>).key
+
+const lineStart = (text: string, offset: number): number => text.lastIndexOf('\n', offset - 1) + 1
+
+/** The offset after the entry's last line and the comments below it that are indented deeper than its key. */
+function endOfEntry(text: string, { end }: Entry, indent: number): number {
+  const lineAfter = (offset: number) => {
+    const found = text.indexOf('\n', offset)
+    return found < 0 ? text.length : found + 1
+  }
+  let at = text[end - 1] === '\n' ? end : lineAfter(end)
+  for (;;) {
+    const comment = /^([ \t]*)#/.exec(text.slice(at, lineAfter(at)))
+    if (!comment || (comment[1] as string).length <= indent) return at
+    at = lineAfter(at)
+  }
+}
+
+/**
+ * Matches the comment that an import wrote above a server. The comment is removed together with the server. Other
+ * comments stay, because they may also be about other servers.
+ */
+const ownComment = /(?<=^|\n)[ \t]*# (?:from|disabled because it needs) [^\n]*\n$/
+
+/** Avoids two blank lines in a row where an entry was removed. */
+const withoutDoubledGap = (head: string, tail: string): string =>
+  /\n[ \t]*\r?\n$/.test(head) ? tail.replace(/^[ \t]*\r?\n/, '') : tail
+
+/** A key with its value, or a list item, in lines without indentation. */
+export function entryLines(key: string | number, value: unknown, comment?: string): string {
+  const content = typeof key === 'number' ? [value] : { [key]: value }
+  const document = new Document(content)
+  visit(document, {
+    Seq(_, list) {
+      if (list !== document.contents) list.flow = isShortList(list.toJSON())
+    },
+    Scalar: (_, scalar) => quoteControls(scalar),
+  })
+  const text = document.toString({ lineWidth: 0, flowCollectionPadding: false })
+  // Fall back to JSON, which is valid YAML, if the text does not parse back to the same value.
+  const json = JSON.stringify(value)
+  const lines = isExact(text, content) ? text : `${typeof key === 'number' ? '-' : `${JSON.stringify(key)}:`} ${json}\n`
+  return `${comment === undefined ? '' : `# ${comment.replaceAll('\n', ' ')}\n`}${lines}`
+}
+
+const isExact = (text: string, value: unknown): boolean => {
+  try {
+    return isDeepStrictEqual(parse(text), JSON.parse(JSON.stringify(value)))
+  } catch {
+    return false
+  }
+}
+
+function quoteControls(scalar: Scalar): void {
+  if (typeof scalar.value === 'string' && /[\0-\x1f]/.test(scalar.value)) scalar.type = 'QUOTE_DOUBLE'
+}
+
+/** Formats a value on one line, quoted like the value that it replaces. */
+function inline(value: unknown, type?: Scalar['type'] | null): string {
+  const document = new Document([value])
+  const quoted = type === 'QUOTE_DOUBLE' || type === 'QUOTE_SINGLE' ? type : undefined
+  visit(document, {
+    Collection(_, part) {
+      part.flow = true
+    },
+    Scalar(_, scalar) {
+      if (quoted && typeof scalar.value === 'string' && typeof value === 'string') scalar.type = quoted
+      quoteControls(scalar)
+    },
+  })
+  const text = document.toString({ lineWidth: 0, flowCollectionPadding: false }).trimEnd()
+  return isExact(text, [value]) ? text.slice(1, -1) : JSON.stringify(value)
+}
+
+const inlineEntry = (key: string, value: unknown): string => inline({ [key]: value }).slice(1, -1)

@@ -1,0 +1,296 @@
+import { stringify } from 'yaml'
+import { createRedactor } from '../../audit/redact/redactor.ts'
+import { secretsOf } from '../../audit/redact/secrets.ts'
+import { scanDefinition } from '../../catalog/scan/scan.ts'
+import { clientLabels } from '../../config/import/client-kind.ts'
+import type { LoadedConfig } from '../../config/load.ts'
+import type { ServerConfig } from '../../config/schema.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
+import type { Definition } from '../../core/entry.ts'
+import { invalidArguments, ToolwayError } from '../../core/errors.ts'
+import { tokensOf } from '../../core/tokens.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
+import type { ConfigEdit, ConfigEditRecord, EditProposal, ReloadEvent, ServerTest } from '../../serve/admin/contract.ts'
+import type { ConfigEditService } from '../../serve/admin/service.ts'
+import { HttpError, rpcCodes } from '../../serve/errors.ts'
+import { additionOf, clientServers, importOf } from '../config-edit/add-servers.ts'
+import { type ConfigEditor, createConfigEditor, EditConflict, type Proposal } from '../config-edit/config-editor.ts'
+import type { ConfigSource } from '../config-edit/config-file.ts'
+import type { ShownLine } from '../config-edit/diff.ts'
+import { createEditHistory, type RecordedEdit } from '../config-edit/edit-history.ts'
+import { createSecretHider } from '../config-edit/hide-secrets.ts'
+import { createServerProber, type ProbeResult } from '../probe-server.ts'
+import { redactConfig } from './config.ts'
+import { type AdminContext, audited } from './context.ts'
+
+/** How long a test of a server may take. */
+const testMs = 30_000
+const maxTests = 3
+const maxTestedServers = 20
+const maxShown = 500
+
+/**
+ * Edits of the configuration file for the admin API. The file and the history are shared by all workers on a machine;
+ * a replica on another machine edits its own file.
+ */
+export function createConfigEditAdmin(context: AdminContext): ConfigEditService {
+  const { current, source, reload, audit, auditKey, clock } = context
+  let tests = 0
+
+  let opened: Promise<ConfigEditor> | undefined
+  const editorIn = (own: ConfigSource): Promise<ConfigEditor> => {
+    opened ??= auditKey().then((key) =>
+      createConfigEditor({
+        source: own,
+        redactor: () => current().redactor,
+        history: createEditHistory(current().loaded.config.stores.path),
+        key,
+        now: () => clock.now(),
+      }),
+    )
+    return opened
+  }
+  const requireSource = (): ConfigSource => {
+    if (source) return source
+    throw invalidArguments(notFromFile)
+  }
+
+  /** Turns the ways to say what to add into changes. */
+  const proposalOf = async (edit: ConfigEdit): Promise<Proposal & { readonly notes: readonly string[] }> => {
+    const own = requireSource()
+    const { add, import: choices, changes, text, undo } = edit
+    const editor = await editorIn(own)
+    return refusing(async () => {
+      const added = add ? await additionOf(add, own) : choices ? await importOf(choices, own) : undefined
+      if (added) return { ...(await editor.propose(added)), notes: added.notes }
+      if (changes) return { ...(await editor.propose({ changes })), notes: [] }
+      if (text !== undefined) return { ...(await editor.propose({ text })), notes: [] }
+      return { ...(await editor.propose({ undo: undo ?? '' })), notes: [] }
+    })
+  }
+
+  const viewOf = ({ file, notes, ...proposal }: Proposal & { readonly notes: readonly string[] }): EditProposal => {
+    const { text } = current().redactor
+    return {
+      file: file.path,
+      hash: proposal.hash,
+      editable: editableOf(file.obstacle),
+      diff: proposal.diff.map(lineView),
+      after: proposal.shown ?? null,
+      paths: [...proposal.paths],
+      problems: proposal.problems.map(({ key, line, message }) => ({ key, line, message: text(message) })),
+      warnings: proposal.warnings.map(text),
+      servers: changedServers(proposal),
+      notes: notes.map(text),
+    }
+  }
+
+  /** Reloads all processes and returns what came of it in this one. */
+  const reloaded = async (): Promise<ReloadEvent> => {
+    const events: ReloadEvent[] = []
+    using _ = reload.history.onEvent((event) => events.push(event))
+    await reload.now()
+    const { text } = current().redactor
+    const event = events.find(({ ok }) => !ok) ?? events.find(({ changes }) => changes.length > 0) ?? events[0]
+    if (!event) return { at: clock.now(), ok: true, error: null, changes: [] }
+    return { ...event, error: event.error === null ? null : text(event.error), changes: event.changes.map(text) }
+  }
+
+  return {
+    async configFile() {
+      if (!source) {
+        const none = { path: '', exists: false, text: null, hash: '' }
+        return { ...none, editable: { ok: false, reason: notFromFile } }
+      }
+      const editor = await editorIn(source)
+      const { obstacle, text, ...file } = await editor.file()
+      return { ...file, editable: editableOf(obstacle), text: text ?? null }
+    },
+    previewEdit: async (edit) => viewOf(await proposalOf(edit)),
+    async applyEdit(caller, edit, hash) {
+      const editor = await editorIn(requireSource())
+      const proposal = await proposalOf(edit)
+      const { file, paths } = proposal
+      const action = {
+        operation: edit.undo === undefined ? 'edit_config' : 'undo_config',
+        arguments: { file: file.path, paths },
+      }
+      const recorded = await refusing(() =>
+        audited(audit, caller, action, () => coded(() => editor.apply(proposal, hash, caller.principal))),
+      )
+      return { edit: recordView(recorded), reload: await reloaded() }
+    },
+    async configEdits() {
+      if (!source) return []
+      return (await (await editorIn(source)).history()).map(recordView)
+    },
+    async testServers(caller, edit, signal) {
+      const proposal = await proposalOf(edit)
+      const names = changedServers(proposal).slice(0, maxTestedServers)
+      const { loaded, problems } = proposal
+      const [problem] = problems
+      if (!loaded) throw invalidArguments(`The configuration would be invalid: ${problem?.key} ${problem?.message}`)
+      if (names.length === 0) throw invalidArguments('This edit changes no server.')
+      if (tests >= maxTests)
+        throw new ToolwayError('OVERLOADED', 'Other servers are being tested: try again in a moment.')
+      tests++
+      try {
+        const action = { operation: 'test_server', arguments: { servers: names } }
+        return await audited(audit, caller, action, () => testAll(context, loaded, names, signal))
+      } finally {
+        tests--
+      }
+    },
+    async foundServers() {
+      if (!source) return []
+      const known = new Set(Object.keys(current().loaded.config.mcpServers))
+      const hider = createSecretHider(current().redactor, await auditKey())
+      return (await clientServers(source)).flatMap(({ client, path, content }) =>
+        content.servers.map(({ name, definition, problems }) => {
+          const hidden = hider.hideValues({ mcpServers: { [name]: definition } })
+          const shown = asRecord(asRecord(asRecord(hidden).mcpServers)[name])
+          const problem = problems[0]?.message ?? null
+          return {
+            client: clientLabels[client],
+            file: path,
+            name,
+            target: targetOf(shown),
+            present: known.has(name),
+            problem,
+          }
+        }),
+      )
+    },
+    async serverDefinition(name) {
+      const { loaded, redactor } = current()
+      const effective = asRecord(redactConfig(loaded.config, redactor).mcpServers)[name]
+      const { path, editable } = await this.configFile()
+      const value = source
+        ? await (await editorIn(source)).valueAt(['mcpServers', name]).catch(() => undefined)
+        : undefined
+      const definition = isRecord(value) ? value : null
+      if (definition === null && effective === undefined) {
+        throw new ToolwayError(
+          'SERVER_NOT_FOUND',
+          `The configuration has no server ${JSON.stringify(name.slice(0, 100))}.`,
+        )
+      }
+      const elsewhere = { ok: false, reason: `${name} is not defined in ${path}.` }
+      return {
+        name,
+        target: targetOf(asRecord(definition ?? effective)),
+        file: path,
+        editable: definition === null && editable.ok ? elsewhere : editable,
+        definition,
+        yaml: definition === null ? '' : stringify(definition, { lineWidth: 0 }),
+      }
+    },
+  }
+}
+
+const notFromFile = 'This gateway was started by a program, which owns its configuration.'
+
+const editableOf = (obstacle: string | undefined) =>
+  obstacle === undefined ? { ok: true } : { ok: false, reason: obstacle }
+
+const lineView = ([mark, text]: ShownLine) => ({ mark, text: text.slice(0, 2_000) })
+
+const recordView = ({ id, at, by, file, paths, undoes, diff }: RecordedEdit): ConfigEditRecord => ({
+  ...{ id, at, by, file, paths, undoes: undoes ?? null },
+  diff: diff.map(lineView),
+})
+
+/** Reports a conflict with a code of its own in HTTP, and as an invalid request in the audit log. */
+const coded = <T>(work: () => Promise<T>): Promise<T> =>
+  work().catch((thrown: unknown) => {
+    if (!(thrown instanceof EditConflict)) throw thrown
+    throw new ToolwayError('INVALID_ARGUMENTS', thrown.message, { cause: thrown, auditReason: 'conflict' })
+  })
+
+async function refusing<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (thrown) {
+    const cause = thrown instanceof ToolwayError ? thrown.details.cause : thrown
+    if (cause instanceof EditConflict) throw new HttpError(409, rpcCodes.request, cause.message)
+    throw thrown
+  }
+}
+
+/** The servers that a proposal adds or changes and that exist afterwards. */
+function changedServers({ paths, loaded }: Pick<Proposal, 'paths' | 'loaded'>): string[] {
+  const names = Object.keys(loaded?.config.mcpServers ?? {})
+  return names.filter((name) =>
+    paths.some((path) => {
+      const [section, server] = path.split(/[.[]/)
+      return (
+        section === 'mcpServers' &&
+        (server === undefined || server === name || server === JSON.stringify(name).concat(']'))
+      )
+    }),
+  )
+}
+
+const targetOf = ({ url, serverUrl, command, args }: Readonly<Record<string, unknown>>): string => {
+  const address = url ?? serverUrl
+  if (typeof address === 'string') return address
+  const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === 'string')
+  return words.map((word) => (/^[\w@%+=:,./<>-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')
+}
+
+/** Starts each server once. No process is left behind. */
+async function testAll(
+  { oauth: _, ...context }: AdminContext,
+  loaded: LoadedConfig,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<ServerTest[]> {
+  const { config } = loaded
+  const secrets = secretsOf(secretSettings(config), loaded.secrets)
+  const known = createRedactor({ secrets, keys: config.audit.redact })
+  const redact = (text: string) => context.current().redactor.text(known.text(text))
+  const { clock, log } = context
+  await using prober = createServerProber({ redact, limits: config.discovery, clock, log })
+  const results: ServerTest[] = []
+  for (const name of names) {
+    const found = await prober.probe(name, config.mcpServers[name] as ServerConfig, testMs, signal)
+    results.push(testView(name, found, redact))
+  }
+  return results
+}
+
+function testView(name: string, found: ProbeResult, redact: (text: string) => string): ServerTest {
+  const { tools = [], resources = [], templates = [], prompts = [] } = found.lists ?? {}
+  const all: readonly Definition[] = [...tools, ...resources, ...templates, ...prompts]
+  const own = tools.map((tool) => ({
+    name: redact(String(tool.name)),
+    description: redact(String(tool.description ?? '')).slice(0, 1_000),
+    tokens: tokensOf(String(tool.name), tool),
+  }))
+  const addressOf = (one: Definition) => redact(String(one.uri ?? one.uriTemplate ?? one.name))
+  return {
+    name,
+    ok: found.failure === undefined,
+    error: found.failure?.message ?? null,
+    needsSignIn: found.failure?.signIn !== undefined,
+    transport: found.transport,
+    protocolVersion: found.protocolVersion ?? null,
+    reports: found.calls ?? null,
+    startMs: found.startMs ?? null,
+    tools: own.slice(0, maxShown),
+    tokens: own.reduce((sum, { tokens }) => sum + tokens, 0),
+    prompts: prompts.slice(0, maxShown).map((prompt) => redact(String(prompt.name))),
+    resources: [...resources, ...templates].slice(0, maxShown).map(addressOf),
+    findings: all
+      .slice(0, 2_000)
+      .flatMap((definition) =>
+        scanDefinition(definition).map(({ kind, severity, where, excerpt }) => ({
+          ...{ item: redact(String(definition.name)), kind, severity, where },
+          excerpt: redact(excerpt),
+        })),
+      )
+      .slice(0, 100),
+    remarks: [...found.remarks, ...(found.findings ?? []).map(({ message }) => message)].map(redact),
+    stderr: found.stderr.slice(-50).map(redact),
+  }
+}

@@ -1,0 +1,95 @@
+import { discover, type FoundFile } from '../../clients/client-files.ts'
+import { adaptServer, called, type FoundServer, planImport } from '../../clients/import-plan.ts'
+import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
+import { invalidArguments } from '../../core/errors.ts'
+import { homeOf } from '../../core/home.ts'
+import type { ConfigChange } from './config-editor.ts'
+import { type ConfigSource, openEditedFile } from './config-file.ts'
+import { type Pasted, readPasted } from './pasted-servers.ts'
+import { type asWritten, disabledReason, missingIn } from './prepare-import.ts'
+
+interface Additions {
+  readonly changes: readonly ConfigChange[]
+  readonly notes: readonly string[]
+}
+
+/** A server in a client's file. */
+export interface ImportChoice {
+  readonly file: string
+  readonly name: string
+}
+
+/** The changes that add pasted servers. */
+export async function additionOf(pasted: Pasted, source: ConfigSource): Promise<Additions> {
+  const { path, known } = await target(source)
+  if (pasted.name !== undefined && known.has(pasted.name)) {
+    throw invalidArguments(`There is already a server named ${pasted.name}.`)
+  }
+  const found = await readPasted(pasted, source, path)
+  return additions(found.map(renamed(known)), known, source, () => undefined)
+}
+
+/** The changes that add servers from the files of MCP clients. */
+export async function importOf(choices: readonly ImportChoice[], source: ConfigSource): Promise<Additions> {
+  const { path, known } = await target(source)
+  const files = await clientServers(source)
+  const found = choices.map(({ file, name }): FoundServer => {
+    const from = files.find((one) => one.path === file)
+    const server = from?.content.servers.find((one) => one.name === name)
+    if (!from || !server)
+      throw invalidArguments(`There is no server ${JSON.stringify(name)} in ${JSON.stringify(file)}.`)
+    const [problem] = server.problems
+    if (problem) throw invalidArguments(`${name} cannot be imported: ${problem.message}.`)
+    return adaptServer(server, from, path)
+  })
+  return additions(found, known, source, (server) => `from ${[...new Set(server.origins.map(called))].join(', ')}`)
+}
+
+/** The files of the MCP clients on this machine. */
+export const clientServers = ({ env, cwd }: ConfigSource): Promise<FoundFile[]> =>
+  discover({ env, cwd, platform: process.platform })
+
+async function target(source: ConfigSource) {
+  const { path, before } = await openEditedFile(source)
+  const servers = before.bytes ? (await readServers(path, homeOf(source.env))).servers : []
+  return { path, known: new Map(servers.map(({ name, definition }) => [name, definition])) }
+}
+
+const renamed =
+  (known: ReadonlyMap<string, ServerDefinition>) =>
+  (server: FoundServer): FoundServer => {
+    let name = server.name
+    for (let number = 2; known.has(name); number++) name = `${server.name.slice(0, 60)}-${number}`
+    return { ...server, name }
+  }
+
+type Planned = Parameters<typeof asWritten>[0]
+
+async function additions(
+  found: readonly FoundServer[],
+  known: ReadonlyMap<string, ServerDefinition>,
+  { env }: ConfigSource,
+  origin: (server: Planned) => string | undefined,
+): Promise<Additions> {
+  // Secrets stay inline here; the editor moves them to private files.
+  const keep = async (secret: string) => secret
+  const plan = await planImport(found, { known, find: () => [], keep, missing: missingIn(env) })
+  const changes = plan.added.map((server): ConfigChange => {
+    const reason = server.waiting.length > 0 ? disabledReason(server.waiting) : undefined
+    const comment = [origin(server), reason].filter((part) => part !== undefined).join('; ')
+    return {
+      path: ['mcpServers', server.name],
+      value: server.definition,
+      comment: comment === '' ? undefined : comment,
+    }
+  })
+  const waiting = plan.added.filter((server) => server.waiting.length > 0)
+  return {
+    changes,
+    notes: [
+      ...plan.notes,
+      ...plan.present.map((name) => `This server is already in the configuration as ${name}.`),
+      ...waiting.map((server) => `${server.name} is ${disabledReason(server.waiting)}.`),
+    ],
+  }
+}

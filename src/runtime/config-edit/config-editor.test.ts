@@ -1,0 +1,150 @@
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createRedactor } from '../../audit/redact/redactor.ts'
+import { type ConfigEdit, createConfigEditor } from './config-editor.ts'
+import { createEditHistory } from './edit-history.ts'
+
+const mine = `# mine
+mcpServers:
+  files:   # local
+    command: node
+    args: [server.js, --token=s3cr3tvalue]
+    env: { API_TOKEN: "abc-inline", LEVEL: debug }
+agents:
+  coder:
+    allow: ["files.*"]   # all
+`
+
+let folder: string
+let path: string
+let time = 1_000
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'toolway-edit-'))
+  path = join(folder, 'toolway.yaml')
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const editor = (paths = [path], cwd = folder) =>
+  createConfigEditor({
+    source: { paths, env: { HOME: folder }, cwd },
+    redactor: () => createRedactor({ secrets: [], keys: ['*token*'] }),
+    history: createEditHistory(join(folder, 'state')),
+    key: 'k',
+    now: () => time++,
+  })
+
+const apply = async (edit: ConfigEdit) => {
+  const proposal = await editor().propose(edit)
+  return editor().apply(proposal, proposal.hash, 'os:me')
+}
+const text = () => readFile(path, 'utf8')
+
+describe("V9: edits of the operator's own file", () => {
+  test('are shown as a diff, written whole and keep comments and mode', async () => {
+    await writeFile(path, mine, { mode: 0o640 })
+    await chmod(path, 0o640)
+    const edit = { changes: [{ path: ['agents', 'coder', 'allow'], value: ['files.*', 'git.*'] }] }
+    const proposal = await editor().propose(edit)
+    expect(proposal).toMatchObject({ problems: [], paths: ['agents.coder.allow'] })
+    expect(proposal.diff).toContainEqual(['+', '    allow: ["files.*", git.*]   # all'])
+    expect(await text()).toBe(mine)
+    await apply(edit)
+    expect(await text()).toBe(mine.replace('"files.*"]', '"files.*", git.*]'))
+    expect((await stat(path)).mode & 0o777).toBe(0o640)
+  })
+
+  test('that make the configuration worse are refused and change nothing', async () => {
+    await writeFile(path, mine)
+    const edit = { changes: [{ path: ['agents', 'coder', 'alow'], value: ['x'] }] }
+    expect((await editor().propose(edit)).problems).toMatchObject([{ key: 'agents.coder.alow' }])
+    await expect(apply(edit)).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect(await text()).toBe(mine)
+  })
+
+  test('of a file that has changed since are a conflict', async () => {
+    await writeFile(path, mine)
+    const proposal = await editor().propose({ changes: [{ path: ['agents'] }] })
+    await writeFile(path, `${mine}# more\n`)
+    await expect(editor().apply(proposal, proposal.hash, 'me')).rejects.toMatchObject({ name: 'EditConflict' })
+    expect(await text()).toBe(`${mine}# more\n`)
+  })
+
+  test('never show secrets, and secrets that are not edited stay', async () => {
+    await writeFile(path, mine)
+    const { text: shown } = await editor().file()
+    const masked = (text = '') => text.replaceAll(/<secret [0-9a-f]{8}>/g, '…')
+    expect(masked(shown)).toBe(mine.replace('s3cr3tvalue', '…').replace('abc-inline', '…'))
+    const entry = (await editor().valueAt(['mcpServers', 'files'])) as Record<string, unknown>
+    expect(JSON.stringify(entry)).not.toMatch(/s3cr3tvalue|abc-inline/)
+    await apply({ changes: [{ path: ['mcpServers', 'files'], value: { ...entry, command: 'bun' } }] })
+    expect(await text()).toBe(mine.replace('node', 'bun'))
+    await apply({ text: `${shown}\n# end\n` })
+    expect(await text()).toBe(`${mine}\n# end\n`)
+    await expect(apply({ text: 'a: "<secret 00000000>"' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+  })
+
+  test('put new secrets into private files', async () => {
+    await writeFile(path, mine)
+    const proposal = await editor().propose({
+      changes: [{ path: ['mcpServers', 'files', 'env', 'OTHER_TOKEN'], value: 'brand-new-secret' }],
+    })
+    expect(JSON.stringify([proposal.diff, proposal.shown])).not.toContain('brand-new')
+    await editor().apply(proposal, proposal.hash, 'me')
+    const reference = '${file:~/.config/toolway/secrets/files.OTHER_TOKEN}'
+    expect(await text()).toBe(mine.replace('LEVEL: debug', `LEVEL: debug, OTHER_TOKEN: "${reference}"`))
+    const secret = join(folder, '.config/toolway/secrets/files.OTHER_TOKEN')
+    expect(await readFile(secret, 'utf8')).toContain('brand-new-secret')
+    expect((await stat(secret)).mode & 0o777).toBe(0o600)
+  })
+
+  test('can be undone exactly, and as a change if the file was edited elsewhere since', async () => {
+    await writeFile(path, mine)
+    const { id, by, paths } = await apply({ changes: [{ path: ['mcpServers', 'files'] }] })
+    expect({ by, paths }).toEqual({ by: 'os:me', paths: ['mcpServers.files'] })
+    const { id: undo } = await apply({ undo: id })
+    expect(await text()).toBe(mine)
+    expect((await editor().history())[0]).toMatchObject({ id: undo, undoes: id })
+    const { id: other } = await apply({ changes: [{ path: ['agents', 'coder', 'expose'], value: 'meta' }] })
+    await writeFile(path, `${await text()}# later\n`)
+    await apply({ undo: other })
+    expect(await text()).toBe(`${mine}# later\n`)
+    await apply({ changes: [{ path: ['agents', 'coder', 'allow'], value: ['1.*'] }] })
+    const [last] = await editor().history()
+    await apply({ changes: [{ path: ['agents', 'coder', 'allow'], value: ['2.*'] }] })
+    await expect(apply({ undo: last?.id ?? '' })).rejects.toMatchObject({ name: 'EditConflict' })
+  })
+
+  test('are kept in a bounded history with the permissions of the file', async () => {
+    await writeFile(path, mine)
+    await chmod(path, 0o600)
+    await apply({ changes: [{ path: ['agents'] }] })
+    const state = join(folder, 'state/config-history')
+    const names = (await readdir(state)).sort()
+    expect((await stat(join(state, names.at(-1) ?? ''))).mode & 0o777).toBe(0o600)
+    expect(names.length).toBeLessThanOrEqual(100)
+  })
+
+  test('create a new file where there is none; several files and other formats are not edited', async () => {
+    const empty = await mkdtemp(join(folder, 'new-'))
+    const fresh = editor([], empty)
+    const proposal = await fresh.propose({
+      changes: [{ path: ['mcpServers', 'a'], value: { command: 'x' } }],
+    })
+    expect(proposal).toMatchObject({ problems: [], file: { path: join(empty, 'toolway.yaml'), obstacle: undefined } })
+    await fresh.apply(proposal, proposal.hash, 'me')
+    expect(await readFile(join(empty, 'toolway.yaml'), 'utf8')).toContain(
+      'mcpServers:\n  a:\n    command: x\n\nserver:',
+    )
+    const second = join(empty, 'second.yaml')
+    await writeFile(second, 'version: 1\n')
+    expect((await editor([path, second]).file()).obstacle).toContain('several files')
+    const foreign = join(empty, 'opencode.json')
+    await writeFile(foreign, '{"mcp": {"a": {"type": "local", "command": ["x"]}}}')
+    const refused = editor([foreign])
+    const edit = await refused.propose({ changes: [{ path: ['version'], value: 1 }] })
+    await expect(refused.apply(edit, edit.hash, 'me')).rejects.toMatchObject({ name: 'EditConflict' })
+  })
+})

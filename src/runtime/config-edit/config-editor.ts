@@ -1,0 +1,314 @@
+import { createHmac } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { parseDocument } from 'yaml'
+import type { Redactor } from '../../audit/redact/redactor.ts'
+import { withoutSecrets, writeSecrets } from '../../clients/secrets.ts'
+import { changesBetween, contentOf, editText, type TextChange, valueAt } from '../../config/edit/edit-text.ts'
+import { FileProblem, replaceFile } from '../../config/edit/file.ts'
+import type { ServerDefinition } from '../../config/import/read-servers.ts'
+import type { LoadedConfig } from '../../config/load.ts'
+import type { ConfigProblem } from '../../config/problems.ts'
+import { secretKindAt } from '../../config/schema-lookup.ts'
+import { keyPath, type Path } from '../../config/tree.ts'
+import { invalidArguments } from '../../core/errors.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { type ConfigSource, type EditedFile, newProblems, openEditedFile } from './config-file.ts'
+import { diffOf, type ShownLine } from './diff.ts'
+import type { EditHistory, RecordedEdit } from './edit-history.ts'
+import { findSecrets } from './find-secrets.ts'
+import { createSecretHider, placeholders } from './hide-secrets.ts'
+import { secretFiles } from './prepare-import.ts'
+import { starterWith } from './starter.ts'
+
+/** A change that an operator asks for. Without `value`, `yaml` and `rename`, what is at the path is removed. */
+export interface ConfigChange {
+  readonly path: Path
+  readonly value?: unknown
+  /** The value as YAML, instead of `value`. */
+  readonly yaml?: string | undefined
+  readonly rename?: string | undefined
+  readonly comment?: string | undefined
+}
+
+export type ConfigEdit =
+  | { readonly changes: readonly ConfigChange[] }
+  /** The whole content of the file. */
+  | { readonly text: string }
+  /** The id of the edit to undo. */
+  | { readonly undo: string }
+
+/** An edit that has not been written. */
+export interface Proposal {
+  readonly file: EditedFile
+  /** Identifies the content that the proposal was made for. */
+  readonly hash: string
+  readonly after: string
+  /** The lines that differ with some lines around them, without secrets. `…` stands for omitted lines. */
+  readonly diff: readonly ShownLine[]
+  /** The new content without secrets, to be copied; undefined if it cannot be shown. */
+  readonly shown: string | undefined
+  /** What is changed, such as `mcpServers.files.args`. */
+  readonly paths: readonly string[]
+  /** Problems that the change would cause. A proposal with problems is not applied. */
+  readonly problems: readonly ConfigProblem[]
+  readonly warnings: readonly string[]
+  /** The configuration with the change; undefined if it is invalid. New secrets are not in their files yet. */
+  readonly loaded: LoadedConfig | undefined
+  /** Writes the secrets that the new text refers to. */
+  writeSecrets(): Promise<void>
+  readonly undoes: string | undefined
+}
+
+export interface ConfigEditorOptions {
+  readonly source: ConfigSource
+  redactor(): Pick<Redactor, 'text'>
+  readonly history: EditHistory
+  /** The key of the hashes, because short secrets in a file could be guessed from a plain hash. */
+  readonly key: string
+  now(): number
+}
+
+export class EditConflict extends Error {
+  override readonly name = 'EditConflict'
+}
+
+/** Proposes and applies edits of the operator's own configuration file. */
+export function createConfigEditor({ source, redactor, history, key, now }: ConfigEditorOptions) {
+  const hashOf = ({ before: { bytes } }: EditedFile): string =>
+    createHmac('sha256', key)
+      .update(bytes ?? 'no file')
+      .digest('hex')
+      .slice(0, 32)
+
+  const propose = async (edit: ConfigEdit): Promise<Proposal> => {
+    const file = await openEditedFile(source)
+    const { path, before } = file
+    const base = before.bytes ? before.text : starterWith('')
+    const hider = createSecretHider(redactor(), key)
+    const shownBefore = hider.hide(path, before.text)
+    const files = secretFiles(source.env).files
+    const { after, draft } = await inFile(path, () => editedText(edit, path, base, hider, files.keep))
+    const old = before.bytes ? await file.load(before.text) : { problems: [] }
+    const next = await file.load(draft)
+    const shown = hider.hide(path, after)
+    return {
+      file,
+      hash: hashOf(file),
+      after,
+      diff: shownBefore === undefined || shown === undefined ? [] : diffOf(shownBefore, shown),
+      shown,
+      paths: changedPaths(path, before.text, after),
+      problems: newProblems(old.problems, next.problems),
+      warnings: (next.loaded?.warnings ?? []).filter((warning) => !old.loaded?.warnings.includes(warning)),
+      loaded: next.loaded,
+      writeSecrets: () => writeSecrets(files.files),
+      undoes: 'undo' in edit ? edit.undo : undefined,
+    }
+  }
+
+  /** The text after an edit. In `draft`, new secrets are still inline, because their files do not exist yet. */
+  const editedText = async (
+    edit: ConfigEdit,
+    path: string,
+    base: string,
+    hider: ReturnType<typeof createSecretHider>,
+    keep: (secret: string, server: string, key: string) => Promise<string>,
+  ): Promise<{ readonly after: string; readonly draft: string }> => {
+    if ('undo' in edit) {
+      const after = undone(await editOf(edit.undo), path, base)
+      return { after, draft: after }
+    }
+    if ('text' in edit) {
+      const after = hider.restore(edit.text)
+      return { after, draft: after }
+    }
+    const renames = edit.changes.flatMap(({ path, rename }) => (rename === undefined ? [] : [{ path, rename }]))
+    const renamed = editText(path, base, renames)
+    const content = contentOf(path, renamed)
+    const shown = hider.hideValues(content)
+    const wanted = edit.changes.filter(({ rename }) => rename === undefined).reduce(withChange, shown)
+    const stored = await withStoredSecrets(shown, wanted, keep)
+    const comments = new Map(edit.changes.map(({ path, comment }) => [keyPath(path), comment]))
+    const textWith = (value: unknown): string => {
+      const changes = changesBetween(content, hider.restoreValues(value))
+      return editText(
+        path,
+        renamed,
+        changes.map((change) => ({ ...change, comment: comments.get(keyPath(change.path)) })),
+      )
+    }
+    return { after: textWith(stored), draft: textWith(wanted) }
+  }
+
+  const editOf = async (id: string): Promise<RecordedEdit> => {
+    const edit = await history.find(id)
+    if (edit) return edit
+    throw invalidArguments(`There is no edit ${JSON.stringify(id.slice(0, 100))} in the history.`)
+  }
+
+  return {
+    propose,
+    /** The file as it is. */
+    async file() {
+      const file = await openEditedFile(source)
+      const { path, before, obstacle } = file
+      const hider = createSecretHider(redactor(), key)
+      return {
+        path,
+        exists: before.bytes !== undefined,
+        obstacle,
+        text: hider.hide(path, before.text),
+        hash: hashOf(file),
+      }
+    },
+    /** The values in the file at a path, without secrets. Undefined if there is nothing. */
+    async valueAt(path: Path): Promise<unknown> {
+      const { path: file, before } = await openEditedFile(source)
+      return await inFile(file, async () =>
+        valueAt(createSecretHider(redactor(), key).hideValues(contentOf(file, before.text)), path),
+      )
+    },
+    /** Writes a proposal, unless the file has changed since `hash` was made. Secrets are written first. */
+    async apply(proposal: Proposal, hash: string, by: string): Promise<RecordedEdit> {
+      const { file, after, problems, paths } = proposal
+      if (file.obstacle !== undefined) throw new EditConflict(file.obstacle)
+      if (proposal.hash !== hash) throw changedMeanwhile(file.path)
+      if (problems.length > 0) {
+        throw invalidArguments(
+          problems.map(({ key, message }) => (key === '' ? message : `${key}: ${message}`)).join('; '),
+        )
+      }
+      await using _lock = await history.lock()
+      if (hashOf(await openEditedFile(source)) !== hash) throw changedMeanwhile(file.path)
+      await proposal.writeSecrets()
+      const { before } = file
+      const edit = {
+        at: now(),
+        by,
+        file: file.path,
+        paths,
+        undoes: proposal.undoes,
+        diff: proposal.diff.slice(0, maxDiffLines),
+        before: before.bytes ? before.mark + before.text : null,
+        after: before.mark + after,
+      }
+      await inFile(file.path, async () => void (await replaceFile(before, Buffer.from(edit.after))))
+      return await history.add(edit, before.mode)
+    },
+    history: () => history.list(),
+  }
+}
+
+const maxDiffLines = 500
+
+export type ConfigEditor = ReturnType<typeof createConfigEditor>
+
+const changedMeanwhile = (path: string) =>
+  new EditConflict(`${path} has changed since it was read; nothing was written. Review the change again.`)
+
+/** Reports why a file cannot be edited as an error of the request. */
+async function inFile<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (thrown) {
+    if (!(thrown instanceof FileProblem)) throw thrown
+    const hint = thrown.hint === undefined ? '' : ` ${thrown.hint}`
+    throw invalidArguments(`${path} was not changed: ${thrown.message.replace(/\.$/, '')}.${hint}`)
+  }
+}
+
+/** A copy of the content with a requested change. */
+function withChange(content: unknown, { path, value, yaml }: ConfigChange): unknown {
+  const wanted = yaml === undefined ? value : parsedYaml(yaml)
+  const [key, ...rest] = path
+  if (key === undefined) return wanted
+  if (Array.isArray(content)) {
+    const index = Number(key)
+    if (!(index >= 0 && index < content.length + (wanted === undefined || rest.length > 0 ? 0 : 1))) {
+      throw new FileProblem(`it has no ${keyPath(path)}`)
+    }
+    if (rest.length > 0) return content.with(index, withChange(content[index], { path: rest, value: wanted }))
+    return wanted === undefined ? content.toSpliced(index, 1) : content.toSpliced(index, 1, wanted)
+  }
+  const { [key]: old, ...others } = asRecord(content)
+  if (wanted === undefined && old === undefined) throw new FileProblem(`it has no ${keyPath(path)}`)
+  if (rest.length === 0 && wanted === undefined) return others
+  const next =
+    rest.length === 0
+      ? wanted
+      : withChange(old ?? (typeof rest[0] === 'number' ? [] : {}), { path: rest, value: wanted })
+  return { ...asRecord(content), [key]: next }
+}
+
+function parsedYaml(text: string): unknown {
+  const document = parseDocument(text)
+  const [fault] = document.errors
+  if (fault) throw invalidArguments(`This is not valid YAML: ${fault.message.split('\n', 1)[0]}.`)
+  return document.toJS() ?? {}
+}
+
+/** Moves the secrets that a change adds to private files. Secrets that were in the file before stay where they are. */
+async function withStoredSecrets(
+  before: unknown,
+  wanted: unknown,
+  keep: (secret: string, server: string, key: string) => Promise<string>,
+): Promise<unknown> {
+  const keepNew: typeof keep = async (secret, server, key) =>
+    placeholders.test(secret) ? secret : keep(secret, server, key)
+  const walk = async (old: unknown, value: unknown, path: Path): Promise<unknown> => {
+    if (isDeepStrictEqual(old, value)) return value
+    if (path.length === 2 && path[0] === 'mcpServers' && isRecord(value)) {
+      return (await withoutSecrets(String(path[1]), value as ServerDefinition, findSecrets, keepNew)).definition
+    }
+    if (typeof value === 'string' && secretKindAt(path) === true) {
+      const isStored = value.includes('${') || value === 'generated' || value === 'none' || value === ''
+      return isStored ? value : await keepNew(value, path.slice(0, -1).join('.'), String(path.at(-1)))
+    }
+    if (Array.isArray(value)) {
+      const items = Array.isArray(old) ? old : []
+      return Promise.all(value.map((item, index) => walk(items[index], item, [...path, index])))
+    }
+    if (!isRecord(value)) return value
+    const parts: [string, unknown][] = []
+    for (const [key, part] of Object.entries(value)) {
+      parts.push([key, await walk(asRecord(old)[key], part, [...path, key])])
+    }
+    return Object.fromEntries(parts)
+  }
+  return await walk(before, wanted, [])
+}
+
+/** The text without an edit. If the file was edited since, only what that edit changed is changed back. */
+function undone({ file, before, after }: RecordedEdit, path: string, text: string): string {
+  if (file !== path) throw new EditConflict(`That edit was made in ${file}, which is not the configuration file now.`)
+  // The defaults apply with an empty section; without its file, a running gateway would not reload.
+  const old = before === null ? '{}\n' : before.replace(/^\ufeff/, '')
+  const now = after.replace(/^\ufeff/, '')
+  if (text === now) return old
+  const content = contentOf(path, text)
+  const [from, to] = [contentOf(path, now), contentOf(path, old)]
+  const changes = changesBetween(from, to)
+  const others = changes
+    .map(({ path }) => listOrValue(path))
+    .filter((at) => !isDeepStrictEqual(valueAt(content, at), valueAt(from, at)))
+  if (others.length > 0) {
+    const keys = [...new Set(others.map(keyPath))].join(', ')
+    throw new EditConflict(`This cannot be undone, because ${keys} has been changed again since.`)
+  }
+  return editText(path, text, changes)
+}
+
+/** The path of the list that contains an item, because its index may mean another item by now. */
+function listOrValue(path: Path): Path {
+  const index = path.findIndex((part) => typeof part === 'number')
+  return index < 0 ? path : path.slice(0, index)
+}
+
+function changedPaths(path: string, before: string, after: string): string[] {
+  try {
+    const changes: readonly TextChange[] = changesBetween(contentOf(path, before), contentOf(path, after))
+    return [...new Set(changes.map((change) => keyPath(listOrValue(change.path))))].slice(0, 100)
+  } catch {
+    return []
+  }
+}

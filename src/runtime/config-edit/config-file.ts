@@ -1,0 +1,94 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type FileSnapshot, readSnapshot } from '../../config/edit/file.ts'
+import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
+import { readServers } from '../../config/import/read-servers.ts'
+import type { EnvVars } from '../../config/interpolate.ts'
+import { type LoadedConfig, loadConfig } from '../../config/load.ts'
+import { locate } from '../../config/locate.ts'
+import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
+import { homeOf } from '../../core/home.ts'
+
+/** Where a gateway's configuration comes from. */
+export interface ConfigSource {
+  /** The files that the user named; if empty, the default locations are searched. */
+  readonly paths: readonly string[]
+  readonly env: EnvVars
+  readonly cwd: string
+}
+
+/** The one file that is edited. */
+export interface EditedFile {
+  readonly path: string
+  readonly before: FileSnapshot
+  /** Why it cannot be edited here; undefined if it can. */
+  readonly obstacle: string | undefined
+  /** Loads the whole configuration with `text` as the content of this file. */
+  load(text: string): Promise<Draft>
+}
+
+/** Opens the file to edit: the one that is named or would be loaded or, if there is none, a new one in this folder. */
+export async function openEditedFile(source: ConfigSource): Promise<EditedFile> {
+  const { paths: named, env, cwd } = source
+  const { paths, problems } = await locate(named, env, cwd, homeOf(env))
+  if (problems.length > 0) throw new ConfigError(problems)
+  const path = paths[0] ?? join(cwd, 'toolway.yaml')
+  const read = await readSnapshot(path)
+  // A new file contains no secrets, so it may be readable by others.
+  const before = read.bytes ? read : { ...read, mode: 0o644 }
+  // Pass only paths that the user named: files that are found automatically are trusted less.
+  const own = paths.length === 0 ? [path] : named
+  return {
+    path,
+    before,
+    obstacle: paths.length > 1 ? severalFiles(paths) : await obstacleTo(before, env),
+    load: (text) => loadDraft({ ...source, paths: own }, path, text),
+  }
+}
+
+const severalFiles = (paths: readonly string[]): string =>
+  `The configuration is merged from several files (${paths.join(', ')}). Edit the one that you mean.`
+
+async function obstacleTo({ path, target, bytes }: FileSnapshot, env: EnvVars): Promise<string | undefined> {
+  if (bytes) {
+    const { dialect = 'toolway' } = await readServers(path, homeOf(env))
+    if (dialect !== 'toolway' && dialect !== 'mcpServers') {
+      const kind = kindOf(path)
+      return `${path} is in the ${kind ? clientLabels[kind] : dialect} format, not in Toolway's own. Import its servers with \`toolway import\`.`
+    }
+  }
+  // The file is replaced by a new one, so its folder must be writable too.
+  const fault = await Promise.all([
+    ...(bytes ? [access(target, constants.W_OK)] : []),
+    access(dirname(target), constants.W_OK),
+  ]).then(
+    () => undefined,
+    (thrown: NodeJS.ErrnoException) => thrown.code ?? 'unknown',
+  )
+  if (fault === undefined) return undefined
+  return `${path} cannot be written (${fault}): it is read-only or managed elsewhere. Change it where it is managed.`
+}
+
+/** A configuration as it would be with a draft. */
+export interface Draft {
+  /** Absent if the configuration is invalid. */
+  readonly loaded?: LoadedConfig
+  readonly problems: readonly ConfigProblem[]
+}
+
+/** Loads the configuration with `text` instead of the content of the file at `path`. */
+export async function loadDraft({ paths, env, cwd }: ConfigSource, path: string, text: string): Promise<Draft> {
+  try {
+    return { loaded: await loadConfig({ paths, env, cwd, drafts: new Map([[path, text]]) }), problems: [] }
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return { problems: thrown.problems }
+    throw thrown
+  }
+}
+
+/** The problems in `after` that are not in `before`. */
+export function newProblems(before: readonly ConfigProblem[], after: readonly ConfigProblem[]): ConfigProblem[] {
+  const same = (a: ConfigProblem, b: ConfigProblem) => a.file === b.file && a.key === b.key && a.message === b.message
+  return after.filter((problem) => !before.some((other) => same(problem, other)))
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { writeAtomic } from '../../lib/atomic-write.ts'
+import { lockFile } from '../../lib/file-lock.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+import type { ShownLine } from './diff.ts'
+
+/** A change of the configuration file that can be undone. */
+export interface RecordedEdit {
+  readonly id: string
+  readonly at: number
+  /** Who changed it, such as `key:abc` or `os:anna`. */
+  readonly by: string
+  readonly file: string
+  /** What was changed, such as `mcpServers.files`. */
+  readonly paths: readonly string[]
+  /** The id of the edit that this one has undone. */
+  readonly undoes?: string | undefined
+  /** The lines that were changed, without secrets. */
+  readonly diff: readonly ShownLine[]
+  /** The old content; null if there was no file. */
+  readonly before: string | null
+  readonly after: string
+}
+
+const maxEdits = 100
+const maxBytes = 16 * 1024 * 1024
+
+/**
+ * The latest edits, kept in the state folder and shared by all processes that use it. A record contains the old and the
+ * new content, so it gets the permissions of the file itself.
+ */
+export function createEditHistory(state: string) {
+  const folder = join(state, 'config-history')
+  const names = async (): Promise<string[]> => {
+    const found = await readdir(folder).catch(() => [])
+    return found.filter((name) => /^\d+-[0-9a-f]+\.json$/.test(name)).sort()
+  }
+  const read = async (id: string): Promise<RecordedEdit | undefined> => {
+    if (!/^\d+-[0-9a-f]+$/.test(id)) return undefined
+    const text = await readFile(join(folder, `${id}.json`), 'utf8').catch(() => undefined)
+    return text === undefined ? undefined : (parseJson(text) as RecordedEdit | undefined)
+  }
+
+  /** Removes the oldest edits beyond the limits. */
+  const trim = async (): Promise<void> => {
+    let bytes = 0
+    for (const [index, name] of (await names()).toReversed().entries()) {
+      bytes += (await stat(join(folder, name)).catch(() => undefined))?.size ?? 0
+      if (index > 0 && (index >= maxEdits || bytes > maxBytes)) await rm(join(folder, name), { force: true })
+    }
+  }
+
+  return {
+    /** Makes edits by several processes follow each other. */
+    async lock(): Promise<AsyncDisposable> {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      return lockFile(join(folder, 'lock'))
+    },
+    async add(edit: Omit<RecordedEdit, 'id'>, mode: number): Promise<RecordedEdit> {
+      const id = `${String(edit.at).padStart(14, '0')}-${randomBytes(4).toString('hex')}`
+      const recorded = { id, ...edit }
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await writeAtomic(join(folder, `${id}.json`), JSON.stringify(recorded), { mode })
+      await trim()
+      return recorded
+    },
+    find: read,
+    /** Newest first. */
+    async list(): Promise<RecordedEdit[]> {
+      const all = await Promise.all((await names()).toReversed().map((name) => read(name.slice(0, -5))))
+      return all.filter((edit) => edit !== undefined)
+    },
+  }
+}
+
+export type EditHistory = ReturnType<typeof createEditHistory>

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { createRedactor } from '../../audit/redact/redactor.ts'
+import { contentOf } from '../../config/edit/edit-text.ts'
+import { createSecretHider } from './hide-secrets.ts'
+
+const hider = () =>
+  createSecretHider(createRedactor({ secrets: ['known-secret-9'], keys: ['*token*', '*password*'] }), 'k')
+
+const yaml = `# password: hunter2
+auth:
+  token: my-own-token        # not generated
+  keys:
+    - { id: a, hash: "sha256:${'0'.repeat(64)}", agents: ["*"] }
+mcpServers:
+  a:
+    url: "https://me:pass-w0rd@x.test/mcp?key=1"
+    headers: { Authorization: "Bearer s3cr\\"et", X-Ok: "\${file:~/x}" }
+  b:
+    command: run
+    args: [--api-key, k-123, --verbose]
+    env:
+      PASSWORD: |
+        two
+        lines
+      ACCESS_TOKEN: 1234567
+      LOG_LEVEL: debug
+      HOME_TOKEN: \${HOME_TOKEN}
+stores: { redis: { url: "redis://:pw@host:1" } }
+description: contains known-secret-9
+`
+const secrets = /hunter2|my-own-token|0{64}|pass-w0rd|key=1|s3cr|k-123|two|1234567|:pw@|known-secret-9/
+
+test('V9: no secret of a file is shown, and every byte comes back', () => {
+  const one = hider()
+  const shown = one.hide('toolway.yaml', yaml) ?? ''
+  expect(shown).not.toMatch(secrets)
+  expect(shown).toContain('LOG_LEVEL: debug')
+  expect(shown).toContain('X-Ok: "${file:~/x}"')
+  expect(shown).toContain('HOME_TOKEN: ${HOME_TOKEN}')
+  expect(shown).toContain('--verbose')
+  expect(one.restore(shown)).toBe(yaml)
+})
+
+test('V9: the same holds for plain values and for JSON with comments', () => {
+  const one = hider()
+  const content = contentOf('toolway.yaml', yaml)
+  const shown = one.hideValues(content)
+  expect(JSON.stringify(shown)).not.toMatch(secrets)
+  expect(one.restoreValues(shown)).toEqual(content)
+  const json = `{ // token: my-own-token\n${JSON.stringify(content, undefined, 2).slice(1)}`
+  const text = one.hide('toolway.json', json) ?? ''
+  expect(text).not.toMatch(secrets)
+  expect(one.restore(text)).toBe(json)
+})
+
+test('V9: a placeholder depends on the secret only, and an unknown one is refused', () => {
+  const [, id] = /token: (<secret \w+>)/.exec(hider().hide('a.yaml', yaml) ?? '') ?? []
+  expect(hider().hide('a.yaml', 'auth: { token: my-own-token }\n')).toContain(id)
+  expect(() => hider().restore('a: <secret 00000000>')).toThrow('There is no')
+  expect(hider().hide('a.yaml', 'a: [')).toBeUndefined()
+  expect(hider().hide('a.toml', 'a = 1')).toBeUndefined()
+})

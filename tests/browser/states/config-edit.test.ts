@@ -1,0 +1,53 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBrowser } from '../chromium.ts'
+import { inBrowser } from '../in-browser.ts'
+import { openScene, type SceneDoor } from '../stand-in/door.ts'
+import { visit } from '../visit.ts'
+
+inBrowser('V9: editing the configuration', () => {
+  let browser: Browser
+  let door: SceneDoor
+  beforeAll(async () => {
+    browser = await openBrowser()
+    door = await openScene('usual')
+  })
+  afterAll(async () => {
+    await browser.close()
+    await door[Symbol.asyncDispose]()
+  })
+
+  test('V9: a server is added with the keyboard only, on a dark phone; an edit with problems cannot be saved', async () => {
+    const phone = { at: '/servers', viewport: { width: 390, height: 800 }, colorScheme: 'dark' as const }
+    await using visitor = await visit(browser, door.origin, 'operator', phone)
+    const { page } = visitor
+    const dialog = page.getByRole('dialog')
+    const press = async (name: string) => {
+      await dialog.getByRole('button', { name }).focus()
+      await page.keyboard.press('Enter')
+    }
+    await page.getByRole('button', { name: 'Add server' }).focus()
+    await page.keyboard.press('Enter')
+    const input = dialog.getByRole('textbox', { name: /Command, URL/ })
+    await input.focus()
+    await page.keyboard.type('bad')
+    await press('Test')
+    await dialog.getByText('1 tool (120 tokens)').waitFor()
+    await dialog.getByText('instruction in description').waitFor()
+    expect(await visitor.axe()).toEqual([])
+    expect(await visitor.overflow()).toBe(0)
+    await press('Review')
+    await dialog.getByText('This cannot be saved').waitFor()
+    expect(await dialog.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
+    expect(await visitor.axe()).toEqual([])
+    expect(await visitor.overflow()).toBe(0)
+    await press('Back')
+    await input.fill('npx memory')
+    await press('Review')
+    await dialog.getByRole('group', { name: /^Changes of/ }).waitFor()
+    await press('Save')
+    await page.getByRole('status').getByText('Saved: server memory added').waitFor()
+    await dialog.waitFor({ state: 'detached' })
+    expect(visitor.troubles).toEqual([])
+  })
+})

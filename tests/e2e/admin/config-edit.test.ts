@@ -1,0 +1,92 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connect } from '../../fixtures/clients.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
+import { asking, originOf } from './people.ts'
+
+let gateway: LocalToolway
+let ask: ReturnType<typeof asking>
+beforeAll(async () => {
+  gateway = await startToolway({
+    mcpServers: { probe: { ...stdioServers.probe(), env: { API_TOKEN: 'inline-secret-1' } } },
+  })
+  ask = asking(originOf(gateway), gateway.token)
+  await writeFile(gateway.configFile, (await text()).replace('{', '{ // mine\n'))
+})
+afterAll(() => gateway[Symbol.asyncDispose]())
+
+const text = () => readFile(gateway.configFile, 'utf8')
+const pasted = () =>
+  JSON.stringify({ mcpServers: { second: { ...stdioServers.probe(), env: { OTHER_TOKEN: 'fresh-secret-2' } } } })
+
+describe('V9: servers are managed through the admin API', () => {
+  test('a pasted server is tested, reviewed, saved, called, undone; the file keeps its comments', async () => {
+    const before = await text()
+    const add = { add: { input: pasted() } }
+    const [tested] = (await ask('config/servers/test', { body: add })).json
+    expect(tested).toMatchObject({ name: 'second', ok: true, transport: 'stdio' })
+    expect(tested.tools.map(({ name }: { name: string }) => name)).toContain('echo')
+    expect(tested.tokens).toBeGreaterThan(0)
+    const running = gateway.servers().length
+    const preview = await ask('config/preview', { body: add })
+    expect(preview.json).toMatchObject({ problems: [], servers: ['second'], editable: { ok: true } })
+    expect(preview.text).not.toMatch(/inline-secret|fresh-secret/)
+    expect(await text()).toBe(before)
+    const applied = await ask('config/apply', { body: { ...add, hash: preview.json.hash } })
+    expect(applied.json.reload).toMatchObject({ ok: true, changes: ['server second added'] })
+    const saved = await text()
+    expect(saved).toContain('// mine')
+    expect(saved).not.toContain('fresh-secret')
+    expect(saved).toContain('inline-secret-1')
+    await using client = await connect('v1', { endpoint: gateway })
+    expect(JSON.stringify(await client.callTool('second__echo', { message: 'hi' }))).toContain('hi')
+
+    const conflict = await ask('config/apply', { body: { ...add, hash: preview.json.hash } })
+    expect([conflict.status, conflict.json.error.code]).toEqual([409, 'CONFLICT'])
+
+    const definition = await ask('servers/probe/definition')
+    expect(definition.json).toMatchObject({
+      editable: { ok: true },
+      definition: { env: { API_TOKEN: expect.stringMatching(/^<secret \w+>$/) } },
+    })
+    const edited = { ...definition.json.definition, description: 'Edited' }
+    const changes = [{ path: ['mcpServers', 'probe'], value: edited }]
+    const { hash } = (await ask('config/preview', { body: { changes } })).json
+    expect((await ask('config/apply', { body: { changes, hash } })).status).toBe(200)
+    expect(await text()).toContain('inline-secret-1')
+
+    const { json: history } = await ask('config/history')
+    expect(history).toMatchObject([
+      { by: 'token', paths: ['mcpServers.probe.description'] },
+      { paths: ['mcpServers.second'], undoes: null },
+    ])
+    expect(JSON.stringify(history)).not.toMatch(/inline-secret|fresh-secret/)
+    for (const { id } of history) expect((await ask('config/undo', { body: { id } })).status).toBe(200)
+    expect(await text()).toBe(before)
+    expect(gateway.servers().length).toBeLessThanOrEqual(running + 1)
+    const { json: audit } = await ask('audit?operation=edit_config&limit=10')
+    expect(JSON.stringify(audit)).not.toMatch(/inline-secret|fresh-secret/)
+    expect(audit.rows.length).toBeGreaterThan(0)
+  })
+
+  test('a server that does not start reports its error and its output and leaves no process', async () => {
+    const before = gateway.servers().length
+    const input = `node -e "console.error('cannot open the door'); process.exit(3)"`
+    const { json } = await ask('config/servers/test', { body: { add: { input, name: 'broken' } } })
+    expect(json).toMatchObject([{ name: 'broken', ok: false }])
+    expect(json[0].stderr.join()).toContain('cannot open the door')
+    expect(gateway.servers().length).toBeLessThanOrEqual(before)
+  })
+
+  test('edits that are invalid or ask for two things at once are refused', async () => {
+    const before = await text()
+    const bad = { changes: [{ path: ['mcpServers', 'probe', 'comand'], value: 1 }] }
+    const { json } = await ask('config/preview', { body: bad })
+    expect(json.problems).toMatchObject([{ key: 'mcpServers.probe.comand' }])
+    expect((await ask('config/apply', { body: { ...bad, hash: json.hash } })).status).toBe(400)
+    expect((await ask('config/preview', { body: { ...bad, text: '' } })).status).toBe(400)
+    expect((await ask('config/undo', { body: { id: 'x' } })).status).toBe(400)
+    expect(await text()).toBe(before)
+  })
+})

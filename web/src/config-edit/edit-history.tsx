@@ -1,0 +1,102 @@
+import { useSignal } from '@preact/signals'
+import type { ConfigEditRecord } from '../../../src/serve/admin/contract.ts'
+import { queries } from '../api/endpoints.ts'
+import { useResource } from '../api/resource.ts'
+import { DiffView } from '../components/diff-view.tsx'
+import { Card } from '../components/page.tsx'
+import { Loaded } from '../components/states.tsx'
+import { RelativeTime } from '../components/times.tsx'
+import { EntryEditor } from './entry-editor.tsx'
+import { ReviewChange } from './review-change.tsx'
+
+/** The edits that a later edit has undone, unless that one was undone again. */
+function undone(edits: readonly ConfigEditRecord[]): ReadonlySet<string> {
+  const ids = new Set<string>()
+  for (const { id, undoes } of edits) if (undoes !== null && !ids.has(id)) ids.add(undoes)
+  return ids
+}
+
+/** The edits of the configuration file that can be undone, and a button to edit the whole file. */
+export function EditHistory({ version, onSaved }: { readonly version: string; onSaved(): void }) {
+  const edits = useResource(queries.configEdits, `edits ${version}`)
+  const file = useResource(queries.configFile, `file ${version}`)
+  const undo = useSignal<string | undefined>(undefined)
+  const editing = useSignal(false)
+  const saved = () => {
+    edits.reload()
+    file.reload()
+    onSaved()
+  }
+  const text = file.data?.text ?? undefined
+  return (
+    <Card
+      title="Edits"
+      side={
+        text !== undefined && (
+          <button type="button" class="button tiny" onClick={() => (editing.value = true)}>
+            Edit the file
+          </button>
+        )
+      }
+    >
+      {file.data && !file.data.editable.ok && <p class="quiet">{file.data.editable.reason}</p>}
+      <Loaded resource={edits} what="the edits">
+        {(all) =>
+          all.length === 0 ? (
+            <p class="quiet">None yet. Changes that are made here can be undone.</p>
+          ) : (
+            <ol class="stack">
+              {all.map(({ id, at, by, paths, diff, undoes }) => (
+                <li key={id} class="stack tight">
+                  <span class="row spread">
+                    <span>
+                      {undoes === null ? '' : 'Undid '}
+                      <code>{paths.join(', ')}</code>
+                    </span>
+                    {undone(all).has(id) ? (
+                      <span class="quiet">undone</span>
+                    ) : (
+                      <button
+                        type="button"
+                        class="button tiny"
+                        aria-label={`Undo the edit of ${paths.join(', ')}`}
+                        onClick={() => (undo.value = id)}
+                      >
+                        Undo
+                      </button>
+                    )}
+                  </span>
+                  <span class="quiet">
+                    {by}, <RelativeTime at={at} />
+                  </span>
+                  <details>
+                    <summary>Changes</summary>
+                    <DiffView lines={diff} label={`Changes of ${paths.join(', ')}`} />
+                  </details>
+                </li>
+              ))}
+            </ol>
+          )
+        }
+      </Loaded>
+      {undo.value !== undefined && (
+        <ReviewChange
+          title="Undo an edit"
+          edit={{ undo: undo.value }}
+          onClose={() => (undo.value = undefined)}
+          onSaved={saved}
+        />
+      )}
+      {editing.value && (
+        <EntryEditor
+          title="Edit the configuration file"
+          label={file.data?.path ?? ''}
+          text={text ?? ''}
+          editOf={(content) => ({ text: content })}
+          onClose={() => (editing.value = false)}
+          onSaved={saved}
+        />
+      )}
+    </Card>
+  )
+}

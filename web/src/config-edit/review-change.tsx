@@ -1,0 +1,124 @@
+import { useSignal } from '@preact/signals'
+import type { AppliedEdit, ConfigEdit, EditProposal } from '../../../src/serve/admin/contract.ts'
+import { actions, queries } from '../api/endpoints.ts'
+import { ApiError } from '../api/request.ts'
+import { useResource } from '../api/resource.ts'
+import { CopyButton } from '../components/copy-button.tsx'
+import { Dialog } from '../components/dialog.tsx'
+import { DiffView } from '../components/diff-view.tsx'
+import { withNotice } from '../components/notices.tsx'
+import { Loaded, Note } from '../components/states.tsx'
+
+interface ReviewProps {
+  readonly edit: ConfigEdit
+  /** Goes back to the form, if there is one. */
+  onBack?: (() => void) | undefined
+  onSaved(applied: AppliedEdit): void
+}
+
+/** What an edit would change, with its problems. Saves it if there are none. */
+export function ReviewPanel({ edit, onBack, onSaved }: ReviewProps) {
+  const proposal = useResource(queries.preview(edit), JSON.stringify(edit))
+  const busy = useSignal(false)
+  const save = async (hash: string) => {
+    if (busy.value) return
+    busy.value = true
+    await withNotice(async () => {
+      try {
+        const applied = await actions.applyEdit(edit, hash)
+        onSaved(applied)
+        return applied
+      } catch (thrown) {
+        // The file has changed: show what the edit would change now.
+        if (thrown instanceof ApiError && thrown.code === 'CONFLICT') proposal.reload()
+        throw thrown
+      }
+    }, savedMessage)
+    busy.value = false
+  }
+  return (
+    <Loaded resource={proposal} what="the change">
+      {(data) => (
+        <>
+          <Proposal proposal={data} />
+          <div class="actions">
+            {onBack && (
+              <button type="button" class="button" onClick={onBack}>
+                Back
+              </button>
+            )}
+            <button
+              type="button"
+              class="button primary"
+              disabled={!data.editable.ok || data.problems.length > 0 || data.diff.length === 0 || busy.value}
+              onClick={() => void save(data.hash)}
+            >
+              {busy.value ? 'Saving…' : 'Save'}
+            </button>
+          </div>
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+const savedMessage = ({ reload }: AppliedEdit): string => {
+  if (!reload.ok) return `Saved, but not applied: ${reload.error}`
+  return `Saved: ${reload.changes.length === 0 ? 'no effective changes.' : reload.changes.join('; ')}`
+}
+
+function Proposal({ proposal }: { readonly proposal: EditProposal }) {
+  const { file, editable, diff, after, problems, warnings, notes } = proposal
+  return (
+    <>
+      {!editable.ok && (
+        <Note tone="warn">
+          <p>{editable.reason}</p>
+          <p>Copy the new text instead.</p>
+        </Note>
+      )}
+      {problems.length > 0 && (
+        <Note tone="bad">
+          <p>
+            <strong>This cannot be saved:</strong>
+          </p>
+          {problems.map(({ key, message }) => (
+            <p key={`${key} ${message}`}>
+              {key !== '' && <code>{key}</code>} {message}
+            </p>
+          ))}
+        </Note>
+      )}
+      {[...warnings, ...notes].map((text) => (
+        <Note key={text} tone="warn">
+          {text}
+        </Note>
+      ))}
+      <p class="row spread">
+        <code>{file}</code>
+        {after !== null && <CopyButton text={after} label="Copy the new content of the file" />}
+      </p>
+      <DiffView lines={diff} label={`Changes of ${file}`} />
+    </>
+  )
+}
+
+interface ReviewChangeProps extends ReviewProps {
+  readonly title: string
+  onClose(): void
+}
+
+/** A dialog that shows a change before it is saved. */
+export function ReviewChange({ title, onClose, onSaved, ...review }: ReviewChangeProps) {
+  return (
+    <Dialog title={title} onClose={onClose} wide>
+      <ReviewPanel
+        {...review}
+        onSaved={(applied) => {
+          onClose()
+          onSaved(applied)
+        }}
+      />
+    </Dialog>
+  )
+}
