@@ -22,7 +22,7 @@ export interface CallCounters {
 }
 
 export interface AdminContext
-  extends Pick<ProcessState, 'archive' | 'audit' | 'breakers' | 'budgets' | 'bulkhead' | 'cache'> {
+  extends Pick<ProcessState, 'archive' | 'audit' | 'breakers' | 'budgets' | 'bulkhead' | 'cache' | 'keyUsage'> {
   readonly access: Access
   readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>
   current(): Generation

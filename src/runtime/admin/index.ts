@@ -15,6 +15,7 @@ import { createConfigAdmin } from './config.ts'
 import { createConfigEditAdmin } from './config-edit.ts'
 import type { AdminContext } from './context.ts'
 import { createFigures } from './figures.ts'
+import { createKeysAdmin } from './keys.ts'
 import { createOverview } from './overview.ts'
 import { createServersAdmin } from './servers.ts'
 import { createToolsAdmin } from './tools.ts'
@@ -46,6 +47,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     agents: () => agentViews(context),
     matrix: (query) => matrixOf(context, query),
     why: (caller, params) => whyFor(context, caller, params),
+    ...createKeysAdmin(context),
     ...createConfigAdmin(context),
     ...createConfigEditAdmin(context),
     onCalls: calls.subscribe,

@@ -10,6 +10,7 @@ export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
 export type * from './schemas/config-edit.ts'
 export type * from './schemas/figures.ts'
+export type * from './schemas/keys.ts'
 
 /** Events on the GET events stream: `event:` is a key below, `data:` its value. The stream starts with one of each. */
 export interface AdminEvents {

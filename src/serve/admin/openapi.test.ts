@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => open[Symbol.asyncDispose]())
 
 /** Names that are there, for the paths that need one. */
-const targets: Record<string, string> = { servers: 'files', tools: 'files__read', calls: 'c1' }
+const targets: Record<string, string> = { servers: 'files', tools: 'files__read', calls: 'c1', keys: 'ci' }
 const queries: Record<string, string> = { stats: '?by=tool', why: '?agent=dev&tool=read' }
 const edit = { add: { input: 'node server.js' } }
 const bodies: Record<string, object> = {
@@ -29,6 +29,8 @@ const bodies: Record<string, object> = {
   'config/apply': { ...edit, hash: 'h1' },
   'config/undo': { id: 'a' },
   'config/servers/test': edit,
+  keys: { id: 'ci' },
+  'keys/{id}/rotate': {},
 }
 
 const concrete = (path: string) => path.replace(/\{\w+\}/, targets[path.split('/')[0] as string] as string)

@@ -6,7 +6,7 @@ import type * as view from './contract.ts'
  * The admin API's operations. Methods that take a caller show admins everything, and other callers only what their
  * agent may see. Methods without a caller are for admins only, which the routes enforce.
  */
-export interface AdminService extends ConfigEditService {
+export interface AdminService extends ConfigEditService, KeysService {
   overview(caller: Caller): view.Overview
   series(caller: Caller, range: view.TimeRange): view.Series
   stats(caller: Caller, by: view.Stats['by']): view.Stats
@@ -52,6 +52,14 @@ export interface ConfigEditService {
   /** The servers in the files of the MCP clients on the gateway's machine. */
   foundServers(): Promise<readonly view.FoundServerView[]>
   serverDefinition(name: string): Promise<view.ServerDefinitionView>
+}
+
+/** API keys. Only `createKey` and `rotateKey` return a key's secret, once. */
+export interface KeysService {
+  keys(): view.KeysView
+  createKey(caller: Caller, wanted: view.CreateKey): Promise<view.IssuedKeyView>
+  rotateKey(caller: Caller, id: string, wanted: view.RotateKey): Promise<view.IssuedKeyView>
+  revokeKey(caller: Caller, id: string): Promise<view.KeysView>
 }
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'

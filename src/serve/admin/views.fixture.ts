@@ -5,6 +5,7 @@ import type {
   ChainView,
   ConfigView,
   Figures,
+  KeyView,
   Overview,
   ReloadEvent,
   ServerDetail,
@@ -85,4 +86,9 @@ export const configView: ConfigView = {
   warnings: [],
   reload: overview.reload,
   history: [reloaded],
+}
+
+export const key: KeyView = {
+  ...{ id: 'ci', agents: ['dev'], admin: false, created: 1, expires: null, expired: false },
+  ...{ lastUsed: 2, source: 'file', previous: null },
 }

@@ -7,6 +7,7 @@ import { searched } from './audit.ts'
 import { createChance } from './chance.ts'
 import { noConfig, usualConfig } from './config.ts'
 import { overviewOf, statsOf } from './figures.ts'
+import { createSceneKeys } from './keys.ts'
 import type { Scene } from './scene.ts'
 import { figuresOf } from './servers.ts'
 import { callAt, detailOf, seriesOf } from './traffic.ts'
@@ -136,6 +137,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
         ],
       }
     },
+    ...createSceneKeys(scene, now),
     config: () => (scene.name === 'empty' ? noConfig : usualConfig(now())),
     ...createTestConfigEditing(),
     lastReload: () => undefined,

@@ -5,6 +5,7 @@ import { chatRoutes } from './chat.ts'
 import { configRoutes } from './config.ts'
 import { configEditRoutes } from './config-edit.ts'
 import { gatewayRoutes } from './gateway.ts'
+import { keysRoutes } from './keys.ts'
 import { policyRoutes } from './policy.ts'
 import { serversRoutes } from './servers.ts'
 import { sessionRoutes } from './session.ts'
@@ -19,6 +20,7 @@ export const routes: readonly Route[] = [
   ...callsRoutes,
   ...auditRoutes,
   ...policyRoutes,
+  ...keysRoutes,
   ...configRoutes,
   ...configEditRoutes,
   ...chatRoutes,
