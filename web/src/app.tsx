@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import { startLive } from './api/live.ts'
 import { refreshSession, session, sessionError } from './api/session.ts'
+import { lazy } from './components/lazy.tsx'
 import { LoadError, Loading } from './components/states.tsx'
 import { Audit } from './pages/audit/audit.tsx'
 import { Calls } from './pages/calls/calls.tsx'
@@ -17,6 +18,8 @@ import { ToolPage } from './pages/tools/tool-page.tsx'
 import { Tools } from './pages/tools/tools.tsx'
 import { route } from './routing/location.ts'
 import { Shell } from './shell/shell.tsx'
+
+const Keys = lazy('the keys', async () => (await import('./pages/keys/keys.tsx')).Keys)
 
 export function App() {
   const known = typeof session.value === 'object'
@@ -64,6 +67,8 @@ function CurrentPage() {
       return <Calls id={'id' in here ? here.id : undefined} />
     case 'policy':
       return <Policy />
+    case 'keys':
+      return <Keys />
     case 'audit':
       return <Audit />
     case 'config':

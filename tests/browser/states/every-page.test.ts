@@ -20,6 +20,7 @@ const paths = [
   '/policy',
   '/policy?view=matrix',
   '/policy?view=why&agent=researcher&tool=filesystem.write_file',
+  '/keys',
   '/audit',
   '/audit?record=b3f1:300',
   '/config',
@@ -27,12 +28,13 @@ const paths = [
   '/nowhere',
 ]
 
-const lists = ['/', '/servers', '/tools', '/calls', '/policy?view=matrix', '/audit', '/config']
+const lists = ['/', '/servers', '/tools', '/calls', '/policy?view=matrix', '/keys', '/audit', '/config']
 const refused = [
   '/',
   '/servers/browser',
   '/tools/github__create_issue?view=try',
   '/policy',
+  '/keys',
   '/audit',
   '/config',
   '/chat',

@@ -12,6 +12,8 @@ import type {
   ConfigView,
   EditProposal,
   FoundServerView,
+  IssuedKeyView,
+  KeysView,
   Matrix,
   Overview,
   ReloadEvent,
@@ -57,6 +59,7 @@ export const queries = {
   agents: get<readonly AgentView[]>('agents'),
   matrix: (values: QueryValues) => get<Matrix>('agents/matrix', values),
   why: (agent: string, tool: string) => get<WhyView>('why', { agent, tool }),
+  keys: get<KeysView>('keys'),
   config: get<ConfigView>('config'),
   configFile: get<ConfigFileView>('config/file'),
   configEdits: get<readonly ConfigEditRecord[]>('config/history'),
@@ -64,6 +67,13 @@ export const queries = {
   serverDefinition: (name: string) => get<ServerDefinitionView>(`servers/${encode(name)}/definition`),
   preview: (edit: ConfigEdit) => (signal: Signal) =>
     request<EditProposal>('config/preview', { method: 'POST', body: edit, signal }),
+}
+
+export interface NewKey {
+  readonly id: string
+  readonly agents: readonly string[]
+  readonly admin: boolean
+  readonly expiresInMs?: number
 }
 
 export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
@@ -78,6 +88,9 @@ export const actions = {
       method: 'POST',
       text: `{"arguments":${args}${agent === undefined ? '' : `,"agent":${JSON.stringify(agent)}`}}`,
     }),
+  createKey: (key: NewKey) => post<IssuedKeyView>('keys', key),
+  rotateKey: (id: string, keepOldMs: number) => post<IssuedKeyView>(`keys/${encode(id)}/rotate`, { keepOldMs }),
+  revokeKey: (id: string) => post<KeysView>(`keys/${encode(id)}/revoke`),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),
   applyEdit: (edit: ConfigEdit, hash: string) => post<AppliedEdit>('config/apply', { ...edit, hash }),

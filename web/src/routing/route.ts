@@ -5,7 +5,11 @@ export type Route =
   | { readonly page: 'calls'; readonly id: string }
   | { readonly page: 'errors'; readonly code: string }
 
-export const pages = ['overview', 'servers', 'tools', 'chat', 'calls', 'policy', 'audit', 'config'] as const
+export const pages = ['overview', 'servers', 'tools', 'chat', 'calls', 'policy', 'keys', 'audit', 'config'] as const
+
+/** The pages of which users without admin rights see nothing. */
+export const adminPages: ReadonlySet<PageName> = new Set(['keys'])
+
 export type PageName = (typeof pages)[number]
 
 /** The page for a path; `not-found` for unknown paths. */

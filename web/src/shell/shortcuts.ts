@@ -10,6 +10,7 @@ export const pageKeys: Readonly<Record<PageName, string>> = {
   chat: 'h',
   calls: 'c',
   policy: 'p',
+  keys: 'k',
   audit: 'a',
   config: 'f',
 }
