@@ -17,6 +17,7 @@ import type { AdminContext } from './context.ts'
 import { createFigures } from './figures.ts'
 import { createKeysAdmin } from './keys.ts'
 import { createOverview } from './overview.ts'
+import { createPolicyAdmin } from './policy.ts'
 import { createServersAdmin } from './servers.ts'
 import { createToolsAdmin } from './tools.ts'
 
@@ -33,6 +34,8 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     archive,
     clock,
   })
+  const edits = createConfigEditAdmin(context)
+  const { loadedWith: _, content: __, ...configEdits } = edits
   const { series, stats } = figures
   return {
     overview: createOverview(context, figures),
@@ -49,7 +52,8 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     why: (caller, params) => whyFor(context, caller, params),
     ...createKeysAdmin(context),
     ...createConfigAdmin(context),
-    ...createConfigEditAdmin(context),
+    ...configEdits,
+    ...createPolicyAdmin(context, edits, auditQueries),
     onCalls: calls.subscribe,
     [Symbol.asyncDispose]: () => auditQueries[Symbol.asyncDispose](),
   }

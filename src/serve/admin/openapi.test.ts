@@ -29,6 +29,8 @@ const bodies: Record<string, object> = {
   'config/apply': { ...edit, hash: 'h1' },
   'config/undo': { id: 'a' },
   'config/servers/test': edit,
+  'policy/preview': edit,
+  'policy/replay': { edit },
   keys: { id: 'ci' },
   'keys/{id}/rotate': {},
 }

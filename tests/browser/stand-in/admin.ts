@@ -8,6 +8,7 @@ import { createChance } from './chance.ts'
 import { noConfig, usualConfig } from './config.ts'
 import { overviewOf, statsOf } from './figures.ts'
 import { createSceneKeys } from './keys.ts'
+import { createScenePolicy } from './policy.ts'
 import type { Scene } from './scene.ts'
 import { figuresOf } from './servers.ts'
 import { callAt, detailOf, seriesOf } from './traffic.ts'
@@ -138,6 +139,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
       }
     },
     ...createSceneKeys(scene, now),
+    ...createScenePolicy(scene),
     config: () => (scene.name === 'empty' ? noConfig : usualConfig(now())),
     ...createTestConfigEditing(),
     lastReload: () => undefined,
