@@ -19,6 +19,7 @@ const paths = [
   '/calls/call_0020',
   '/policy',
   '/policy?view=matrix',
+  '/policy?view=edit',
   '/policy?view=why&agent=researcher&tool=filesystem.write_file',
   '/keys',
   '/audit',

@@ -16,6 +16,8 @@ import type {
   KeysView,
   Matrix,
   Overview,
+  PolicyPreview,
+  PolicySettings,
   ReloadEvent,
   Series,
   ServerDefinitionView,
@@ -59,6 +61,9 @@ export const queries = {
   agents: get<readonly AgentView[]>('agents'),
   matrix: (values: QueryValues) => get<Matrix>('agents/matrix', values),
   why: (agent: string, tool: string) => get<WhyView>('why', { agent, tool }),
+  policy: get<PolicySettings>('policy'),
+  policyPreview: (edit: ConfigEdit) => (signal: Signal) =>
+    request<PolicyPreview>('policy/preview', { method: 'POST', body: edit, signal }),
   keys: get<KeysView>('keys'),
   config: get<ConfigView>('config'),
   configFile: get<ConfigFileView>('config/file'),
