@@ -13,7 +13,7 @@ import { version } from '../runtime/package-paths.ts'
 import { keptAuditKey } from '../stores/secret-file.ts'
 
 interface Change {
-  readonly operation: 'create_key' | 'revoke_key' | 'approve_pins' | 'undo_config'
+  readonly operation: 'create_key' | 'rotate_key' | 'revoke_key' | 'approve_pins' | 'undo_config'
   readonly arguments: Readonly<Record<string, unknown>>
 }
 

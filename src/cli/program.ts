@@ -171,7 +171,7 @@ Examples:
     .option('--principal <principal>', 'the principal to sign in, for servers with auth.perPrincipal')
     .addOption(timeout('how long to wait for the sign-in', '5m'))
 
-  const keys = program.command('keys').description('create, list and revoke API keys')
+  const keys = program.command('keys').description('create, list, rotate and revoke API keys')
   command(keys, 'list', async () => (await import('./commands/keys.ts')).listKeys, { isDefault: true }).description(
     'list the keys in the configuration and in the key file',
   )
@@ -182,6 +182,14 @@ Examples:
     .option('--admin', 'allow the admin interface')
     .option('--expires <time>', 'lifetime of the key: 12h, 90d (default: unlimited)', lifetimeMs)
     .option('--hash-only', 'print a line for auth.keys instead of storing the key')
+  command(keys, 'rotate', async () => (await import('./commands/keys.ts')).rotateKey)
+    .description('give a key a new secret and show it once')
+    .argument('<id>', 'the name of the key')
+    .addOption(
+      new Option('--keep-old <time>', 'how long the old secret stays valid: 0, 1h, 7d')
+        .default(durationUnits.d, '1d')
+        .argParser((text) => (text === '0' ? 0 : lifetimeMs(text))),
+    )
   command(keys, 'revoke', async () => (await import('./commands/keys.ts')).revokeKey)
     .description('revoke a key')
     .argument('<id>', 'the name of the key')

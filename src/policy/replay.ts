@@ -13,6 +13,7 @@ export type PastCall = Pick<
   'agent' | 'anonymous' | 'kind' | 'server' | 'tool' | 'write' | 'decision' | 'reason' | 'rule'
 > & {
   readonly time: string
+  readonly call?: string
 }
 
 /** An agent and an entry for which the decision differs from the recorded one. */
@@ -26,6 +27,8 @@ export interface Change {
   readonly before: string | undefined
   readonly after: string
   readonly reason?: string
+  /** The ids of the latest of these calls, newest first. */
+  readonly examples: readonly string[]
 }
 
 /** The effect of a proposed policy on recorded calls. */
@@ -70,7 +73,8 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
       calls++
       if (past.reason === 'quarantined') return
       const agent = agentNow(past.agent)
-      const change = { agent, server, tool, last: time, before: past.rule }
+      const examples = past.call === undefined ? [] : [past.call]
+      const change = { agent, server, tool, last: time, before: past.rule, examples }
       const missing = serversProposed ? missingBy(proposed, past, server, tool) : undefined
       if (missing !== undefined) {
         if (wasAllowed(past)) count(gone, { ...change, after: missing })
@@ -107,12 +111,17 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
   }
 }
 
+const maxExamples = 5
+
 function count(changes: Map<string, Change>, change: Omit<Change, 'calls'>): void {
   const { agent, server, tool, before, after } = change
   const key = JSON.stringify([agent, server, tool, before, after])
   const known = changes.get(key)
-  const last = known && known.last > change.last ? known.last : change.last
-  changes.set(key, { ...change, last, calls: (known?.calls ?? 0) + 1 })
+  // Records are read one log after the other, so an older call may come after a newer one.
+  const isNewer = known === undefined || known.last <= change.last
+  const last = isNewer ? change.last : known.last
+  const examples = isNewer ? [...change.examples, ...(known?.examples ?? [])].slice(0, maxExamples) : known.examples
+  changes.set(key, { ...change, last, examples, calls: (known?.calls ?? 0) + 1 })
 }
 
 /** The built-in sources. No server configuration contains them. */

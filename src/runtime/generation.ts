@@ -271,9 +271,9 @@ function createInboundAuth(
   before: (PreparedConfig & { readonly inboundAuth: InboundAuth }) | undefined,
 ): InboundAuth {
   const { auth, stores } = config
-  const { clock, log } = context
+  const { keyUsage: usage, clock, log } = context
   if (before && before.token === token && isDeepStrictEqual(before.inboundAuth.config, auth)) return before.inboundAuth
-  const keys = createKeys({ configured: auth.keys, folder: stores.path, clock, log })
+  const keys = createKeys({ configured: auth.keys, folder: stores.path, usage, clock, log })
   const verify = auth.jwt && createVerifier?.({ config: auth.jwt, clock, log })
   return { config: auth, authenticate: createAuthenticate({ token, keys, verify, clock }) }
 }

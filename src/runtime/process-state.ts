@@ -24,6 +24,7 @@ import { createRefusals, type Refusals } from '../pipeline/refusals.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
 import { memoryCache } from '../stores/cache.ts'
 import { memoryCaptures } from '../stores/captures.ts'
+import { createKeyUsage, type KeyUsage } from '../stores/key-usage.ts'
 import type { PostgresAudit, PostgresAuditOptions } from '../stores/postgres/audit.ts'
 import type { RedisMembership } from '../stores/redis/membership.ts'
 import type { RedisStoresOptions } from '../stores/redis/stores.ts'
@@ -70,6 +71,7 @@ export interface ProcessState extends AsyncDisposable {
   /** Leases for resources that only one replica may hold. */
   readonly leases: Leases | undefined
   readonly store: DescriptorStore
+  readonly keyUsage: KeyUsage
   /** Conversations that are waiting for results from client-side tools. */
   readonly clientToolState: ClientToolState
   readonly oauth: OAuth
@@ -196,6 +198,7 @@ export async function openProcessState(
     oauth: createServerOAuth(redis?.safe, config, { clock, log }),
     clientToolState: createClientToolState({ ttlStore: shared?.ttlStore ?? memoryTtlStore(clock), seal }),
     profiles: createProfiles(),
+    keyUsage: open.use(createKeyUsage({ folder: stores.path, clock, log })),
     store: descriptorStore(join(stores.path, 'catalog'), log),
     orphanReaper: open.use(createOrphanReaper(join(stores.path, 'processes'), log, clock)),
     clock,

@@ -7,13 +7,16 @@ import { writeAtomic } from '../lib/atomic-write.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { parseJson } from '../lib/parse-json.ts'
 
+const keyHash = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 const storedKey = z.strictObject({
   id: z.string().min(1),
-  hash: z.string().regex(/^sha256:[0-9a-f]{64}$/),
+  hash: keyHash,
   agents: z.array(z.string()),
   admin: z.boolean(),
   created: z.iso.datetime(),
   expires: z.iso.datetime().optional(),
+  /** The secret before the last rotation, which stays valid for a time. */
+  previous: z.strictObject({ hash: keyHash, until: z.iso.datetime() }).optional(),
 })
 const content = z.strictObject({ version: z.literal(1), keys: z.array(storedKey) })
 

@@ -2,18 +2,23 @@ import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { keyFile, keyFileMark, readKeyFile } from './key-file.ts'
+import type { KeyUsage } from './key-usage.ts'
 
 type ConfiguredKey = Config['auth']['keys'][number]
 
 interface KnownKey extends ConfiguredKey {
   /** When the key expires, in milliseconds since the epoch; absent if it never expires. */
-  readonly expires?: number
+  readonly expires?: number | undefined
+  /** Whether this is the secret before the last rotation. */
+  readonly previous?: boolean
 }
 
 interface Keys {
   /** Whether any key was ever issued. If so, requests without a key are anonymous. */
   readonly inUse: boolean
   find(hash: string): KnownKey | undefined
+  /** Records that a key was accepted. */
+  used(key: KnownKey): void
 }
 
 /** How often the key file is checked. A new or revoked key is noticed within this time. */
@@ -26,10 +31,11 @@ const lookMs = 1_000
 export function createKeys(options: {
   readonly configured: readonly ConfiguredKey[]
   readonly folder: string
+  readonly usage?: Pick<KeyUsage, 'note'>
   readonly clock: Clock
   readonly log: Log
 }): Keys {
-  const { folder, clock, log } = options
+  const { folder, usage, clock, log } = options
   const ids = new Set<string>()
   const configured = new Map<string, KnownKey>()
   for (const key of options.configured) {
@@ -46,13 +52,25 @@ export function createKeys(options: {
 
   const read = () => {
     const kept = new Map<string, KnownKey>()
-    for (const { id, hash, agents, admin, expires } of readKeyFile(folder)) {
+    for (const { id, hash, agents, admin, expires, previous } of readKeyFile(folder)) {
       if (ids.has(id) || configured.has(hash))
         log.warn(
           { key: id, file: keyFile(folder) },
           'ignoring a key in the key file that is also in auth.keys; revoke one of them',
         )
-      else kept.set(hash, { id, hash, agents, admin, expires: expires === undefined ? undefined : Date.parse(expires) })
+      else {
+        kept.set(hash, { id, hash, agents, admin, expires: expires === undefined ? undefined : Date.parse(expires) })
+        if (previous) {
+          kept.set(previous.hash, {
+            id,
+            hash: previous.hash,
+            agents,
+            admin,
+            expires: Date.parse(previous.until),
+            previous: true,
+          })
+        }
+      }
     }
     return kept
   }
@@ -89,5 +107,6 @@ export function createKeys(options: {
       lookAgain()
       return configured.get(hash) ?? fromFile.get(hash)
     },
+    used: ({ id, previous }) => usage?.note(id, previous),
   }
 }

@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import { startLive } from './api/live.ts'
 import { refreshSession, session, sessionError } from './api/session.ts'
+import { lazy } from './components/lazy.tsx'
 import { lazyPage } from './components/lazy-page.tsx'
 import { LoadError, Loading } from './components/states.tsx'
 import { Approvals } from './pages/approvals/approvals.tsx'
@@ -20,6 +21,7 @@ import { Shell } from './shell/shell.tsx'
 const Calls = lazyPage(async () => (await import('./pages/calls/calls.tsx')).Calls)
 const Tools = lazyPage(async () => (await import('./pages/tools/tools.tsx')).Tools)
 const ToolPage = lazyPage(async () => (await import('./pages/tools/tool-page.tsx')).ToolPage)
+const Keys = lazy('the keys', async () => (await import('./pages/keys/keys.tsx')).Keys)
 
 export function App() {
   const known = typeof session.value === 'object'
@@ -69,6 +71,8 @@ function CurrentPage() {
       return <Approvals />
     case 'policy':
       return <Policy />
+    case 'keys':
+      return <Keys />
     case 'audit':
       return <Audit />
     case 'config':

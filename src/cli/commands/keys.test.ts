@@ -44,10 +44,10 @@ test('B6, B11: list shows where keys come from, whom they are for and when they 
   await toolway(['keys', 'create', 'bot', '--expires', '1d'], at)
   const { stdout } = await toolway(['keys'], at)
   const [heading, ...lines] = stdout.trim().split('\n')
-  expect(heading).toMatch(/^ID +AGENTS +ADMIN +CREATED +EXPIRES +SOURCE$/)
+  expect(heading).toMatch(/^ID +AGENTS +ADMIN +CREATED +EXPIRES +LAST USED +SOURCE$/)
   expect(lines).toEqual([
-    expect.stringMatching(/^ci +researcher +yes +never +configuration$/),
-    expect.stringMatching(/^bot +\d{4}-\d\d-\d\d +\d{4}-\d\d-\d\d +file$/),
+    expect.stringMatching(/^ci +researcher +yes +never +never +configuration$/),
+    expect.stringMatching(/^bot +\d{4}-\d\d-\d\d +\d{4}-\d\d-\d\d +never +file$/),
   ])
   const { keys } = JSON.parse((await toolway(['keys', 'list', '--json'], at)).stdout)
   expect(keys).toMatchObject([
@@ -60,10 +60,31 @@ test('B6, B11: revoke removes keys of the file, but not of the configuration', a
   await using at = await place()
   await toolway(['keys', 'create', 'bot'], at)
   expect((await toolway(['keys', 'revoke', 'bto'], at)).stderr).toContain('did you mean "bot"?')
-  expect((await toolway(['keys', 'revoke', 'ci'], at)).stderr).toContain('Remove it from auth.keys')
+  expect((await toolway(['keys', 'revoke', 'ci'], at)).stderr).toContain('auth.keys')
   expect((await toolway(['keys', 'revoke', 'bot'], at)).stdout).toContain('Revoked bot')
   expect((await toolway(['keys', 'revoke', 'bot'], at)).code).toBe(2)
   expect((await toolway(['keys'], at)).stdout).not.toContain('bot')
+})
+
+test('V9, B11: rotate prints only the new key, once, and says how long the old one is valid', async () => {
+  await using at = await place()
+  const made = (await toolway(['keys', 'create', 'bot', '--agent', 'writer'], at)).stdout.trim()
+  const { code, stdout, stderr } = await toolway(['keys', 'rotate', 'bot'], at)
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^twk_bot_[\w-]{43}\n$/)
+  expect(stdout.trim()).not.toBe(made)
+  expect(stderr).toMatch(/valid until \d{4}/)
+  const { keys } = JSON.parse((await toolway(['keys', 'list', '--json'], at)).stdout)
+  const [, bot] = keys
+  expect(bot).toMatchObject({ id: 'bot', agents: ['writer'], lastUsed: null, previous: { lastUsed: null } })
+  expect(Date.parse(bot.previous.until) - Date.parse(bot.created)).toBe(86_400_000)
+  const now = JSON.parse((await toolway(['keys', 'rotate', 'bot', '--keep-old', '0', '--json'], at)).stdout)
+  expect(now).toMatchObject({ id: 'bot', previousUntil: null })
+  const kept = await readFile(join(at.cwd, 'state', 'keys.json'), 'utf8')
+  expect(kept).toContain(hashOf(now.key))
+  expect(kept).not.toContain(hashOf(stdout.trim()))
+  expect((await toolway(['keys', 'rotate', 'ci'], at)).code).toBe(2)
+  expect((await toolway(['audit', 'query', '--json'], at)).stdout).toContain('rotate_key')
 })
 
 test('B6, B11: names are unique and have no special characters', async () => {

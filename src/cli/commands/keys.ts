@@ -1,15 +1,18 @@
 import type { Config } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/near.ts'
 import {
-  changeKeyFile,
-  KeyFileProblem,
-  keyFile,
-  keyName,
-  newApiKey,
-  readKeyFile,
-  type StoredKey,
-} from '../../stores/key-file.ts'
+  createApiKey,
+  type IssuedKey,
+  type ListedKey,
+  listKeys as listApiKeys,
+  requireKeyName,
+  revokeApiKey,
+  rotateApiKey,
+} from '../../stores/api-keys.ts'
+import { keyFile, newApiKey } from '../../stores/key-file.ts'
+import { readLastUses } from '../../stores/key-usage.ts'
 import { audited } from '../audited.ts'
 import { createOutput, type ExitCode, exit, type Output, relativeTo, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
@@ -18,8 +21,8 @@ import { type CommonOptions, load } from '../load.ts'
 export async function listKeys(shell: Shell, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
-  const { keys, problem } = allKeys(config)
-  if (options.json) output.value({ keys, problem })
+  const { keys, problem } = listApiKeys(placesOf(config), readLastUses(config.stores.path))
+  if (options.json) output.value({ keys: keys.map(withDates), problem })
   else if (keys.length === 0) output.note('There are no API keys.')
   else print(keys, output)
   const agents = keys.flatMap((key) => key.agents)
@@ -29,32 +32,39 @@ export async function listKeys(shell: Shell, options: CommonOptions): Promise<Ex
   return exit.failed
 }
 
-type ListedKey = ReturnType<typeof allKeys>['keys'][number]
+const placesOf = ({ auth, stores }: Config) => ({
+  configured: auth.keys,
+  folder: stores.path,
+  now: systemClock.now(),
+})
 
-function allKeys(config: Config) {
-  const now = systemClock.now()
-  const listed = (key: Omit<StoredKey, 'hash' | 'created'> & { created?: string }, source: string) => {
-    const { id, agents, admin, created = null, expires = null } = key
-    return { id, agents, admin, created, expires, expired: expires !== null && Date.parse(expires) <= now, source }
-  }
-  const configured = config.auth.keys.map((key) => listed(key, 'configuration'))
-  try {
-    return { keys: [...configured, ...readKeyFile(config.stores.path).map((key) => listed(key, 'file'))] }
-  } catch (error) {
-    if (error instanceof KeyFileProblem) return { keys: configured, problem: error.message }
-    throw error
-  }
-}
+const dateOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
+
+const withDates = ({ created, expires, lastUsed, previous, ...key }: ListedKey) => ({
+  ...key,
+  created: dateOf(created),
+  expires: dateOf(expires),
+  lastUsed: dateOf(lastUsed),
+  previous: previous && { until: dateOf(previous.until), lastUsed: dateOf(previous.lastUsed) },
+})
 
 function print(keys: readonly ListedKey[], output: Output): void {
+  const day = (ms: number | null): string | undefined => dateOf(ms)?.slice(0, 10)
+  const minute = (ms: number | null): string | undefined => dateOf(ms)?.slice(0, 16).replace('T', ' ')
   output.table<ListedKey>(keys, [
     { title: 'ID', value: ({ id }) => id, whole: true },
     { title: 'AGENTS', value: ({ agents }) => agents.join(', ') },
     { title: 'ADMIN', value: ({ admin }) => (admin ? 'yes' : '') },
-    { title: 'CREATED', value: ({ created }) => created?.slice(0, 10) ?? '' },
-    { title: 'EXPIRES', value: ({ expires, expired }) => (expired ? 'expired' : (expires?.slice(0, 10) ?? 'never')) },
+    { title: 'CREATED', value: ({ created }) => day(created) ?? '' },
+    { title: 'EXPIRES', value: ({ expires, expired }) => (expired ? 'expired' : (day(expires) ?? 'never')) },
+    { title: 'LAST USED', value: ({ lastUsed }) => minute(lastUsed) ?? 'never' },
     { title: 'SOURCE', value: ({ source }) => source, style: (cell) => output.paint('dim', cell) },
   ])
+  for (const { id, previous } of keys) {
+    if (!previous) continue
+    const used = previous.lastUsed === null ? 'it has not been used' : `last used ${minute(previous.lastUsed)}`
+    output.note(`The old secret of ${id} is valid until ${minute(previous.until)}; ${used}.`)
+  }
 }
 
 /** Warns about agents that do not exist, because requests made as such an agent are refused. */
@@ -70,31 +80,51 @@ function warnOfAgents(agents: readonly string[], config: Config, output: Output)
 export async function revokeKey(shell: Shell, id: string, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
-  await audited(config, { operation: 'revoke_key', arguments: { id } }, () =>
-    changeKeys(config, (keys) => {
-      const rest = keys.filter((key) => key.id !== id)
-      if (rest.length < keys.length) return rest
-      throw notInFile(id, config, rest)
-    }),
+  await changing(() =>
+    audited(config, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(placesOf(config), id)),
   )
   if (options.json) output.value({ id, revoked: true })
   else output.print(`Revoked ${id}. A running gateway stops accepting it within a second.`)
   return exit.ok
 }
 
-function notInFile(id: string, config: Config, keys: readonly StoredKey[]): UsageError {
-  if (config.auth.keys.some((key) => key.id === id)) {
-    return new UsageError(`${id} is defined in the configuration.`, 'Remove it from auth.keys and restart.')
-  }
-  const others = keys.map((key) => key.id)
-  return new UsageError(`There is no key ${id}${didYouMean(id, others)}`)
+/** Reports a key that cannot be changed as wrong usage. */
+const changing = <T>(work: () => Promise<T>): Promise<T> =>
+  work().catch((thrown) => {
+    throw thrown instanceof ToolwayError && thrown.code === 'INVALID_ARGUMENTS'
+      ? new UsageError(thrown.message)
+      : thrown
+  })
+
+interface RotateKeyOptions extends CommonOptions {
+  readonly keepOld: number
 }
 
-/** Changes the key file. A problem with it becomes a UsageError. */
-const changeKeys = (config: Config, change: Parameters<typeof changeKeyFile>[1]): Promise<void> =>
-  changeKeyFile(config.stores.path, change).catch((error) => {
-    throw error instanceof KeyFileProblem ? new UsageError(`${error.message}.`) : error
-  })
+/** Gives a key a new secret. Only the key goes to stdout, so that scripts can read it. */
+export async function rotateKey(shell: Shell, id: string, options: RotateKeyOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const { config } = await load(shell, options)
+  const keepOldMs = options.keepOld
+  const issued = await changing(() =>
+    audited(config, { operation: 'rotate_key', arguments: { id, keepOldMs } }, () =>
+      rotateApiKey(placesOf(config), id, keepOldMs),
+    ),
+  )
+  const until = issued.stored.previous?.until
+  const old = until === undefined ? 'The old one ends within a second.' : `The old one stays valid until ${until}.`
+  printIssued(issued, { previousUntil: until ?? null }, `${once} ${old}`, output, config)
+  return exit.ok
+}
+
+function printIssued({ key, stored }: IssuedKey, more: object, note: string, output: Output, config: Config): void {
+  const { id, agents, admin, created, expires = null } = stored
+  const file = keyFile(config.stores.path)
+  if (output.json) output.value({ id, key, agents, admin, created, expires, file, ...more })
+  else {
+    output.print(key)
+    output.note(note)
+  }
+}
 
 interface CreateKeyOptions extends CommonOptions {
   readonly agent?: readonly string[]
@@ -107,15 +137,17 @@ const once = 'The key is shown only once; Toolway stores only its hash.'
 
 /** Creates an API key. Only the key goes to stdout, so that scripts can read it. */
 export async function createKey(shell: Shell, id: string, options: CreateKeyOptions): Promise<ExitCode> {
-  requireValid(id, options)
+  if (options.hashOnly && options.expires !== undefined) {
+    throw new UsageError('Keys in the configuration do not expire.', 'Omit --expires or --hash-only.')
+  }
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
-  if (config.auth.keys.some((key) => key.id === id)) throw taken(id, 'in the configuration')
-  const { agent: agents = [], admin = false, expires: lifetime } = options
-  const { key, hash } = newApiKey(id)
-  const entry = { id, hash, agents, admin }
+  const { agent: agents = [], admin = false, expires: lifetimeMs } = options
+  await changing(async () => requireKeyName(id, config.auth.keys))
 
   if (options.hashOnly) {
+    const { key, hash } = newApiKey(id)
+    const entry = { id, hash, agents, admin }
     const fields = Object.entries(entry).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
     if (options.json) output.value({ key, entry })
     else {
@@ -123,36 +155,22 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
       output.note(`${once} Add the second line to auth.keys in the configuration.`)
     }
   } else {
-    const now = systemClock.now()
-    const created = new Date(now).toISOString()
-    const expires = lifetime === undefined ? undefined : new Date(now + lifetime).toISOString()
-    await audited(config, { operation: 'create_key', arguments: { id, agents, admin, expires: expires ?? null } }, () =>
-      changeKeys(config, (keys) => {
-        if (keys.some((other) => other.id === id)) throw taken(id, 'in the key file')
-        return [...keys, { ...entry, agents: [...agents], created, expires }]
-      }),
+    const places = placesOf(config)
+    const expires = lifetimeMs === undefined ? null : dateOf(places.now + lifetimeMs)
+    const issued = await changing(() =>
+      audited(config, { operation: 'create_key', arguments: { id, agents, admin, expires } }, () =>
+        createApiKey(places, { id, agents, admin, lifetimeMs }),
+      ),
     )
-    const file = keyFile(config.stores.path)
-    if (options.json) output.value({ id, key, agents, admin, created, expires: expires ?? null, file })
-    else {
-      output.print(key)
-      output.note(
-        `${once} Its hash is in ${relativeTo(file, shell.cwd)}; a running gateway accepts it within a second.`,
-      )
-    }
+    const file = relativeTo(keyFile(config.stores.path), shell.cwd)
+    printIssued(
+      issued,
+      {},
+      `${once} Its hash is in ${file}; a running gateway accepts it within a second.`,
+      output,
+      config,
+    )
   }
   warnOfAgents(agents, config, output)
   return exit.ok
 }
-
-function requireValid(id: string, { hashOnly, expires }: CreateKeyOptions): void {
-  if (!keyName.test(id)) {
-    throw new UsageError('Invalid key name: use up to 64 letters, digits and . _ -, starting with a letter or digit.')
-  }
-  if (hashOnly && expires !== undefined) {
-    throw new UsageError('Keys in the configuration do not expire.', 'Omit --expires or --hash-only.')
-  }
-}
-
-const taken = (id: string, where: string): UsageError =>
-  new UsageError(`A key named ${id} already exists ${where}.`, 'Choose another name, or revoke that key first.')

@@ -1,13 +1,8 @@
-import { readAllArrivals } from '../../audit/archive/arrivals.ts'
-import { readRecords } from '../../audit/log-files.ts'
-import { type AuditRecord, parseRecord } from '../../audit/record.ts'
+import type { AuditRecord } from '../../audit/record.ts'
 import { loadConfig } from '../../config/load.ts'
-import type { Config } from '../../config/schema.ts'
-import type { Archive } from '../../core/audit-archive.ts'
-import type { AuditFilter } from '../../core/audit-filter.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { createPolicy } from '../../policy/decide.ts'
-import { type Change, createReplay, type Replayed } from '../../policy/replay.ts'
+import type { Change, Replayed } from '../../policy/replay.ts'
+import { type ReplayedPolicy, recordsInArchive, recordsInFolder, replayRecords } from '../../runtime/policy-replay.ts'
 import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import type { LogLocationOptions } from './audit/options.ts'
@@ -30,7 +25,7 @@ export async function replayPolicy(
   const proposed = await proposalOf(shell, options)
   const filter = filterOf(options, clock.now())
   const replayed = options.postgres
-    ? await askArchive(shell, options, (archive) => replay(inArchive(archive, filter), proposed, shell))
+    ? await askArchive(shell, options, (archive) => replay(recordsInArchive(archive, filter), proposed, shell))
     : await replayFolder(await auditFolder(shell, options))
   if (options.json) output.value(replayed)
   else print(replayed, output)
@@ -38,55 +33,25 @@ export async function replayPolicy(
 
   async function replayFolder(folder: string): Promise<Replayed> {
     if (!hasRecords(folder, output, shell)) return { calls: 0, denied: [], allowed: [], gone: [] }
-    return replay(inFolder(folder, filter), proposed, shell)
+    return replay(recordsInFolder(folder, filter), proposed, shell)
   }
 }
 
-interface Proposal {
-  readonly config: Config
-  readonly serversProposed: boolean
-}
-
 /** The proposed configuration. If it has no servers, the current servers are added to it. */
-async function proposalOf(shell: Shell, options: ReplayOptions): Promise<Proposal> {
+async function proposalOf(shell: Shell, options: ReplayOptions): Promise<ReplayedPolicy> {
   const { config } = await loadConfig({ paths: [options.policy], env: shell.env, cwd: shell.cwd })
   if (Object.keys(config.mcpServers).length > 0) return { config, serversProposed: true }
   const { mcpServers } = (await load(shell, options)).config
   return { config: { ...config, mcpServers }, serversProposed: false }
 }
 
-async function* inFolder(folder: string, { since, until }: AuditFilter): AsyncGenerator<AuditRecord> {
-  for await (const { record } of readRecords(folder)) {
-    const time = Date.parse(record.time)
-    if (time >= (since ?? Number.NEGATIVE_INFINITY) && time < (until ?? Number.POSITIVE_INFINITY)) yield record
-  }
-}
-
-async function* inArchive(archive: Archive, filter: AuditFilter): AsyncGenerator<AuditRecord> {
-  for await (const arrived of readAllArrivals(archive, filter)) {
-    for (const { line } of arrived) {
-      const record = parseRecord(line)
-      if (record) yield record
-    }
-  }
-}
-
-async function replay(
-  records: AsyncIterable<AuditRecord>,
-  { config, serversProposed }: Proposal,
-  shell: Shell,
-): Promise<Replayed> {
-  const replaying = createReplay({ policy: createPolicy({ config }), servers: config.mcpServers, serversProposed })
+async function replay(records: AsyncIterable<AuditRecord>, proposed: ReplayedPolicy, shell: Shell): Promise<Replayed> {
   using progress = createProgress(shell)
-  let seen = 0
-  for await (const record of records) {
-    if (++seen % 10_000 === 0) {
-      shell.interrupted.throwIfAborted()
-      progress.show(`Replaying: ${seen} records …`)
-    }
-    if (record.phase === 'after') replaying.add(record)
-  }
-  return replaying.result()
+  const { complete: _, ...replayed } = await replayRecords(records, proposed, {
+    signal: shell.interrupted,
+    progress: (done) => progress.show(`Replaying: ${done.records} records …`),
+  })
+  return replayed
 }
 
 function print({ calls, denied, allowed, gone }: Replayed, output: Output): void {

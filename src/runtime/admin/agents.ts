@@ -9,7 +9,7 @@ import { accountOf } from './overview.ts'
 import { selectTools, withoutMetaTools } from './visibility.ts'
 
 /** All configured agents, or only the default agent if none are configured. */
-export const agentsOf = ({ policy }: Generation): readonly string[] =>
+export const agentsOf = ({ policy }: Pick<Generation, 'policy'>): readonly string[] =>
   policy.agents.size === 0 ? [defaultAgent] : [...policy.agents]
 
 export const asAgent = (agent: string): Caller => ({

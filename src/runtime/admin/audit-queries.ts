@@ -1,12 +1,14 @@
 import { Worker } from 'node:worker_threads'
 import { type AuditPageQuery, searchAudit } from '../../audit/reader.ts'
 import type { VerifyProblem } from '../../audit/verify/chain-check.ts'
+import type { Archive } from '../../core/audit-archive.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type ErrorCode, errorKinds, ToolwayError } from '../../core/errors.ts'
 import type { AuditPage, CallDetail, ChainView } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import type { PostgresAudit } from '../../stores/postgres/audit.ts'
 import { moduleFile } from '../package-paths.ts'
+import { type ReplayedPolicy, type ReplayProgress, recordsInArchive, replayRecords } from '../policy-replay.ts'
 import type { AuditRequests, AuditResponse, AuditWorkerResponse } from './audit-worker.ts'
 import type { AdminContext } from './context.ts'
 
@@ -15,6 +17,16 @@ export interface AuditQueries extends AsyncDisposable {
   search(query: AuditPageQuery): Promise<AuditPage>
   recordsOf(call: string): Promise<CallDetail['audit']>
   verify(key: string): Promise<AuditResponse<'verify'>>
+  /** Applies a policy to the calls recorded since a time. Rejects if `signal` is aborted. */
+  replay(policy: ReplayedPolicy, options: ReplayOptions): Promise<AuditResponse<'replay'>>
+}
+
+export interface ReplayOptions {
+  /** In milliseconds since the epoch. */
+  readonly since: number
+  readonly maxRecords: number
+  readonly signal: AbortSignal
+  progress(done: ReplayProgress): void
 }
 
 export interface AuditQueriesOptions {
@@ -30,6 +42,7 @@ export interface AuditQueriesOptions {
 interface PendingRequest {
   resolve(output: never): void
   reject(error: Error): void
+  readonly progress: ReplayOptions['progress'] | undefined
 }
 
 /** An idle worker is terminated after this time to free its memory. */
@@ -67,6 +80,7 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
 
   const received = (response: AuditWorkerResponse) => {
     const request = pending.get(response.id)
+    if ('progress' in response) return request?.progress?.(response.progress as ReplayProgress)
     pending.delete(response.id)
     if ('error' in response) request?.reject(errorOf(response.error))
     else request?.resolve(response.output as never)
@@ -86,6 +100,7 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
   const request = async <Name extends keyof AuditRequests>(
     name: Name,
     input: Parameters<AuditRequests[Name]>[1],
+    { signal, progress }: Partial<Pick<ReplayOptions, 'signal' | 'progress'>> = {},
   ): Promise<AuditResponse<Name>> => {
     // Search even if some records could not be written; that failure is reported elsewhere.
     await flushed().catch(() => {})
@@ -94,8 +109,9 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
     worker ??= startWorker()
     const id = ++lastId
     const { promise, resolve, reject } = Promise.withResolvers<AuditResponse<Name>>()
-    pending.set(id, { resolve, reject })
+    pending.set(id, { resolve, reject, progress })
     worker.postMessage({ id, folder, name, input })
+    signal?.addEventListener('abort', () => worker?.postMessage({ cancel: id }), { once: true })
     return promise
   }
 
@@ -115,6 +131,18 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
     },
     recordsOf: (call) => request('records', { call }),
     verify: (key) => request('verify', { key, marks }),
+    async replay(policy, { since, maxRecords, ...control }) {
+      const { status, ask } = archive ?? {}
+      if (!ask || !status?.().up) return request('replay', { ...policy, since, maxRecords }, control)
+      await flushed().catch(() => {})
+      const arrivals: Archive['arrivals'] = async (query) => {
+        control.signal.throwIfAborted()
+        const page = await ask((from) => from.arrivals(query))
+        if (page) return page
+        throw new ToolwayError('SERVER_UNAVAILABLE', 'PostgreSQL cannot be reached: try again later.')
+      }
+      return replayRecords(recordsInArchive({ arrivals }, { since }), policy, { maxRecords, ...control })
+    },
     [Symbol.asyncDispose]() {
       disposed = true
       return close()

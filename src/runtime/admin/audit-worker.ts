@@ -5,6 +5,7 @@ import { openCurrentSearch, searchLog } from '../../audit/search/search.ts'
 import { verifyAudit } from '../../audit/verify/verify.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { AuditRow, CallDetail } from '../../serve/admin/contract.ts'
+import { type ReplayedPolicy, type ReplayProgress, recordsInFolder, replayRecords } from '../policy-replay.ts'
 
 export type AuditRequests = typeof handlers
 
@@ -18,11 +19,28 @@ interface WorkerRequest {
   readonly input: unknown
 }
 
+/** Asks the worker to abandon a request. */
+interface WorkerCancellation {
+  readonly cancel: number
+}
+
 export type AuditWorkerResponse =
   | { readonly id: number; readonly output: unknown }
+  | { readonly id: number; readonly progress: unknown }
   | { readonly id: number; readonly error: { readonly code?: string; readonly message: string } }
 
 const maxProblems = 100
+
+interface ReplayInput extends ReplayedPolicy {
+  readonly since: number
+  readonly maxRecords: number
+}
+
+/** What a handler gets besides its input. */
+interface RequestControl {
+  readonly signal: AbortSignal
+  progress(done: ReplayProgress): void
+}
 
 /** The worker's request handlers, in a thread because indexing and verifying are CPU-bound and would delay calls. */
 const handlers = {
@@ -38,15 +56,30 @@ const handlers = {
     const { ok, records, problems, problemCount } = await verifyAudit({ folder, key, marks })
     return { ok, records, problems: problems.slice(0, maxProblems), problemCount }
   },
+  replay: (folder: string, { since, maxRecords, ...policy }: ReplayInput, control: RequestControl) =>
+    replayRecords(recordsInFolder(folder, { since }), policy, { maxRecords, ...control }),
 }
 
+const running = new Map<number, AbortController>()
+
 async function respond({ id, folder, name, input }: WorkerRequest): Promise<AuditWorkerResponse> {
+  const controller = new AbortController()
+  running.set(id, controller)
+  const control: RequestControl = {
+    signal: controller.signal,
+    progress: (progress) => parentPort?.postMessage({ id, progress } satisfies AuditWorkerResponse),
+  }
   try {
-    return { id, output: await handlers[name](folder, input as never) }
+    return { id, output: await handlers[name](folder, input as never, control) }
   } catch (thrown) {
     const { message } = thrown as Error
     return { id, error: thrown instanceof ToolwayError ? { code: thrown.code, message } : { message } }
+  } finally {
+    running.delete(id)
   }
 }
 
-parentPort?.on('message', async (request: WorkerRequest) => parentPort?.postMessage(await respond(request)))
+parentPort?.on('message', async (request: WorkerRequest | WorkerCancellation) => {
+  if ('cancel' in request) running.get(request.cancel)?.abort()
+  else parentPort?.postMessage(await respond(request))
+})

@@ -23,6 +23,13 @@ import { createServerProber, type ProbeResult } from '../probe-server.ts'
 import { redactConfig } from './config.ts'
 import { type AdminContext, audited } from './context.ts'
 
+export interface ConfigEditAdmin extends ConfigEditService {
+  /** The configuration with an edit. Rejects if it would be invalid. */
+  loadedWith(edit: ConfigEdit): Promise<LoadedConfig>
+  /** The content of the file without secrets. */
+  content(): Promise<Readonly<Record<string, unknown>>>
+}
+
 /** How long a test of a server may take. */
 const testMs = 30_000
 const maxTests = 3
@@ -33,7 +40,7 @@ const maxShown = 500
  * Edits of the configuration file for the admin API. The file and the history are shared by all workers on a machine;
  * a replica on another machine edits its own file.
  */
-export function createConfigEditAdmin(context: AdminContext): ConfigEditService {
+export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
   const { current, source, reload, audit, auditKey, clock } = context
   let tests = 0
 
@@ -106,6 +113,13 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditService 
       const { obstacle, text, ...file } = await editor.file()
       return { ...file, editable: editableOf(obstacle), text: text ?? null }
     },
+    async loadedWith(edit) {
+      const { loaded, problems } = await proposalOf(edit)
+      if (loaded && problems.length === 0) return loaded
+      const [problem] = problems
+      throw invalidArguments(`The configuration would be invalid: ${problem?.key} ${problem?.message}`)
+    },
+    content: async () => asRecord(source && (await (await editorIn(source)).valueAt([]))),
     previewEdit: async (edit) => viewOf(await proposalOf(edit)),
     async applyEdit(caller, edit, hash) {
       const editor = await editorIn(requireSource())

@@ -25,7 +25,17 @@ export interface CallCounters {
 export interface AdminContext
   extends Pick<
     ProcessState,
-    'archive' | 'audit' | 'breakers' | 'budgets' | 'bulkhead' | 'cache' | 'captures' | 'history' | 'pubSub' | 'seal'
+    | 'archive'
+    | 'audit'
+    | 'breakers'
+    | 'budgets'
+    | 'bulkhead'
+    | 'cache'
+    | 'captures'
+    | 'history'
+    | 'keyUsage'
+    | 'pubSub'
+    | 'seal'
   > {
   readonly access: Access
   readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>

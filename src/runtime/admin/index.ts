@@ -16,8 +16,10 @@ import { createConfigAdmin } from './config.ts'
 import { createConfigEditAdmin } from './config-edit.ts'
 import type { AdminContext } from './context.ts'
 import { createFigures } from './figures.ts'
+import { createKeysAdmin } from './keys.ts'
 import { createOverview } from './overview.ts'
 import { createPlayground } from './playground.ts'
+import { createPolicyAdmin } from './policy.ts'
 import { createServersAdmin } from './servers.ts'
 import { createToolsAdmin } from './tools.ts'
 
@@ -34,6 +36,8 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     archive,
     clock,
   })
+  const edits = createConfigEditAdmin(context)
+  const { loadedWith: _, content: __, ...configEdits } = edits
   const { series, stats } = figures
   const playground = createPlayground(context)
   return {
@@ -50,8 +54,10 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     agents: () => agentViews(context),
     matrix: (query) => matrixOf(context, query),
     why: (caller, params) => whyFor(context, caller, params),
+    ...createKeysAdmin(context),
     ...createConfigAdmin(context),
-    ...createConfigEditAdmin(context),
+    ...configEdits,
+    ...createPolicyAdmin(context, edits, auditQueries),
     onCalls: calls.subscribe,
     [Symbol.asyncDispose]() {
       playground[Symbol.dispose]()

@@ -133,6 +133,29 @@ function createTestAdmin() {
       ...{ agent, server: 'files', tool, allowed: true, rule: 'r', sentence: 'Yes.' },
       considered: [{ rule: 'r', text: 'allows' }],
     }),
+    policySettings: async () => views.policySettings,
+    async previewPolicy(given) {
+      note('preview-policy', given)
+      return views.policyPreview
+    },
+    async *replayPolicy(given, days) {
+      note('replay-policy', { edit: given, days })
+      yield { kind: 'progress', records: 10_000 }
+      yield { kind: 'end', replay: views.policyReplay }
+    },
+    keys: () => ({ keys: [views.key], file: '/state/keys.json', problem: null, agents: ['dev'] }),
+    async createKey(caller, given) {
+      note('create-key', given, caller)
+      return { secret: 'twk_ci_x', key: views.key }
+    },
+    async rotateKey(caller, id, given) {
+      note('rotate-key', { id, ...given }, caller)
+      return { secret: 'twk_ci_y', key: views.key }
+    },
+    async revokeKey(caller, id) {
+      note('revoke-key', id, caller)
+      return this.keys()
+    },
     config: () => views.configView,
     ...createTestConfigEditing(note),
     lastReload: () => views.reloaded,

@@ -2,6 +2,7 @@ import type { ApprovalView } from './schemas/approvals.ts'
 import type { CallView } from './schemas/calls.ts'
 import type { ServerView, TryResult } from './schemas/catalog.ts'
 import type { Overview, ReloadEvent } from './schemas/figures.ts'
+import type { PolicyReplay } from './schemas/policy.ts'
 
 /**
  * The admin API's types, which the dashboard imports. Times are in milliseconds since the epoch, durations in
@@ -12,7 +13,9 @@ export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
 export type * from './schemas/config-edit.ts'
 export type * from './schemas/figures.ts'
+export type * from './schemas/keys.ts'
 export type * from './schemas/playground.ts'
+export type * from './schemas/policy.ts'
 
 /** Events on the GET events stream: `event:` is a key below, `data:` its value. The stream starts with one of each. */
 export interface AdminEvents {
@@ -27,6 +30,12 @@ export interface AdminEvents {
   /** The latest reload, if there was one. Sent to admins only. */
   readonly reload: ReloadEvent
 }
+
+/** Events on the POST policy/replay stream: `end` or `error` last. Closing the stream cancels the replay. */
+export type ReplayStreamEvent =
+  | { readonly kind: 'progress'; readonly records: number }
+  | { readonly kind: 'end'; readonly replay: PolicyReplay }
+  | { readonly kind: 'error'; readonly code: string; readonly message: string }
 
 /** Events on the POST chat stream: `start` first, `end` or `error` last. Closing the stream cancels the answer. */
 export type ChatStreamEvent =

@@ -22,6 +22,7 @@ import type { RequestBodies } from '../http/bodies.ts'
 import { type Hosts, offendingHeader } from '../http/hosts.ts'
 import { abortOnClose } from '../http/sse-stream.ts'
 import { createDashboardFiles } from '../http/static-files.ts'
+import { streamAnswer } from '../openai/chat.ts'
 import { createDashboardChat } from './chat.ts'
 import { type AdminUser, type Credentials, createCredentials } from './credentials.ts'
 import { createLiveEvents } from './live-events.ts'
@@ -98,6 +99,16 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
       document ??= openApi(routes, options.version)
       return document
     },
+    stream: (response, events) =>
+      streamAnswer(events, {
+        response,
+        encode: (event) => [jsonBytes(event)],
+        failure(thrown) {
+          const refusal = toHttpError(thrown, log)
+          return jsonBytes({ kind: 'error', code: codeOf(refusal), message: refusal.message })
+        },
+        clock,
+      }),
     watch: ({ identity, reauthenticate: again }, response) =>
       createCredentialWatch(again, clock)({ authorization: undefined, identity, response }),
   }
@@ -178,6 +189,8 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     },
   }
 }
+
+const jsonBytes = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 
 const forAdmins = 'admin'
 

@@ -24,6 +24,7 @@ const targets: Record<string, string> = {
   tools: 'files__read',
   calls: 'c1',
   approvals: 'a1',
+  keys: 'ci',
   playground: 'ask-1',
 }
 const queries: Record<string, string> = { stats: '?by=tool', why: '?agent=dev&tool=read' }
@@ -38,6 +39,10 @@ const bodies: Record<string, object> = {
   'config/apply': { ...edit, hash: 'h1' },
   'config/undo': { id: 'a' },
   'config/servers/test': edit,
+  'policy/preview': edit,
+  'policy/replay': { edit },
+  keys: { id: 'ci' },
+  'keys/{id}/rotate': {},
 }
 
 const concrete = (path: string) => path.replace(/\{\w+\}/, targets[path.split('/')[0] as string] as string)

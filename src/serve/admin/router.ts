@@ -67,6 +67,8 @@ export interface RouteContext {
   document(): object
   /** Closes a stream when its credential becomes invalid. */
   watch(user: AdminUser, response: ServerResponse): void
+  /** Streams events as server-sent events. An error after the first one becomes an event of the kind `error`. */
+  stream(response: ServerResponse, events: AsyncIterable<{ readonly kind: string }>): Promise<void>
 }
 
 interface Request<Query, Body> {

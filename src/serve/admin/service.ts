@@ -6,7 +6,7 @@ import type * as view from './contract.ts'
  * The admin API's operations. Methods that take a caller show admins everything, and other callers only what their
  * agent may see. Methods without a caller are for admins only, which the routes enforce.
  */
-export interface AdminService extends ApprovalsService, ConfigEditService, PlaygroundAdmin {
+export interface AdminService extends ApprovalsService, ConfigEditService, KeysService, PlaygroundAdmin, PolicyService {
   overview(caller: Caller): view.Overview
   series(caller: Caller, asked: view.SeriesQuery): Awaitable<view.Series>
   stats(caller: Caller, asked: view.StatsQuery): Awaitable<view.Stats>
@@ -88,6 +88,22 @@ export interface ConfigEditService {
   /** The servers in the files of the MCP clients on the gateway's machine. */
   foundServers(): Promise<readonly view.FoundServerView[]>
   serverDefinition(name: string): Promise<view.ServerDefinitionView>
+}
+
+/** Edits of the policy: their effect before they are saved. Admins only. */
+export interface PolicyService {
+  policySettings(): Promise<view.PolicySettings>
+  previewPolicy(edit: view.ConfigEdit): Promise<view.PolicyPreview>
+  /** Applies the policy of an edit to recorded calls. Ends with the result. */
+  replayPolicy(edit: view.ConfigEdit, days: number, signal: AbortSignal): AsyncIterable<view.ReplayStreamEvent>
+}
+
+/** API keys. Only `createKey` and `rotateKey` return a key's secret, once. */
+export interface KeysService {
+  keys(): view.KeysView
+  createKey(caller: Caller, wanted: view.CreateKey): Promise<view.IssuedKeyView>
+  rotateKey(caller: Caller, id: string, wanted: view.RotateKey): Promise<view.IssuedKeyView>
+  revokeKey(caller: Caller, id: string): Promise<view.KeysView>
 }
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'

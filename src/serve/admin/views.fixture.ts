@@ -6,7 +6,11 @@ import type {
   ChainView,
   ConfigView,
   Figures,
+  KeyView,
   Overview,
+  PolicyPreview,
+  PolicyReplay,
+  PolicySettings,
   ReloadEvent,
   ServerDetail,
   ServerView,
@@ -93,4 +97,38 @@ export const configView: ConfigView = {
   warnings: [],
   reload: overview.reload,
   history: [reloaded],
+}
+
+export const key: KeyView = {
+  ...{ id: 'ci', agents: ['dev'], admin: false, created: 1, expires: null, expired: false },
+  ...{ lastUsed: 2, source: 'file', previous: null },
+}
+
+export const policySettings: PolicySettings = {
+  file: '/etc/toolway.yaml',
+  editable: { ok: true },
+  parts: [{ kind: 'agent', title: 'Agent dev', path: ['agents', 'dev'], value: {}, yaml: '{}\n' }],
+  schemas: { agent: { type: 'object' } },
+}
+
+export const policyPreview: PolicyPreview = {
+  agents: ['dev'],
+  rows: [{ server: 'files', tool: 'read', before: [true], after: [false] }],
+  ...{ changed: 1, total: 4, omitted: 0 },
+}
+
+const noChanges = { calls: 0, changes: [], omitted: 0 }
+
+export const policyReplay: PolicyReplay = {
+  ...{ since: 1, calls: 12, complete: true, allowed: noChanges, gone: noChanges },
+  denied: {
+    calls: 3,
+    changes: [
+      {
+        ...{ agent: 'dev', server: 'files', tool: 'read', calls: 3, last: 2 },
+        ...{ before: 'agents.dev.allow.servers[0]', after: 'agents.dev.deny.tools.files[0]', examples: ['c1'] },
+      },
+    ],
+    omitted: 0,
+  },
 }

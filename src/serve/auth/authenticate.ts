@@ -76,6 +76,8 @@ interface ApiKey {
 interface KeySource {
   readonly inUse: boolean
   find(hash: string): ApiKey | undefined
+  /** Records that a key was accepted. */
+  used?(key: ApiKey): void
 }
 
 /** Identifies a key's holder. Timing leaks nothing useful: attackers can neither choose digests nor reverse them. */
@@ -90,6 +92,7 @@ function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdent
     if (key.expires !== undefined && key.expires <= clock.now()) {
       throw expiredCredential('The API key has expired: ask the operator for another one (toolway keys create).')
     }
+    keys.used?.(key)
     const agents = key.agents.includes('*') ? '*' : key.agents
     return { principal: `key:${key.id}`, authenticated: true, admin: key.admin, agents }
   }

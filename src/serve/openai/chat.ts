@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Chat, ChatEvent } from '../../core/chat.ts'
+import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/near.ts'
@@ -9,21 +9,24 @@ import { notFound } from './errors.ts'
 /** Maximum delay before the stream starts. An earlier failure sets the HTTP status; a later one ends the stream. */
 const aMomentMs = 1_000
 
-interface StreamOptions {
+interface StreamOptions<Event> {
   readonly response: ServerResponse
-  encode(event: ChatEvent): readonly Buffer[]
+  encode(event: Event): readonly Buffer[]
   /** Messages to send when the stream starts. */
   readonly opening?: readonly Buffer[]
   failure(thrown: unknown): Buffer
   readonly clock: Clock
 }
 
-/** Streams an answer with back-pressure. Rejects if the answer fails before anything was sent. */
-export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: StreamOptions): Promise<void> {
+/** Streams events with back-pressure; the last one is `end`. Rejects if it fails before anything was sent. */
+export async function streamAnswer<Event extends { readonly kind: string }>(
+  events: AsyncIterable<Event>,
+  telling: StreamOptions<Event>,
+): Promise<void> {
   const { response, encode, opening = [], failure, clock } = telling
   const held: Buffer[] = [...opening]
   let stream: SseStream | undefined
-  let last: ChatEvent['kind'] | undefined
+  let last: string | undefined
   const begin = () => {
     if (response.destroyed) return
     stream ??= new SseStream(response, clock)

@@ -7,7 +7,9 @@ import { searched } from './audit.ts'
 import { createChance } from './chance.ts'
 import { noConfig, usualConfig } from './config.ts'
 import { overviewOf, statsOf } from './figures.ts'
+import { createSceneKeys } from './keys.ts'
 import { createScenePlayground } from './playground.ts'
+import { createScenePolicy } from './policy.ts'
 import type { Scene } from './scene.ts'
 import { figuresOf } from './servers.ts'
 import { callAt, detailOf, seriesOf } from './traffic.ts'
@@ -158,6 +160,8 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
         ],
       }
     },
+    ...createSceneKeys(scene, now),
+    ...createScenePolicy(scene),
     config: () => (scene.name === 'empty' ? noConfig : usualConfig(now())),
     ...createTestConfigEditing(),
     lastReload: () => undefined,

@@ -20,7 +20,9 @@ const paths = [
   '/approvals',
   '/policy',
   '/policy?view=matrix',
+  '/policy?view=edit',
   '/policy?view=why&agent=researcher&tool=filesystem.write_file',
+  '/keys',
   '/audit',
   '/audit?record=b3f1:300',
   '/config',
@@ -28,12 +30,13 @@ const paths = [
   '/nowhere',
 ]
 
-const lists = ['/', '/servers', '/tools', '/calls', '/approvals', '/policy?view=matrix', '/audit', '/config']
+const lists = ['/', '/servers', '/tools', '/calls', '/approvals', '/policy?view=matrix', '/keys', '/audit', '/config']
 const refused = [
   '/',
   '/servers/browser',
   '/tools/github__create_issue?view=try',
   '/policy',
+  '/keys',
   '/audit',
   '/config',
   '/chat',

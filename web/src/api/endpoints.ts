@@ -15,8 +15,12 @@ import type {
   ConfigView,
   EditProposal,
   FoundServerView,
+  IssuedKeyView,
+  KeysView,
   Matrix,
   Overview,
+  PolicyPreview,
+  PolicySettings,
   PromptPage,
   ReloadEvent,
   ResourcePage,
@@ -67,6 +71,10 @@ export const queries = {
   agents: get<readonly AgentView[]>('agents'),
   matrix: (values: QueryValues) => get<Matrix>('agents/matrix', values),
   why: (agent: string, tool: string) => get<WhyView>('why', { agent, tool }),
+  policy: get<PolicySettings>('policy'),
+  policyPreview: (edit: ConfigEdit) => (signal: Signal) =>
+    request<PolicyPreview>('policy/preview', { method: 'POST', body: edit, signal }),
+  keys: get<KeysView>('keys'),
   config: get<ConfigView>('config'),
   configFile: get<ConfigFileView>('config/file'),
   configEdits: get<readonly ConfigEditRecord[]>('config/history'),
@@ -74,6 +82,13 @@ export const queries = {
   serverDefinition: (name: string) => get<ServerDefinitionView>(`servers/${encode(name)}/definition`),
   preview: (edit: ConfigEdit) => (signal: Signal) =>
     request<EditProposal>('config/preview', { method: 'POST', body: edit, signal }),
+}
+
+export interface NewKey {
+  readonly id: string
+  readonly agents: readonly string[]
+  readonly admin: boolean
+  readonly expiresInMs?: number
 }
 
 export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
@@ -84,6 +99,9 @@ export const actions = {
   signIn: (name: string) => post<SignInView>(`servers/${encode(name)}/sign-in`),
   runAgain: (id: string) => post<TryResult>(`calls/${encode(id)}/run`),
   answerApproval: (id: string, answer: AnswerApproval) => post<AnsweredApproval>(`approvals/${encode(id)}`, answer),
+  createKey: (key: NewKey) => post<IssuedKeyView>('keys', key),
+  rotateKey: (id: string, keepOldMs: number) => post<IssuedKeyView>(`keys/${encode(id)}/rotate`, { keepOldMs }),
+  revokeKey: (id: string) => post<KeysView>(`keys/${encode(id)}/revoke`),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),
   applyEdit: (edit: ConfigEdit, hash: string) => post<AppliedEdit>('config/apply', { ...edit, hash }),

@@ -6,7 +6,9 @@ import { Icon, type IconName } from './icon.tsx'
 interface ActionButtonProps {
   readonly name: string
   readonly icon?: IconName
-  readonly kind?: 'primary' | 'danger' | ''
+  /** The label for screen readers, if the name alone says too little. */
+  readonly label?: string
+  readonly kind?: 'primary' | 'danger' | 'danger tiny' | ''
   /** Set if the action needs no admin rights. */
   readonly everyone?: boolean
   /** The title and text of a confirmation dialog, if one is needed. */
@@ -18,7 +20,7 @@ interface ActionButtonProps {
  * A button for an action. It requires admin rights, asks for confirmation if needed, and is disabled while the action
  * is running.
  */
-export function ActionButton({ name, icon, kind = '', everyone = false, confirm, run }: ActionButtonProps) {
+export function ActionButton({ name, label, icon, kind = '', everyone = false, confirm, run }: ActionButtonProps) {
   const confirming = useSignal(false)
   const busy = useSignal(false)
   const allowed = everyone || isAdmin.value
@@ -37,6 +39,7 @@ export function ActionButton({ name, icon, kind = '', everyone = false, confirm,
       <button
         type="button"
         class={`button ${kind}`}
+        aria-label={label}
         aria-disabled={!allowed || busy.value}
         title={allowed ? undefined : adminRequired}
         onClick={onClick}

@@ -4,12 +4,14 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 interface DialogProps {
   readonly title: string
   readonly wide?: boolean
+  /** Whether a click outside leaves the dialog open, so that nothing in it is lost by accident. */
+  readonly keepOpen?: boolean
   onClose(): void
   readonly children: ComponentChildren
 }
 
 /** A modal dialog. Escape or a click outside closes it. */
-export function Dialog({ title, wide = false, onClose, children }: DialogProps) {
+export function Dialog({ title, keepOpen = false, wide = false, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
@@ -22,7 +24,7 @@ export function Dialog({ title, wide = false, onClose, children }: DialogProps) 
       class={wide ? 'wide' : ''}
       aria-labelledby={id}
       onClose={onClose}
-      onClick={(event) => event.target === element.current && element.current?.close()}
+      onClick={(event) => event.target === element.current && !keepOpen && element.current?.close()}
     >
       <div class="stack">
         <h2 id={id}>{title}</h2>

@@ -13,9 +13,14 @@ export const pages = [
   'calls',
   'approvals',
   'policy',
+  'keys',
   'audit',
   'config',
 ] as const
+
+/** The pages of which users without admin rights see nothing. */
+export const adminPages: ReadonlySet<PageName> = new Set(['keys'])
+
 export type PageName = (typeof pages)[number]
 
 /** The page for a path; `not-found` for unknown paths. */

@@ -37,13 +37,14 @@ export function ArgumentEditor({ schema, value, problems, onChange, onInvalidJso
       {view.value === 'json' ? (
         <RawJson value={value} onChange={onChange} onInvalidJson={onInvalidJson} />
       ) : (
-        <Form schema={schema} value={value} problems={problems} onChange={onChange} />
+        <SchemaForm schema={schema} value={value} problems={problems} onChange={onChange} />
       )}
     </Tabs>
   )
 }
 
-function Form({ schema, value, problems, onChange }: Omit<EditorProps, 'onInvalidJson'>) {
+/** A form that is generated from a schema. */
+export function SchemaForm({ schema, value, problems, onChange }: Omit<EditorProps, 'onInvalidJson'>) {
   const field = fieldOf(schema, schema)
   const props = {
     label: 'arguments',

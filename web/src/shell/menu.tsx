@@ -1,7 +1,8 @@
 import { liveApprovals, liveOverview } from '../api/live.ts'
+import { isAdmin } from '../api/session.ts'
 import { Icon } from '../components/icon.tsx'
 import { route } from '../routing/location.ts'
-import { type PageName, pages, pathTo } from '../routing/route.ts'
+import { adminPages, type PageName, pages, pathTo } from '../routing/route.ts'
 
 export const pageTitles: Readonly<Record<PageName, string>> = {
   overview: 'Overview',
@@ -11,6 +12,7 @@ export const pageTitles: Readonly<Record<PageName, string>> = {
   calls: 'Calls',
   approvals: 'Approvals',
   policy: 'Policy',
+  keys: 'Keys',
   audit: 'Audit',
   config: 'Configuration',
 }
@@ -18,14 +20,16 @@ export const pageTitles: Readonly<Record<PageName, string>> = {
 export function Menu() {
   return (
     <nav aria-label="Pages" class="menu">
-      {pages.map((page) => (
-        <a key={page} href={pathTo(page)} aria-current={route.value.page === page ? 'page' : undefined}>
-          <Icon name={page} />
-          {pageTitles[page]}
-          {page === 'servers' && <UnhealthyCount />}
-          {page === 'approvals' && <WaitingCount />}
-        </a>
-      ))}
+      {pages
+        .filter((page) => isAdmin.value || !adminPages.has(page))
+        .map((page) => (
+          <a key={page} href={pathTo(page)} aria-current={route.value.page === page ? 'page' : undefined}>
+            <Icon name={page} />
+            {pageTitles[page]}
+            {page === 'servers' && <UnhealthyCount />}
+            {page === 'approvals' && <WaitingCount />}
+          </a>
+        ))}
     </nav>
   )
 }

@@ -11,6 +11,7 @@ export const pageKeys: Readonly<Record<PageName, string>> = {
   calls: 'c',
   approvals: 'r',
   policy: 'p',
+  keys: 'k',
   audit: 'a',
   config: 'f',
 }

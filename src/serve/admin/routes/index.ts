@@ -6,6 +6,7 @@ import { chatRoutes } from './chat.ts'
 import { configRoutes } from './config.ts'
 import { configEditRoutes } from './config-edit.ts'
 import { gatewayRoutes } from './gateway.ts'
+import { keysRoutes } from './keys.ts'
 import { playgroundRoutes } from './playground.ts'
 import { policyRoutes } from './policy.ts'
 import { serversRoutes } from './servers.ts'
@@ -23,6 +24,7 @@ export const routes: readonly Route[] = [
   ...approvalsRoutes,
   ...auditRoutes,
   ...policyRoutes,
+  ...keysRoutes,
   ...configRoutes,
   ...configEditRoutes,
   ...chatRoutes,

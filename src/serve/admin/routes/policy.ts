@@ -1,7 +1,9 @@
 import * as z from 'zod'
-import { adminRoute, type Route, userRoute } from '../router.ts'
+import { adminRoute, answered, type Route, userRoute } from '../router.ts'
 import * as calls from '../schemas/calls.ts'
 import * as catalog from '../schemas/catalog.ts'
+import { configEdit } from '../schemas/config-edit.ts'
+import * as policy from '../schemas/policy.ts'
 
 /** Agents and what they may use. */
 export const policyRoutes: readonly Route[] = [
@@ -14,6 +16,29 @@ export const policyRoutes: readonly Route[] = [
     answer: catalog.matrix,
     run: ({ query }, { admin }) => admin.matrix(query),
   }),
+  adminRoute('GET', 'policy', 'Agents, rules, limits and guards as the configuration file defines them', {
+    answer: policy.policySettings,
+    run: (_, { admin }) => admin.policySettings(),
+  }),
+  adminRoute('POST', 'policy/preview', 'Which permissions an edit of the configuration would change', {
+    body: configEdit,
+    answer: policy.policyPreview,
+    run: ({ body }, { admin }) => admin.previewPolicy(body),
+  }),
+  adminRoute(
+    'POST',
+    'policy/replay',
+    'Which recorded calls an edit would decide differently; streams progress, then the result (PolicyReplay)',
+    {
+      stream: true,
+      body: policy.replayRequest,
+      async run({ user, body: { edit, days }, signal, response }, { admin, watch, stream }) {
+        watch(user, response)
+        await stream(response, admin.replayPolicy(edit, days, signal))
+        return answered
+      },
+    },
+  ),
   userRoute('GET', 'why', 'Whether an agent may use a tool, and by which rule', {
     query: calls.whyQuery,
     answer: catalog.whyView,

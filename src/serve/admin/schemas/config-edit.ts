@@ -56,7 +56,7 @@ export const applyEdit = named('ApplyEdit', 'An edit to apply to the file that w
 }).refine(isOne, one)
 export const undoEdit = named('UndoEdit', 'An edit to undo.', { id: z.string().max(100), hash: hash.optional() })
 
-const editable = z
+export const editable = z
   .strictObject({ ok: z.boolean(), reason: z.string().optional() })
   .describe('Whether the file can be edited here and, if not, why.')
 

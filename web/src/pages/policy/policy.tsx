@@ -1,4 +1,5 @@
 import { isAdmin } from '../../api/session.ts'
+import { lazy } from '../../components/lazy.tsx'
 import { Page } from '../../components/page.tsx'
 import { AdminsOnly } from '../../components/states.tsx'
 import { Tabs } from '../../components/tabs.tsx'
@@ -8,8 +9,10 @@ import { Agents } from './agents.tsx'
 import { ExplainView } from './explain.tsx'
 import { PermissionMatrix } from './permission-matrix.tsx'
 
-const views = { agents: 'Agents', matrix: 'Permissions', why: 'Why' } as const
-const viewNames = ['agents', 'matrix', 'why'] as const
+const views = { agents: 'Agents', matrix: 'Permissions', edit: 'Edit', why: 'Why' } as const
+const viewNames = ['agents', 'matrix', 'edit', 'why'] as const
+
+const PolicyEditor = lazy('the editor', async () => (await import('./policy-editor.tsx')).PolicyEditor)
 
 export function Policy() {
   const view = choiceParam(query.value, 'view', viewNames)
@@ -25,6 +28,7 @@ export function Policy() {
         {view !== 'why' && !isAdmin.value && <AdminsOnly what="all agents" />}
         {view === 'agents' && isAdmin.value && <Agents />}
         {view === 'matrix' && isAdmin.value && <PermissionMatrix />}
+        {view === 'edit' && isAdmin.value && <PolicyEditor />}
       </Tabs>
     </Page>
   )

@@ -1,0 +1,44 @@
+import type { KeysService } from '../../serve/admin/service.ts'
+import { createApiKey, type IssuedKey, listKeys, revokeApiKey, rotateApiKey } from '../../stores/api-keys.ts'
+import { keyFile } from '../../stores/key-file.ts'
+import { type AdminContext, audited } from './context.ts'
+
+/**
+ * Manages the API keys in the key file, which all processes that use the same state folder share. Secrets are never
+ * audited or logged.
+ */
+export function createKeysAdmin({ current, keyUsage, audit, clock }: AdminContext): KeysService {
+  const places = () => {
+    const { auth, stores } = current().loaded.config
+    return { configured: auth.keys, folder: stores.path, now: clock.now() }
+  }
+  const keys: KeysService['keys'] = () => {
+    const { config } = current().loaded
+    const { keys, problem = null } = listKeys(places(), keyUsage.lastUses())
+    return { keys, problem, file: keyFile(config.stores.path), agents: Object.keys(config.agents) }
+  }
+  const issued = ({ key: secret, stored }: IssuedKey) => {
+    const [key] = keys().keys.filter(({ id, source }) => id === stored.id && source === 'file')
+    if (!key) throw new Error(`the key ${stored.id} was removed meanwhile`)
+    return { secret, key }
+  }
+
+  return {
+    keys,
+    async createKey(caller, { id, agents, admin, expiresInMs }) {
+      const where = places()
+      const expires = expiresInMs === undefined ? null : new Date(where.now + expiresInMs).toISOString()
+      const action = { operation: 'create_key', arguments: { id, agents, admin, expires } }
+      const wanted = { id, agents, admin, lifetimeMs: expiresInMs }
+      return issued(await audited(audit, caller, action, () => createApiKey(where, wanted)))
+    },
+    async rotateKey(caller, id, { keepOldMs }) {
+      const action = { operation: 'rotate_key', arguments: { id, keepOldMs } }
+      return issued(await audited(audit, caller, action, () => rotateApiKey(places(), id, keepOldMs)))
+    },
+    async revokeKey(caller, id) {
+      await audited(audit, caller, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(places(), id))
+      return keys()
+    },
+  }
+}

@@ -1,0 +1,154 @@
+import { mkdtempDisposable, readdir, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
+import { createKeptLog } from '../../tests/fixtures/log.ts'
+import { createAuthenticate } from '../serve/auth/authenticate.ts'
+import { createApiKey, listKeys, revokeApiKey, rotateApiKey } from './api-keys.ts'
+import { createKeys } from './key-lookup.ts'
+import { createKeyUsage, type KeyUsage, readLastUses } from './key-usage.ts'
+
+const hour = 3_600_000
+
+let clock: ManualClock
+let folder: string
+let usage: KeyUsage
+let open: AsyncDisposableStack
+beforeEach(async () => {
+  open = new AsyncDisposableStack()
+  clock = createManualClock()
+  folder = open.use(await mkdtempDisposable(join(tmpdir(), 'toolway-api-keys-'))).path
+  usage = open.use(createKeyUsage({ folder, clock, log: createKeptLog() }))
+})
+afterEach(() => open.disposeAsync())
+
+const configured = [{ id: 'ci', hash: `sha256:${'0'.repeat(64)}`, agents: ['a'], admin: false }]
+const places = () => ({ configured, folder, now: clock.now() })
+const list = () => listKeys(places(), usage.lastUses()).keys
+const bot = () => list().find(({ id }) => id === 'bot')
+const create = (lifetimeMs?: number) => createApiKey(places(), { id: 'bot', agents: ['a'], admin: false, lifetimeMs })
+
+/** Whether a key is accepted, by a gateway that has noticed the latest change of the file. */
+const accepts = (key: string): boolean => {
+  const keys = createKeys({ configured, folder, usage, clock, log: createKeptLog() })
+  try {
+    createAuthenticate({ token: 'x', keys, clock })(`Bearer ${key}`)
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('V9: API keys', () => {
+  test('are listed with their source and without hashes', async () => {
+    await create(hour)
+    expect(list()).toEqual([
+      {
+        ...{ id: 'ci', agents: ['a'], admin: false, created: null, expires: null, expired: false },
+        ...{ lastUsed: null, source: 'configuration', previous: null },
+      },
+      {
+        ...{ id: 'bot', agents: ['a'], admin: false, created: clock.now(), expires: clock.now() + hour },
+        ...{ expired: false, lastUsed: null, source: 'file', previous: null },
+      },
+    ])
+  })
+
+  test('a rotated key has two secrets for a time, then one', async () => {
+    const { key: first } = await create()
+    const { key: second, stored } = await rotateApiKey(places(), 'bot', hour)
+    expect(stored).toMatchObject({ agents: ['a'], admin: false })
+    expect([accepts(first), accepts(second)]).toEqual([true, true])
+    expect(bot()?.previous).toEqual({ until: clock.now() + hour, lastUsed: clock.now() })
+    clock.advance(hour)
+    expect([accepts(first), accepts(second)]).toEqual([false, true])
+    expect(bot()?.previous).toBeNull()
+  })
+
+  test('rotating again ends the oldest secret; keeping the old one for 0 ms ends it at once', async () => {
+    const { key: first } = await create()
+    const { key: second } = await rotateApiKey(places(), 'bot', hour)
+    const { key: third } = await rotateApiKey(places(), 'bot', hour)
+    expect([first, second, third].map(accepts)).toEqual([false, true, true])
+    const { key: fourth } = await rotateApiKey(places(), 'bot', 0)
+    expect([first, second, third, fourth].map(accepts)).toEqual([false, false, false, true])
+  })
+
+  test('a key with an expiry gets its lifetime again, and its old secret none', async () => {
+    const { key: first } = await create(hour)
+    clock.advance(hour - 1_000)
+    const { key: second } = await rotateApiKey(places(), 'bot', 2 * hour)
+    expect(bot()).toMatchObject({ expires: clock.now() + hour, previous: { until: clock.now() + 1_000 } })
+    clock.advance(1_000)
+    expect([accepts(first), accepts(second)]).toEqual([false, true])
+  })
+
+  test('revoking a key ends all its secrets', async () => {
+    const { key: first } = await create()
+    const { key: second } = await rotateApiKey(places(), 'bot', hour)
+    await revokeApiKey(places(), 'bot')
+    expect([accepts(first), accepts(second)]).toEqual([false, false])
+    expect(bot()).toBeUndefined()
+  })
+
+  test('names that exist, keys in the configuration and unknown keys are refused', async () => {
+    await create()
+    const refused = { code: 'INVALID_ARGUMENTS' }
+    await expect(create()).rejects.toMatchObject(refused)
+    for (const id of ['ci', 'nobody', '../x']) {
+      await expect(rotateApiKey(places(), id, 0)).rejects.toMatchObject(refused)
+      await expect(revokeApiKey(places(), id)).rejects.toMatchObject(refused)
+    }
+    await expect(createApiKey(places(), { id: 'ci', agents: [], admin: false })).rejects.toMatchObject(refused)
+    await expect(createApiKey(places(), { id: 'a b', agents: [], admin: false })).rejects.toMatchObject(refused)
+  })
+})
+
+describe('V9: the last use of a key', () => {
+  test('is known at once in this process, and written at most once a minute', async () => {
+    const { key } = await create()
+    clock.advance(5)
+    expect(accepts(key)).toBe(true)
+    const used = clock.now()
+    expect(bot()?.lastUsed).toBe(used)
+    expect(readLastUses(folder).of('bot')).toBeUndefined()
+    clock.advance(59_999)
+    expect(await readdir(folder)).not.toContain('key-usage.json')
+    clock.advance(1)
+    await expect.poll(() => readLastUses(folder).of('bot')).toBe(used)
+  })
+
+  test('is the latest of all processes, survives the end of one and is not that of a refused request', async () => {
+    const { key } = await create()
+    clock.advance(5)
+    accepts(key)
+    accepts(`${key}x`)
+    const used = clock.now()
+    await usage[Symbol.asyncDispose]()
+    expect(JSON.parse(await readFile(join(folder, 'key-usage.json'), 'utf8'))).toEqual({ bot: used })
+    await using other = createKeyUsage({ folder, clock, log: createKeptLog() })
+    clock.advance(5)
+    other.note('other')
+    await other[Symbol.asyncDispose]()
+    expect([readLastUses(folder).of('bot'), readLastUses(folder).of('other')]).toEqual([used, used + 5])
+  })
+
+  test('of the old and the new secret are told apart', async () => {
+    const { key: first } = await create()
+    clock.advance(5)
+    accepts(first)
+    const { key: second } = await rotateApiKey(places(), 'bot', hour)
+    expect(bot()).toMatchObject({ lastUsed: null, previous: { lastUsed: clock.now() } })
+    clock.advance(5)
+    accepts(first)
+    clock.advance(5)
+    accepts(second)
+    expect(bot()).toMatchObject({ lastUsed: clock.now(), previous: { lastUsed: clock.now() - 5 } })
+  })
+
+  test('a damaged file counts as empty', async () => {
+    await writeFile(join(folder, 'key-usage.json'), '{"bot":"x",')
+    expect(readLastUses(folder).of('bot')).toBeUndefined()
+  })
+})

@@ -1,0 +1,151 @@
+import { invalidArguments } from '../core/errors.ts'
+import { didYouMean } from '../lib/near.ts'
+import { changeKeyFile, KeyFileProblem, keyName, newApiKey, readKeyFile, type StoredKey } from './key-file.ts'
+import type { LastUses } from './key-usage.ts'
+
+/** An API key without its hash. Times are in milliseconds since the epoch. */
+export interface ListedKey {
+  readonly id: string
+  readonly agents: readonly string[]
+  readonly admin: boolean
+  /** When the current secret was created; null for keys in the configuration. */
+  readonly created: number | null
+  readonly expires: number | null
+  readonly expired: boolean
+  readonly lastUsed: number | null
+  readonly source: 'configuration' | 'file'
+  /** The secret before the last rotation, as long as it is valid. */
+  readonly previous: { readonly until: number; readonly lastUsed: number | null } | null
+}
+
+export interface KeyList {
+  readonly keys: readonly ListedKey[]
+  /** Why the keys in the key file are not accepted. */
+  readonly problem?: string
+}
+
+interface KeyPlaces {
+  readonly configured: readonly Pick<StoredKey, 'id' | 'agents' | 'admin'>[]
+  /** The folder of the key file. */
+  readonly folder: string
+  readonly now: number
+}
+
+/** Lists the keys in the configuration and in the key file. */
+export function listKeys({ configured, folder, now }: KeyPlaces, uses: LastUses): KeyList {
+  const inConfiguration = configured.map(
+    ({ id, agents, admin }): ListedKey => ({
+      ...{ id, agents, admin, created: null, expires: null, expired: false },
+      ...{ lastUsed: uses.of(id) ?? null, source: 'configuration', previous: null },
+    }),
+  )
+  try {
+    return { keys: [...inConfiguration, ...readKeyFile(folder).map((key) => viewOf(key, uses, now))] }
+  } catch (error) {
+    if (error instanceof KeyFileProblem) return { keys: inConfiguration, problem: error.message }
+    throw error
+  }
+}
+
+function viewOf({ id, agents, admin, previous, ...key }: StoredKey, uses: LastUses, now: number): ListedKey {
+  const created = Date.parse(key.created)
+  const expires = key.expires === undefined ? null : Date.parse(key.expires)
+  const until = previous === undefined ? 0 : Date.parse(previous.until)
+  // An earlier use is that of the previous secret, or of a revoked key with the same name.
+  const used = uses.of(id) ?? null
+  const lastUsed = used !== null && used > created ? used : null
+  const previousUse = uses.ofPrevious(id) ?? (lastUsed === null ? used : null)
+  return {
+    ...{ id, agents, admin, created, expires, expired: expires !== null && expires <= now },
+    ...{ lastUsed, source: 'file', previous: until > now ? { until, lastUsed: previousUse } : null },
+  }
+}
+
+export interface IssuedKey {
+  /** The secret. It is shown once and never stored. */
+  readonly key: string
+  readonly stored: StoredKey
+}
+
+export interface NewKey {
+  readonly id: string
+  readonly agents: readonly string[]
+  readonly admin: boolean
+  /** If omitted, the key does not expire. */
+  readonly lifetimeMs?: number | undefined
+}
+
+/** Throws if a name cannot be used for a new key. */
+export function requireKeyName(id: string, configured: KeyPlaces['configured']): void {
+  if (!keyName.test(id)) {
+    throw invalidArguments('Invalid key name: use up to 64 letters, digits and . _ -, starting with a letter or digit.')
+  }
+  if (configured.some((key) => key.id === id)) throw taken(id, 'in the configuration')
+}
+
+/** Creates a key in the key file. A running gateway accepts it within a second. */
+export async function createApiKey({ configured, folder, now }: KeyPlaces, wanted: NewKey): Promise<IssuedKey> {
+  const { id, agents, admin, lifetimeMs } = wanted
+  requireKeyName(id, configured)
+  const { key, hash } = newApiKey(id)
+  const expires = lifetimeMs === undefined ? undefined : dateOf(now + lifetimeMs)
+  const stored = { id, hash, agents: [...agents], admin, created: dateOf(now), expires }
+  await change(folder, (keys) => {
+    if (keys.some((other) => other.id === id)) throw taken(id, 'in the key file')
+    return [...keys, stored]
+  })
+  return { key, stored }
+}
+
+/**
+ * Gives a key a new secret. The old one stays valid for `keepOldMs`; one from an earlier rotation ends. A key with an
+ * expiry gets the same lifetime again.
+ */
+export async function rotateApiKey(places: KeyPlaces, id: string, keepOldMs: number): Promise<IssuedKey> {
+  const { now } = places
+  const { key, hash } = newApiKey(id)
+  const rotated: StoredKey[] = []
+  await change(places.folder, (keys) => {
+    const old = requireKey(places, keys, id)
+    const { expires } = old
+    const until = Math.min(now + keepOldMs, expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires))
+    const stored = {
+      ...{ id, hash, agents: old.agents, admin: old.admin, created: dateOf(now) },
+      expires: expires && dateOf(now + Date.parse(expires) - Date.parse(old.created)),
+      previous: until > now ? { hash: old.hash, until: dateOf(until) } : undefined,
+    }
+    rotated.push(stored)
+    return keys.map((other) => (other === old ? stored : other))
+  })
+  return { key, stored: rotated[0] as StoredKey }
+}
+
+/** Removes a key with all its secrets. A running gateway stops accepting it within a second. */
+export const revokeApiKey = (places: KeyPlaces, id: string): Promise<void> =>
+  change(places.folder, (keys) => {
+    const found = requireKey(places, keys, id)
+    return keys.filter((key) => key !== found)
+  })
+
+function requireKey({ configured }: KeyPlaces, keys: readonly StoredKey[], id: string): StoredKey {
+  const found = keys.find((key) => key.id === id)
+  if (found) return found
+  if (configured.some((key) => key.id === id)) {
+    throw invalidArguments(
+      `The key ${id} is defined in the configuration: change auth.keys there (toolway keys create NAME --hash-only prints a new entry).`,
+    )
+  }
+  const others = keys.map((key) => key.id)
+  throw invalidArguments(`There is no key ${id.slice(0, 100)}${didYouMean(id, others)}`)
+}
+
+/** Changes the key file. A problem with it is an error of the request. */
+const change = (folder: string, update: Parameters<typeof changeKeyFile>[1]): Promise<void> =>
+  changeKeyFile(folder, update).catch((error) => {
+    throw error instanceof KeyFileProblem ? invalidArguments(`${error.message}.`) : error
+  })
+
+const taken = (id: string, where: string) =>
+  invalidArguments(`A key named ${id} already exists ${where}: choose another name, or revoke that key first.`)
+
+const dateOf = (ms: number): string => new Date(ms).toISOString()

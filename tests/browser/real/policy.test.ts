@@ -1,0 +1,82 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { asking, keyFor } from '../../e2e/admin/people.ts'
+import { connect } from '../../fixtures/clients.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
+import { openBrowser } from '../chromium.ts'
+import { inBrowser } from '../in-browser.ts'
+import { visit } from '../visit.ts'
+import { expectWhole, go, row } from './pages.ts'
+
+const dev = keyFor('dev', ['dev'])
+
+inBrowser('V10: the policy', () => {
+  let open: AsyncDisposableStack
+  let toolway: LocalToolway
+  let browser: Awaited<ReturnType<typeof openBrowser>>
+  beforeAll(async () => {
+    open = new AsyncDisposableStack()
+    toolway = open.use(
+      await startToolway({
+        mcpServers: { probe: stdioServers.probe() },
+        agents: { dev: { allow: { tools: { probe: ['echo', 'pid'] } } } },
+        auth: { keys: [dev.configured] },
+      }),
+    )
+    await writeFile(toolway.configFile, (await text()).replace('{', '{ // mine\n'))
+    await using client = await connect('v1', { endpoint: { url: toolway.url, token: dev.key } })
+    for (const message of ['a', 'b', 'c']) await client.callTool('probe__echo', { message })
+    await client.callTool('probe__pid', {})
+    browser = open.adopt(await openBrowser(), (one) => one.close())
+  })
+  afterAll(() => open.disposeAsync())
+
+  const text = () => readFile(toolway.configFile, 'utf8')
+  const mayEcho = async () => {
+    const ask = asking(new URL(toolway.url).origin, toolway.token)
+    return (await ask('why?agent=dev&tool=probe.echo')).json.allowed
+  }
+
+  test('is edited in a form, replayed over recorded calls, saved and undone; comments stay', async () => {
+    const before = await text()
+    await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token)
+    const { page } = visitor
+    await go(page, 'Policy')
+    await page.getByRole('tab', { name: 'Edit' }).click()
+    await page.getByRole('heading', { name: 'Agent dev' }).waitFor()
+    await expectWhole(visitor)
+    // The first item of allow.tools.probe is echo.
+    await page.getByRole('textbox', { name: '1', exact: true }).fill('die')
+    await page.getByRole('button', { name: 'Review' }).press('Enter')
+    await row(page, 'Changed permissions', 'probe.echo', 'was allowed')
+    await row(page, 'Changed permissions', 'probe.die', 'was denied')
+    await page.getByRole('button', { name: 'Replay' }).press('Enter')
+    await page.getByText('Of 4 calls in the last 7 days, 3 would now be denied and 0 allowed.').waitFor()
+    await row(page, 'Calls that would now be denied', 'dev', 'probe.echo', '3')
+    await page.getByRole('group', { name: /^Changes of/ }).waitFor()
+    await expectWhole(visitor)
+    expect(await text()).toBe(before)
+    await page.getByRole('button', { name: 'Save' }).press('Enter')
+    await page.getByRole('button', { name: 'Undo' }).waitFor()
+    const saved = await text()
+    expect(saved).toBe(before.replace('"echo"', '"die"'))
+    expect(saved).toContain('// mine')
+    expect(await mayEcho()).toBe(false)
+
+    await page.getByRole('button', { name: 'Undo' }).press('Enter')
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).press('Enter')
+    await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' })
+    expect(await text()).toBe(before)
+    expect(await mayEcho()).toBe(true)
+
+    await page.setViewportSize({ width: 390, height: 800 })
+    await page.getByRole('tab', { name: 'YAML' }).click()
+    await page.getByRole('textbox', { name: 'Agent dev as YAML' }).fill('allow: { servers: [probe] }')
+    await page.getByRole('button', { name: 'Review' }).click()
+    await page.getByRole('button', { name: 'Replay' }).click()
+    await page.getByText('0 would now be denied').waitFor()
+    await expectWhole(visitor)
+    expect(visitor.troubles).toEqual([])
+  })
+})

@@ -1,0 +1,27 @@
+import type { IssuedKeyView } from '../../../../src/serve/admin/contract.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { RelativeTime } from '../../components/times.tsx'
+
+/** A dialog with a new secret. A click outside does not close it, because the secret is never shown again. */
+export function ShownOnce({ issued, onClose }: { readonly issued: IssuedKeyView; onClose(): void }) {
+  const { secret, key } = issued
+  return (
+    <Dialog title={`The key ${key.id}`} onClose={onClose} keepOpen>
+      <p>
+        <strong>Copy it now: it is shown only once.</strong> Toolway stores only its hash.
+      </p>
+      <CodeBlock text={secret} label={`Secret of ${key.id}`} wrap />
+      {key.previous && (
+        <p>
+          The old secret stays valid until <RelativeTime at={key.previous.until} />.
+        </p>
+      )}
+      <form method="dialog" class="actions">
+        <button type="submit" class="button primary">
+          Done
+        </button>
+      </form>
+    </Dialog>
+  )
+}

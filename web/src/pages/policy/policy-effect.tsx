@@ -1,0 +1,81 @@
+import type { ConfigEdit, PolicyPreview } from '../../../../src/serve/admin/contract.ts'
+import { queries } from '../../api/endpoints.ts'
+import { useResource } from '../../api/resource.ts'
+import { BreakableName } from '../../components/breakable-name.tsx'
+import { Card } from '../../components/page.tsx'
+import { Loaded } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { allowedStatus, deniedStatus } from '../../components/statuses.ts'
+import { formatCount, pluralize } from '../../format/number.ts'
+import './matrix.css'
+
+/** The permissions that an edit would change: one row per tool and one column per agent. */
+export function PolicyEffect({ edit }: { readonly edit: ConfigEdit }) {
+  const preview = useResource(queries.policyPreview(edit), JSON.stringify(edit))
+  return (
+    <Card title="Permissions">
+      <Loaded resource={preview} what="the permissions">
+        {(data) => (
+          <div class="stack">
+            <p>
+              {data.changed === 0
+                ? `None of ${formatCount(data.total)} permissions changes. Limits and guards are not permissions.`
+                : `${formatCount(data.changed)} of ${pluralize(data.total, 'permission')} would change.`}
+            </p>
+            {data.rows.length > 0 && <ChangedCells preview={data} />}
+            {data.omitted > 0 && <p class="quiet">{pluralize(data.omitted, 'more tool')} not shown.</p>}
+          </div>
+        )}
+      </Loaded>
+    </Card>
+  )
+}
+
+function ChangedCells({ preview: { agents, rows } }: { readonly preview: PolicyPreview }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
+    <section class="table matrix" aria-label="Changed permissions" tabIndex={0}>
+      <table>
+        <caption class="hidden">Permissions that would change</caption>
+        <thead>
+          <tr>
+            <th scope="col">Tool</th>
+            {agents.map((agent) => (
+              <th key={agent} scope="col">
+                <BreakableName name={agent} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ server, tool, before, after }) => (
+            <tr key={`${server}.${tool}`}>
+              <th scope="row">
+                <BreakableName name={`${server}.${tool}`} />
+              </th>
+              {agents.map((agent, index) => (
+                <td key={agent}>
+                  <Cell before={before[index] ?? null} after={after[index] ?? null} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+function Cell({ before, after }: { readonly before: boolean | null; readonly after: boolean | null }) {
+  if (before === after) return <span class="quiet">unchanged</span>
+  return (
+    <span class="stack tight">
+      {after === null ? (
+        <span class="quiet">no such agent</span>
+      ) : (
+        <StatusBadge status={after ? allowedStatus : deniedStatus} />
+      )}
+      <span class="sub">{before === null ? 'new agent' : `was ${before ? 'allowed' : 'denied'}`}</span>
+    </span>
+  )
+}
