@@ -1,5 +1,5 @@
 import type { Access } from '../../core/access.ts'
-import type { Audit } from '../../core/audit.ts'
+import type { Audit, AuditBegin } from '../../core/audit.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -50,7 +50,7 @@ export interface AdminContext
 export function audited<T>(
   audit: Audit,
   { agent, principal, authenticated, address }: Caller,
-  action: { readonly operation: string; readonly server?: string },
+  action: { readonly operation: string; readonly server?: string; readonly arguments?: AuditBegin['arguments'] },
   work: () => Promise<T>,
 ): Promise<T> {
   const subject = { agent, principal, anonymous: authenticated ? undefined : (true as const), address }

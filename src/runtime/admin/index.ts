@@ -15,6 +15,7 @@ import { createConfigAdmin } from './config.ts'
 import type { AdminContext } from './context.ts'
 import { createFigures } from './figures.ts'
 import { createOverview } from './overview.ts'
+import { createPinsAdmin } from './pins.ts'
 import { createServersAdmin } from './servers.ts'
 import { createToolsAdmin } from './tools.ts'
 
@@ -38,6 +39,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     stats,
     ...createServersAdmin(context, figures),
     ...createToolsAdmin(context, figures),
+    ...createPinsAdmin(context),
     tryTool: (...params) => tryTool(context, ...params),
     ...createCallsAdmin(context, auditQueries),
     audit: (query) => auditQueries.search(queryOf(query)),

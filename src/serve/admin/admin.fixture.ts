@@ -79,6 +79,19 @@ function createTestAdmin() {
       if (name === 'files__read') return views.toolDetail
       throw new ToolwayError('TOOL_NOT_FOUND', `There is no tool ${JSON.stringify(name)}.`)
     },
+    pins(given) {
+      note('pins', given)
+      return { mode: 'quarantine', pins: [], total: 0, open: 0, nextCursor: null }
+    },
+    pin: () => views.pin,
+    async approvePin(caller, label, hash) {
+      note('approve', { label, hash }, caller)
+      return views.pin
+    },
+    async blockPin(caller, label, hash) {
+      note('block', { label, hash }, caller)
+      return views.pin
+    },
     async tryTool(caller, name, { arguments: given, agent }) {
       note('try', { name, arguments: given.value, agent, sent: `${given.bytes}` }, caller)
       return { call: 'c9', ms: 1, result: { content: [] }, error: null }

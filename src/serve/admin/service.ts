@@ -6,7 +6,7 @@ import type * as view from './contract.ts'
  * The admin API's operations. Methods that take a caller show admins everything, and other callers only what their
  * agent may see. Methods without a caller are for admins only, which the routes enforce.
  */
-export interface AdminService {
+export interface AdminService extends PinsService {
   overview(caller: Caller): view.Overview
   series(caller: Caller, range: view.TimeRange): view.Series
   stats(caller: Caller, by: view.Stats['by']): view.Stats
@@ -37,6 +37,16 @@ export interface AdminService {
   /** Calls `listener` when calls begin or end. */
   onCalls(listener: (calls: readonly view.CallView[]) => void): Disposable
   onReload(listener: (event: view.ReloadEvent) => void): Disposable
+}
+
+/** Pinned definitions. */
+export interface PinsService {
+  pins(asked: view.PinsQuery): view.PinPage
+  pin(label: string): view.PinDetail
+  /** Approves exactly the definition with this hash. */
+  approvePin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>
+  /** Blocks the definition with this hash until it is approved. */
+  blockPin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>
 }
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'

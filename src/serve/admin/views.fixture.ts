@@ -6,6 +6,7 @@ import type {
   ConfigView,
   Figures,
   Overview,
+  PinDetail,
   ReloadEvent,
   ServerDetail,
   ServerView,
@@ -54,6 +55,12 @@ export const toolDetail: ToolDetail = {
   definition: { name: 'files__read', inputSchema: { type: 'object' } },
   agents: [{ agent: 'default', allowed: true, rule: 'no agents' }],
   calls: figures,
+}
+
+export const pin: PinDetail = {
+  ...{ label: 'files.read', server: 'files', kind: 'tool', name: 'read', condition: 'changed', mode: 'quarantine' },
+  ...{ quarantined: true, blocked: false, open: true, hash: 'a'.repeat(64), seenAt: 3, approvedAt: 1 },
+  ...{ approvedBy: 'first sight', changed: ['description'], flags: [], definitions: [] },
 }
 
 export const call = (changes: Partial<CallView> = {}): CallView => ({

@@ -6,6 +6,7 @@ import { searched } from './audit.ts'
 import { createChance } from './chance.ts'
 import { noConfig, usualConfig } from './config.ts'
 import { overviewOf, statsOf } from './figures.ts'
+import { scenePins } from './pins.ts'
 import type { Scene } from './scene.ts'
 import { figuresOf } from './servers.ts'
 import { callAt, detailOf, seriesOf } from './traffic.ts'
@@ -80,6 +81,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
       return { tools: part.map(brief), total: found.length, nextCursor }
     },
     tool: async (_, name) => toolCalled(name),
+    ...scenePins(scene, now),
     tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given.value, agent),
     calls: (_, { limit }) => scene.calls.slice(0, limit),
     async call(_, id) {

@@ -4,6 +4,7 @@ import { callsRoutes } from './calls.ts'
 import { chatRoutes } from './chat.ts'
 import { configRoutes } from './config.ts'
 import { gatewayRoutes } from './gateway.ts'
+import { pinsRoutes } from './pins.ts'
 import { policyRoutes } from './policy.ts'
 import { serversRoutes } from './servers.ts'
 import { sessionRoutes } from './session.ts'
@@ -15,6 +16,7 @@ export const routes: readonly Route[] = [
   ...gatewayRoutes,
   ...serversRoutes,
   ...toolsRoutes,
+  ...pinsRoutes,
   ...callsRoutes,
   ...auditRoutes,
   ...policyRoutes,
