@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { authSection } from './schema/auth.ts'
 import { discoverySection, namingSection, scanSection } from './schema/catalog.ts'
 import { chatSection, modelsSection } from './schema/chat.ts'
+import { inboxSection } from './schema/inbox.ts'
 import { mcpServersSection } from './schema/mcp-servers.ts'
 import { nativeSection, sandboxSection } from './schema/native.ts'
 import { agentsSection, limitsSection, policySection } from './schema/policy.ts'
@@ -33,6 +34,7 @@ export const configSchema = z
     scan: scanSection.prefault({}).describe('Result scanning.'),
     health: healthSection.prefault({}).describe('Health checks for servers.'),
     audit: auditSection.prefault({}).describe('The audit log of all calls.'),
+    inbox: inboxSection.prefault({}).describe('Reports of what needs a person.'),
     telemetry: telemetrySection.prefault({}).describe('Logs, metrics and traces.'),
     models: modelsSection.default({}).describe('Language models, by name.'),
     chat: chatSection.prefault({}).describe('The chat endpoint.'),

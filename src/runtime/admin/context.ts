@@ -12,6 +12,7 @@ import type { Generation } from '../generation.ts'
 import type { OAuth } from '../oauth-sign-in.ts'
 import type { ProcessState } from '../process-state.ts'
 import type { ReloadHistory, ReloadStatus } from '../reload.ts'
+import type { Inbox } from './inbox.ts'
 
 export interface CallCounters {
   of(by: Stats['by'], name: string): Figures
@@ -34,6 +35,7 @@ export interface AdminContext
     readonly history: ReloadHistory
   }
   why(agent: string, tool: string, options: { readonly authenticated: boolean }): Promise<Why>
+  readonly inbox: Inbox
   auditKey(): Promise<string>
   sessions(): number
   /** The URL of the MCP endpoint. */

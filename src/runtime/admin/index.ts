@@ -9,11 +9,12 @@ import {
 } from '../../serve/admin/endpoint.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
-import { createAuditQueries, createChainVerification } from './audit-queries.ts'
+import { brokenChain, createAuditQueries, createChainVerification } from './audit-queries.ts'
 import { createCallsAdmin, tryTool } from './calls.ts'
 import { createConfigAdmin } from './config.ts'
 import type { AdminContext } from './context.ts'
 import { createFigures } from './figures.ts'
+import { createInboxAdmin } from './inbox-service.ts'
 import { createOverview } from './overview.ts'
 import { createPinsAdmin } from './pins.ts'
 import { createServersAdmin } from './servers.ts'
@@ -32,6 +33,8 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     archive,
     clock,
   })
+  const chain = createChainVerification({ queries: auditQueries, auditKey, clock, log })
+  const chainItems = context.inbox.add({ items: () => brokenChain(chain.chain()) })
   const { series, stats } = figures
   return {
     overview: createOverview(context, figures),
@@ -40,16 +43,20 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     ...createServersAdmin(context, figures),
     ...createToolsAdmin(context, figures),
     ...createPinsAdmin(context),
+    ...createInboxAdmin(context),
     tryTool: (...params) => tryTool(context, ...params),
     ...createCallsAdmin(context, auditQueries),
     audit: (query) => auditQueries.search(queryOf(query)),
-    ...createChainVerification({ queries: auditQueries, auditKey, clock, log }),
+    ...chain,
     agents: () => agentViews(context),
     matrix: (query) => matrixOf(context, query),
     why: (caller, params) => whyFor(context, caller, params),
     ...createConfigAdmin(context),
     onCalls: calls.subscribe,
-    [Symbol.asyncDispose]: () => auditQueries[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]() {
+      chainItems[Symbol.dispose]()
+      return auditQueries[Symbol.asyncDispose]()
+    },
   }
 }
 

@@ -16,7 +16,7 @@ import { createBodyReader } from '../http/bodies.ts'
 import { allowedHosts } from '../http/hosts.ts'
 import { listen } from '../http/listen.ts'
 import { httpConfig } from '../http/server.fixture.ts'
-import type { CallView, ReloadEvent } from './contract.ts'
+import type { CallView, InboxView, ReloadEvent } from './contract.ts'
 import { type AdminEndpointOptions, createAdminEndpoint } from './endpoint.ts'
 import type { AdminService } from './service.ts'
 import * as views from './views.fixture.ts'
@@ -42,6 +42,7 @@ function createTestAdmin() {
   const asked: Asked[] = []
   const onCalls = new Set<(calls: readonly CallView[]) => void>()
   const onReload = new Set<(event: ReloadEvent) => void>()
+  const onInbox = new Set<(inbox: InboxView) => void>()
   const calls: CallView[] = [views.call({ id: 'b', agent: 'dev' }), views.call({ id: 'a' })]
   let padding = ''
   const note = (what: string, given: unknown, caller?: Caller) => asked.push({ what, given, ...(caller && { caller }) })
@@ -79,6 +80,12 @@ function createTestAdmin() {
       if (name === 'files__read') return views.toolDetail
       throw new ToolwayError('TOOL_NOT_FOUND', `There is no tool ${JSON.stringify(name)}.`)
     },
+    inbox: () => views.inbox,
+    async dismissItem(caller, id) {
+      note('dismiss', id, caller)
+      return { ...views.inbox, items: [], dismissed: 1 }
+    },
+    onInbox: (listener) => following(onInbox, listener),
     pins(given) {
       note('pins', given)
       return { mode: 'quarantine', pins: [], total: 0, open: 0, nextCursor: null }
@@ -128,7 +135,10 @@ function createTestAdmin() {
     admin,
     asked,
     /** Whether anybody is watching. */
-    watched: () => onCalls.size + onReload.size > 0,
+    watched: () => onCalls.size + onReload.size + onInbox.size > 0,
+    tellInbox: (view: InboxView) => {
+      for (const listener of onInbox) listener(view)
+    },
     tellCalls: (news: readonly CallView[]) => {
       for (const listener of onCalls) listener(news)
     },

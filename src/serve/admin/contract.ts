@@ -1,6 +1,7 @@
 import type { CallView } from './schemas/calls.ts'
 import type { ServerView } from './schemas/catalog.ts'
 import type { Overview, ReloadEvent } from './schemas/figures.ts'
+import type { InboxView } from './schemas/inbox.ts'
 
 /**
  * The admin API's types, which the dashboard imports. Times are in milliseconds since the epoch, durations in
@@ -9,6 +10,7 @@ import type { Overview, ReloadEvent } from './schemas/figures.ts'
 export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
 export type * from './schemas/figures.ts'
+export type * from './schemas/inbox.ts'
 export type * from './schemas/pins.ts'
 
 /** Events on the GET events stream: `event:` is a key below, `data:` its value. The stream starts with one of each. */
@@ -21,6 +23,8 @@ export interface AdminEvents {
   readonly servers: readonly ServerView[]
   /** The latest reload, if there was one. Sent to admins only. */
   readonly reload: ReloadEvent
+  /** What needs a person. Sent to admins only, at the start and whenever it has changed. */
+  readonly inbox: InboxView
 }
 
 /** Events on the POST chat stream: `start` first, `end` or `error` last. Closing the stream cancels the answer. */

@@ -11,7 +11,10 @@ import type { AdminService } from './service.ts'
 
 export type LiveEvents = ReturnType<typeof createLiveEvents>
 
-type Source = Pick<AdminService, 'overview' | 'servers' | 'calls' | 'onCalls' | 'onReload' | 'lastReload'>
+type Source = Pick<
+  AdminService,
+  'overview' | 'servers' | 'calls' | 'onCalls' | 'onReload' | 'lastReload' | 'inbox' | 'onInbox'
+>
 
 interface Reader {
   readonly caller: Caller
@@ -20,6 +23,8 @@ interface Reader {
   readonly pending: Map<string, CallView>
   /** The server list that was last sent to this reader. */
   servers: Buffer | undefined
+  /** The inbox that was last sent to this reader. */
+  inbox: Buffer | undefined
   sentAt: number
 }
 
@@ -40,6 +45,7 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
   const readers = new Set<Reader>()
   let watching: DisposableStack | undefined
   let ticks = 0
+  let inbox: Buffer | undefined
 
   /** Sends an event. Returns false if the reader is too far behind. */
   const send = (reader: Reader, event: keyof AdminEvents, data: Buffer): boolean => {
@@ -65,6 +71,11 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
     if (send(reader, 'servers', servers)) reader.servers = servers
   }
 
+  const sendInbox = (reader: Reader) => {
+    if (!inbox || reader.inbox === inbox || !reader.caller.admin) return
+    if (send(reader, 'inbox', inbox)) reader.inbox = inbox
+  }
+
   const tick = () => {
     const overview = ++ticks % ticksPerOverview === 0
     const overviewOf = shared(admin.overview)
@@ -77,6 +88,8 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
         send(reader, 'overview', overviewOf(reader))
         sendServers(reader, serversOf(reader))
       }
+      // Again for readers that were behind when it changed.
+      sendInbox(reader)
       // Send a keep-alive comment only if nothing is unread; otherwise it would hide that the reader has stalled.
       if (clock.monotonic() - reader.sentAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
@@ -105,6 +118,13 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
         for (const reader of readers) if (reader.caller.admin) send(reader, 'reload', bytesOf(event))
       }),
     )
+    stack.use(
+      admin.onInbox((view) => {
+        inbox = bytesOf(view)
+        for (const reader of readers) sendInbox(reader)
+      }),
+    )
+    inbox = bytesOf(admin.inbox())
     let timer: Disposable | undefined
     const next = () => {
       timer = clock.after(tickMs, () => {
@@ -133,7 +153,14 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
     open(caller: Caller, response: ServerResponse): void {
       // Reject non-admins while half of the streams are open, so that admins can still connect.
       if (!caller.admin && readers.size >= dashboards.limit / 2) throw tooManyReaders(readers.size)
-      const reader: Reader = { caller, response, pending: new Map(), servers: undefined, sentAt: clock.monotonic() }
+      const reader: Reader = {
+        caller,
+        response,
+        pending: new Map(),
+        servers: undefined,
+        inbox: undefined,
+        sentAt: clock.monotonic(),
+      }
       // Before the stream starts, compute everything that can fail.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))
@@ -153,6 +180,7 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
       send(reader, 'calls', calls)
       const reload = caller.admin ? admin.lastReload() : undefined
       if (reload) send(reader, 'reload', bytesOf(reload))
+      sendInbox(reader)
     },
     [Symbol.dispose](): void {
       for (const { response } of readers) response.end()

@@ -19,9 +19,17 @@ beforeAll(async () => {
 afterAll(() => open[Symbol.asyncDispose]())
 
 /** Names that are there, for the paths that need one. */
-const targets: Record<string, string> = { servers: 'files', tools: 'files__read', calls: 'c1' }
+const targets: Record<string, string> = {
+  ...{ servers: 'files', tools: 'files__read', pins: 'files.read', inbox: 'server:files', calls: 'c1' },
+}
 const queries: Record<string, string> = { stats: '?by=tool', why: '?agent=dev&tool=read' }
-const bodies: Record<string, object> = { session: { token: 'operator' }, 'tools/{name}/call': { arguments: {} } }
+const decision = { hash: 'a'.repeat(64) }
+const bodies: Record<string, object> = {
+  session: { token: 'operator' },
+  'tools/{name}/call': { arguments: {} },
+  'pins/{label}/approve': decision,
+  'pins/{label}/block': decision,
+}
 
 const concrete = (path: string) => path.replace(/\{\w+\}/, targets[path.split('/')[0] as string] as string)
 

@@ -6,7 +6,7 @@ import type * as view from './contract.ts'
  * The admin API's operations. Methods that take a caller show admins everything, and other callers only what their
  * agent may see. Methods without a caller are for admins only, which the routes enforce.
  */
-export interface AdminService extends PinsService {
+export interface AdminService extends InboxService, PinsService {
   overview(caller: Caller): view.Overview
   series(caller: Caller, range: view.TimeRange): view.Series
   stats(caller: Caller, by: view.Stats['by']): view.Stats
@@ -37,6 +37,14 @@ export interface AdminService extends PinsService {
   /** Calls `listener` when calls begin or end. */
   onCalls(listener: (calls: readonly view.CallView[]) => void): Disposable
   onReload(listener: (event: view.ReloadEvent) => void): Disposable
+}
+
+/** What needs a person. */
+export interface InboxService {
+  inbox(): view.InboxView
+  /** Hides an item until it changes. */
+  dismissItem(caller: Caller, id: string): Promise<view.InboxView>
+  onInbox(listener: (inbox: view.InboxView) => void): Disposable
 }
 
 /** Pinned definitions. */

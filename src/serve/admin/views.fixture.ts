@@ -5,6 +5,7 @@ import type {
   ChainView,
   ConfigView,
   Figures,
+  InboxView,
   Overview,
   PinDetail,
   ReloadEvent,
@@ -55,6 +56,16 @@ export const toolDetail: ToolDetail = {
   definition: { name: 'files__read', inputSchema: { type: 'object' } },
   agents: [{ agent: 'default', allowed: true, rule: 'no agents' }],
   calls: figures,
+}
+
+export const inbox: InboxView = {
+  items: [
+    {
+      ...{ id: 'server:files', kind: 'server', severity: 'warning', title: 'files is not working', detail: 'x' },
+      ...{ since: 2, link: '/servers/files', actions: [{ name: 'Restart', path: 'servers/files/restart' }] },
+    },
+  ],
+  ...{ dismissed: 0, left: 0 },
 }
 
 export const pin: PinDetail = {

@@ -6,6 +6,7 @@ import { searched } from './audit.ts'
 import { createChance } from './chance.ts'
 import { noConfig, usualConfig } from './config.ts'
 import { overviewOf, statsOf } from './figures.ts'
+import { sceneInbox } from './inbox.ts'
 import { scenePins } from './pins.ts'
 import type { Scene } from './scene.ts'
 import { figuresOf } from './servers.ts'
@@ -82,6 +83,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     },
     tool: async (_, name) => toolCalled(name),
     ...scenePins(scene, now),
+    ...sceneInbox(scene, now),
     tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given.value, agent),
     calls: (_, { limit }) => scene.calls.slice(0, limit),
     async call(_, id) {

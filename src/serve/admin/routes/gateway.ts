@@ -5,7 +5,7 @@ import * as figures from '../schemas/figures.ts'
 
 /** The gateway as a whole: its state, statistics and events, and the description of this API. */
 export const gatewayRoutes: readonly Route[] = [
-  userRoute('GET', 'events', 'Server-sent events: overview, calls, servers, reload; starts with one of each', {
+  userRoute('GET', 'events', 'Server-sent events: overview, calls, servers, reload, inbox; starts with one of each', {
     stream: true,
     run({ user, caller, response }, { events, watch }) {
       events.open(caller, response)

@@ -4,6 +4,7 @@ import { callsRoutes } from './calls.ts'
 import { chatRoutes } from './chat.ts'
 import { configRoutes } from './config.ts'
 import { gatewayRoutes } from './gateway.ts'
+import { inboxRoutes } from './inbox.ts'
 import { pinsRoutes } from './pins.ts'
 import { policyRoutes } from './policy.ts'
 import { serversRoutes } from './servers.ts'
@@ -14,6 +15,7 @@ import { toolsRoutes } from './tools.ts'
 export const routes: readonly Route[] = [
   ...sessionRoutes,
   ...gatewayRoutes,
+  ...inboxRoutes,
   ...serversRoutes,
   ...toolsRoutes,
   ...pinsRoutes,
