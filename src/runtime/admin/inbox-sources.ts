@@ -38,13 +38,20 @@ const turnOff = (server: string): InboxAction =>
 /** Definitions that changed, are quarantined or were flagged, unless an operator has decided about them. */
 function definitionSource({ current, history }: InboxContext): InboxSource {
   let from: Pins | undefined
-  let items: readonly InboxEntry[] | undefined
+  let items: readonly { readonly item: InboxEntry; readonly server: string }[] | undefined
   return {
     items() {
       const { pins } = current()
-      if (pins !== from || !items) items = pins.list().filter(needsReview).map(definitionItem)
+      if (pins !== from || !items) {
+        items = pins
+          .list()
+          .filter(needsReview)
+          .map((state) => ({ item: definitionItem(state), server: state.server }))
+      }
       from = pins
-      return items
+      // A server that is turned off or no longer configured offers nothing, so its definitions need no decision now.
+      const isOn = (name: string) => current().servers.get(name)?.server.control.paused === false
+      return items.flatMap(({ item, server }) => (isOn(server) ? [item] : []))
     },
     onChange(listener) {
       const changed = () => {
@@ -112,8 +119,9 @@ function serverItems({ current }: InboxContext): InboxEntry[] {
           { ...item, kind: 'sign-in', severity: 'warning', title: `${name} needs a sign-in`, detail: reason, actions },
         ]
       }
-      const title = health === 'unhealthy' ? `${name} is not working` : `The circuit breaker for ${name} is open`
-      const detail = reason || (lastError ?? '')
+      const title = health === 'unhealthy' ? `${name} is not working` : `${name} keeps failing`
+      const isOpenNow = breaker === 'open' ? ' Its circuit breaker is open: calls fail immediately.' : ''
+      const detail = `${reason || (lastError ?? '')}${isOpenNow}`.trim()
       const actions = transport === 'in-process' ? [] : [post('Restart', `${path}/restart`), turnOff(name)]
       return [{ ...item, kind: 'server', severity: 'warning', title, detail, actions }]
     })

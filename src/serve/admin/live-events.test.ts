@@ -75,7 +75,7 @@ describe('G10: the stream of events', () => {
   test('V7: tells admins of the inbox at once when it changes', async () => {
     const door = await open({ authenticate: people() })
     const admin = await follow(door)
-    const guest = await follow(door, 'dev')
+    const guest = await follow(door, { authorization: 'Bearer dev' })
     await admin.heard('inbox')
     door.tellInbox({ items: [], dismissed: 1, left: 0 })
     await admin.heard('inbox', 2)

@@ -14,6 +14,8 @@ const paths = [
   '/tools/github__search_issues',
   '/tools/github__create_issue?view=try',
   '/tools/browser__navigate?view=who',
+  '/pins',
+  '/pins/browser.navigate',
   '/chat',
   '/calls',
   '/calls/call_0020',
@@ -27,11 +29,12 @@ const paths = [
   '/nowhere',
 ]
 
-const lists = ['/', '/servers', '/tools', '/calls', '/policy?view=matrix', '/audit', '/config']
+const lists = ['/', '/servers', '/tools', '/pins', '/calls', '/policy?view=matrix', '/audit', '/config']
 const refused = [
   '/',
   '/servers/browser',
   '/tools/github__create_issue?view=try',
+  '/pins/browser.navigate',
   '/policy',
   '/audit',
   '/config',

@@ -6,8 +6,11 @@ import type {
   ChainView,
   ChatView,
   ConfigView,
+  InboxView,
   Matrix,
   Overview,
+  PinDetail,
+  PinPage,
   ReloadEvent,
   Series,
   ServerDetail,
@@ -41,6 +44,8 @@ export const queries = {
   server: (name: string) => get<ServerDetail>(`servers/${encode(name)}`),
   tools: (values: QueryValues) => get<ToolPage>('tools', values),
   tool: (name: string) => get<ToolDetail>(`tools/${encode(name)}`),
+  pins: (values: QueryValues) => get<PinPage>('pins', values),
+  pin: (label: string) => get<PinDetail>(`pins/${encode(label)}`),
   calls: (values: QueryValues) => get<readonly CallView[]>('calls', values),
   call: (id: string) => get<CallDetail>(`calls/${encode(id)}`),
   audit: (values: QueryValues) => get<AuditPage>('audit', values),
@@ -64,6 +69,12 @@ export const actions = {
       method: 'POST',
       text: `{"arguments":${args}${agent === undefined ? '' : `,"agent":${JSON.stringify(agent)}`}}`,
     }),
+  /** A decision about exactly one definition. */
+  pin: (label: string, decision: 'approve' | 'block', hash: string) =>
+    post<PinDetail>(`pins/${encode(label)}/${decision}`, { hash }),
+  /** The action of an inbox item. */
+  inbox: (path: string, body: unknown) => post<{ readonly url?: unknown } | undefined>(path, body),
+  dismissItem: (id: string) => post<InboxView>(`inbox/${encode(id)}/dismiss`),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),
 }

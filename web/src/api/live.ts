@@ -1,5 +1,12 @@
 import { batch, signal } from '@preact/signals'
-import type { AdminEvents, CallView, Overview, ReloadEvent, ServerView } from '../../../src/serve/admin/contract.ts'
+import type {
+  AdminEvents,
+  CallView,
+  InboxView,
+  Overview,
+  ReloadEvent,
+  ServerView,
+} from '../../../src/serve/admin/contract.ts'
 import { mergeCalls } from './call-log.ts'
 import { refreshSession } from './session.ts'
 
@@ -11,6 +18,8 @@ export const liveOverview = signal<Overview | undefined>(undefined)
 export const liveServers = signal<readonly ServerView[] | undefined>(undefined)
 export const liveCalls = signal<readonly CallView[]>([])
 export const liveReload = signal<ReloadEvent | undefined>(undefined)
+/** What needs a person. Undefined for users who are not admins. */
+export const liveInbox = signal<InboxView | undefined>(undefined)
 
 /** Max number of calls that the browser keeps. */
 export const maxLiveCalls = 500
@@ -27,6 +36,9 @@ const eventHandlers: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents
   },
   reload: (value) => {
     liveReload.value = value
+  },
+  inbox: (value) => {
+    liveInbox.value = value
   },
 }
 
@@ -92,6 +104,7 @@ export function startLive(): () => void {
     clearTimeout(reconnectTimer)
     clearTimeout(silenceTimer)
     source?.close()
+    liveInbox.value = undefined
     streamState.value = 'reconnecting'
   }
 }

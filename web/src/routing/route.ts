@@ -1,11 +1,11 @@
 /** The current page. Filters and time ranges are not part of it, because they are in the query. */
 export type Route =
   | { readonly page: PageName | 'sign-in' | 'not-found' }
-  | { readonly page: 'servers' | 'tools'; readonly name: string }
+  | { readonly page: 'servers' | 'tools' | 'pins'; readonly name: string }
   | { readonly page: 'calls'; readonly id: string }
   | { readonly page: 'errors'; readonly code: string }
 
-export const pages = ['overview', 'servers', 'tools', 'chat', 'calls', 'policy', 'audit', 'config'] as const
+export const pages = ['overview', 'servers', 'tools', 'pins', 'chat', 'calls', 'policy', 'audit', 'config'] as const
 export type PageName = (typeof pages)[number]
 
 /** The page for a path; `not-found` for unknown paths. */
@@ -17,7 +17,7 @@ export function parseRoute(path: string): Route {
   if (rest === undefined) return { page: page === 'sign-in' || isPage(page) ? page : 'not-found' }
   const item = decode(rest)
   if (item === undefined) return { page: 'not-found' }
-  if (page === 'servers' || page === 'tools') return { page, name: item }
+  if (page === 'servers' || page === 'tools' || page === 'pins') return { page, name: item }
   if (page === 'calls') return { page, id: item }
   if (page === 'errors') return { page, code: item }
   return { page: 'not-found' }

@@ -1,4 +1,4 @@
-import { liveOverview } from '../api/live.ts'
+import { liveInbox, liveOverview } from '../api/live.ts'
 import { Icon } from '../components/icon.tsx'
 import { route } from '../routing/location.ts'
 import { type PageName, pages, pathTo } from '../routing/route.ts'
@@ -7,6 +7,7 @@ export const pageTitles: Readonly<Record<PageName, string>> = {
   overview: 'Overview',
   servers: 'Servers',
   tools: 'Tools',
+  pins: 'Definitions',
   chat: 'Chat',
   calls: 'Calls',
   policy: 'Policy',
@@ -21,10 +22,23 @@ export function Menu() {
         <a key={page} href={pathTo(page)} aria-current={route.value.page === page ? 'page' : undefined}>
           <Icon name={page} />
           {pageTitles[page]}
+          {page === 'overview' && <InboxCount />}
           {page === 'servers' && <UnhealthyCount />}
         </a>
       ))}
     </nav>
+  )
+}
+
+function InboxCount() {
+  const items = liveInbox.value?.items ?? []
+  if (items.length === 0) return null
+  const urgent = items.some(({ severity }) => severity === 'critical')
+  return (
+    <span class={`count ${urgent ? 'tone-bad' : 'tone-warn'}`} title={`${items.length} need attention`}>
+      {items.length}
+      <span class="hidden"> need attention</span>
+    </span>
   )
 }
 
