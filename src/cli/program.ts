@@ -280,6 +280,12 @@ Examples:
     .option('-w, --watch', 'refresh until interrupted')
     .addOption(duration('--every <duration>', 'refresh interval', '2s'))
 
+  command(program, 'inbox', async () => (await import('./commands/inbox.ts')).inbox)
+    .description('show what needs attention in the running gateway')
+    .option('-f, --follow', 'print new items until interrupted')
+    .option('--host <host>', 'address of the gateway (default: as configured)')
+    .option('--port <port>', 'port of the gateway (default: as configured)', portNumber)
+
   command(program, 'migrate', async () => (await import('./commands/migrate.ts')).migrateDatabase)
     .description('migrate the PostgreSQL tables')
     .option('--dry-run', 'show the migrations without applying them')

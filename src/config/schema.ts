@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { authSection } from './schema/auth.ts'
 import { discoverySection, namingSection, scanSection } from './schema/catalog.ts'
 import { chatSection, modelsSection } from './schema/chat.ts'
+import { inboxSection } from './schema/inbox.ts'
 import { mcpServersSection } from './schema/mcp-servers.ts'
 import { nativeSection, sandboxSection } from './schema/native.ts'
 import { agentsSection, approvalsSection, limitsSection, policySection } from './schema/policy.ts'
@@ -40,6 +41,7 @@ export const configSchema = z
     capture: captureSection
       .prefault({})
       .describe('Bounds for captured calls; mcpServers.NAME.capture and agents.NAME.capture turn capturing on.'),
+    inbox: inboxSection.prefault({}).describe('Reports of what needs a person.'),
     telemetry: telemetrySection.prefault({}).describe('Logs, metrics and traces.'),
     models: modelsSection.default({}).describe('Language models, by name.'),
     chat: chatSection.prefault({}).describe('The chat endpoint.'),

@@ -71,7 +71,7 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   return {
     decide,
     judgesDefinitions:
-      options.quarantined !== undefined ||
+      (options.quarantined !== undefined && policy.pins === 'quarantine') ||
       [...Object.values(agents), ...Object.values(mcpServers)].some(({ readOnly }) => readOnly),
     closed(caller, server) {
       const denial = rules.closed(caller, server)

@@ -22,6 +22,7 @@ import { serveStdio } from '../serve/stdio.ts'
 import { keptAuditKey } from '../stores/secret-file.ts'
 import type { Tool } from '../tools/define-tool.ts'
 import { registeredTools } from '../tools/tool-source.ts'
+import type { Inbox } from './admin/inbox.ts'
 import { accountOfAll } from './admin/overview.ts'
 import { notifyOfApprovals } from './approval-webhook.ts'
 import { createCluster } from './cluster.ts'
@@ -143,6 +144,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     view: (caller) => current().pipeline.view(caller),
     rejected(request) {
       processState.metrics.rejected(request.code)
+      processState.rejections.count(request)
       current().pipeline.rejected(request)
     },
     agentOf: (credential, agent) => current().policy.agentOf(credential, agent),
@@ -186,6 +188,15 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     configAudit.started(current().loaded.config)
     running.defer(() => configAudit.stopped(current().loaded.config))
   }
+  let opening: Promise<Inbox> | undefined
+  /** Opens the inbox when the dashboard or a webhook needs it. */
+  const openInbox = (): Promise<Inbox> => {
+    opening ??= import('./admin/inbox-service.ts').then(({ openInbox }) =>
+      openInbox({ ...processState, current, history, version }),
+    )
+    return opening
+  }
+  open.defer(async () => (await opening)?.[Symbol.dispose]())
   const reload = createReload({
     history,
     record: configAudit,
@@ -212,6 +223,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       if (!isDeepStrictEqual(before.loaded.config.cache, loaded.config.cache)) cache.clear()
       lists.emit(everyKind)
       files?.follow(watchedFiles(next))
+      if (httpServer && loaded.config.inbox.webhook !== undefined) void openInbox()
     },
     clock,
     log,
@@ -274,8 +286,9 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         await past?.restore(calls)
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
         const reloading = { ...reload, now: cluster.reload, history }
+        const inbox = await openInbox()
         const admin = {
-          ...{ ...own, current, sharedApprovals, reload: reloading, why, metrics, worker: shared },
+          ...{ ...own, current, sharedApprovals, reload: reloading, why, metrics, worker: shared, inbox },
           source: options.source,
           logins: past?.logins,
         }
@@ -316,6 +329,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           log,
         }),
       )
+      if (current().loaded.config.inbox.webhook !== undefined) void openInbox()
       await Promise.all([processState.membership?.join(address), shared?.join(address)])
       return httpServer
     },

@@ -102,7 +102,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   const { config } = loaded
   const { access, clock, log } = context
   const guards = guardsOf(config.mcpServers, clock)
-  const quarantined = config.policy.pins === 'quarantine' ? pins.denialOf : undefined
+  const quarantined = config.policy.pins === 'off' ? undefined : pins.denialOf
   const policy = createPolicy({ config, quarantined })
   const servers = buildServers(config, context, before?.servers)
   const engines = createEngines(config, context, before)

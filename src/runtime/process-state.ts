@@ -32,13 +32,14 @@ import { keptAuditKey, keptSealSecret, rememberedSharedSecret } from '../stores/
 import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { createRecentCalls, type RecentCalls } from '../telemetry/calls/call-records.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
-import type { Readings, ServerReading } from '../telemetry/metrics/readings.ts'
+import type { Readings, ServerReading, StoreReading } from '../telemetry/metrics/readings.ts'
 import { type CallStats, createStats } from '../telemetry/stats/stats.ts'
 import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/orphan-reaper.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import { openHistory, type PersistentHistory } from './history.ts'
 import { createServerOAuth, type OAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
+import { createRejections, type Rejections } from './rejections.ts'
 import type { SharedServices } from './workers/worker.ts'
 
 /** State that outlives a configuration: open logs and stores, counters and caches. */
@@ -56,6 +57,10 @@ export interface ProcessState extends AsyncDisposable {
   readonly budgets: Budgets
   /** This process's calls that wait for a person, and approvals for sessions. */
   readonly approvals: Approvals
+  /** Whether the stores shared with other processes can be reached. */
+  storeReadings(): readonly StoreReading[]
+  /** Counts rejected requests, for the inbox. */
+  readonly rejections: Rejections
   readonly metrics: Metrics
   readonly stats: CallStats
   readonly calls: RecentCalls
@@ -152,6 +157,11 @@ export async function openProcessState(
   budgets.register('calls', () => concurrency.stats().budgets.calls)
   budgets.register('queued_calls', () => concurrency.stats().budgets.queued)
   budgets.register('capture', captures.use)
+  const storeReadings = (): readonly StoreReading[] => [
+    ...(redis ? [{ name: 'redis', up: redis.redis.up }] : []),
+    ...(!redis && primary ? [{ name: 'workers', up: primary.up }] : []),
+    ...(archive ? [archiveReading(archive)] : []),
+  ]
   const metrics = open.use(
     createMetrics({
       version,
@@ -166,11 +176,7 @@ export async function openProcessState(
         sessions,
         reloads,
         tokens,
-        stores: () => [
-          ...(redis ? [{ name: 'redis', up: redis.redis.up }] : []),
-          ...(!redis && primary ? [{ name: 'workers', up: primary.up }] : []),
-          ...(archive ? [archiveReading(archive)] : []),
-        ],
+        stores: storeReadings,
       },
     }),
   )
@@ -181,6 +187,8 @@ export async function openProcessState(
     bulkhead: concurrency,
     budgets,
     approvals: createApprovals({ budget: budgets.approvals, clock }),
+    storeReadings,
+    rejections: createRejections(clock),
     metrics,
     stats,
     calls,

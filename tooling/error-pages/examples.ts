@@ -209,6 +209,7 @@ const changed = (server: string, name: string) => ({
   label: `${server}.${name}`,
   condition: 'changed' as const,
   quarantined: true,
+  blocked: false,
   hash: '',
   seenAt: 0,
   changed: ['description', 'inputSchema'],

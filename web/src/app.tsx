@@ -11,6 +11,8 @@ import { Configuration } from './pages/config/configuration.tsx'
 import { ErrorPage } from './pages/errors/error-page.tsx'
 import { NotFound } from './pages/not-found.tsx'
 import { Overview } from './pages/overview/overview.tsx'
+import { PinPage } from './pages/pins/pin-page.tsx'
+import { Pins } from './pages/pins/pins.tsx'
 import { Policy } from './pages/policy/policy.tsx'
 import { ServerPage } from './pages/servers/server-page.tsx'
 import { Servers } from './pages/servers/servers.tsx'
@@ -49,6 +51,7 @@ export function App() {
 function CurrentPage() {
   const here = route.value
   if ('name' in here) {
+    if (here.page === 'pins') return <PinPage key={here.name} label={here.name} />
     return here.page === 'servers' ? (
       <ServerPage key={here.name} name={here.name} />
     ) : (
@@ -63,6 +66,8 @@ function CurrentPage() {
       return <Servers />
     case 'tools':
       return <Tools />
+    case 'pins':
+      return <Pins />
     case 'chat':
       return <ChatPage />
     case 'calls':

@@ -42,6 +42,8 @@ export interface AuditStatus {
   readonly outages: number
   readonly error: string | undefined
   readonly unrecorded: Unrecorded
+  /** How many signs of a change were found when this process opened its lane. */
+  readonly changedBeforeStart: number
 }
 
 export interface AuditLog extends Audit, AsyncDisposable {
@@ -129,6 +131,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
         outages: outage.count,
         error: outage.active ? outage.error : undefined,
         unrecorded: outage.unrecorded,
+        changedBeforeStart: writer?.found.findings.length ?? 0,
       }
     },
     [Symbol.asyncDispose]: () => recorder[Symbol.asyncDispose](),

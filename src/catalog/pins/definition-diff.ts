@@ -45,17 +45,49 @@ function differing(a: string, b: string): [string, string] {
   return [part(a), part(b)]
 }
 
+/** A line of a definition, and the path of the value in it, as in a scanner finding. */
+export interface DefinitionLine {
+  readonly text: string
+  readonly where: string
+}
+
 /** A definition as readable lines: strings unchanged, all other values as JSON. Invisible characters are escaped. */
-export function linesOf(definition: Copy): string[] {
-  if (!definition) return ['(no copy was kept)']
+export const linesOf = (definition: Copy): string[] => placedLines(definition).map(({ text }) => text)
+
+export function placedLines(definition: Copy): DefinitionLine[] {
+  if (!definition) return [{ text: '(no copy was kept)', where: '' }]
   return Object.keys(definition)
     .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
     .flatMap((field) => {
       const value = definition[field]
-      const text = typeof value === 'string' ? value : JSON.stringify(sorted(value), undefined, 2)
-      const lines = visible(text ?? '', 'lines').split('\n')
-      return lines.length === 1 ? [`${field}: ${lines[0]}`] : [`${field}:`, ...lines.map((line) => `  ${line}`)]
+      const lines =
+        typeof value === 'string'
+          ? value.split('\n').map((text) => ({ text, where: field }))
+          : jsonLines(value === undefined ? null : sorted(value), field)
+      const shown = lines.map(({ text, where }) => ({ text: visible(text, 'lines'), where }))
+      const name = visible(field)
+      return shown.length === 1
+        ? [{ text: `${name}: ${shown[0]?.text}`, where: field }]
+        : [{ text: `${name}:`, where: '' }, ...shown.map(({ text, where }) => ({ text: `  ${text}`, where }))]
     })
+}
+
+/** The lines of `JSON.stringify(value, undefined, 2)`, each with the path of the value in it. */
+function jsonLines(value: unknown, where: string, prefix = '', indent = ''): DefinitionLine[] {
+  const isList = Array.isArray(value)
+  if (typeof value !== 'object' || value === null || Object.keys(value).length === 0)
+    return [{ text: `${indent}${prefix}${JSON.stringify(value)}`, where }]
+  const members = Object.entries(value).map(([key, item]) =>
+    isList
+      ? jsonLines(item, `${where}[${key}]`, '', `${indent}  `)
+      : jsonLines(item, `${where}.${key}`, `${JSON.stringify(key)}: `, `${indent}  `),
+  )
+  const last = members.length - 1
+  const inner = members.flatMap((lines, index) =>
+    lines.map((line, at) => (index < last && at === lines.length - 1 ? { ...line, text: `${line.text},` } : line)),
+  )
+  const [open, close] = isList ? '[]' : '{}'
+  return [{ text: `${indent}${prefix}${open}`, where }, ...inner, { text: `${indent}${close}`, where: '' }]
 }
 
 const order = ['name', 'title', 'description', 'instructions', 'annotations', 'inputSchema', 'outputSchema']

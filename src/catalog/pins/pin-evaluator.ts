@@ -5,7 +5,7 @@ import { visible } from '../scan/escape-invisible.ts'
 import { scanDefinition } from '../scan/scan.ts'
 import { isScanned, type PinnedDefinition, pinnedDefinitionOf, snapshotOf, verdictOf } from './definition-snapshot.ts'
 import type { Notices } from './notices.ts'
-import { type DefinitionSnapshot, type Pin, type PinKind, trustsFirstSight } from './pin-record.ts'
+import { type DefinitionSnapshot, isBlocked, type Pin, type PinKind, trustsFirstSight } from './pin-record.ts'
 import { approvalOf, isReleased, labelOf, type PinState, type PinsMode, stateOf } from './pin-state.ts'
 import type { ServerPinStore } from './pin-store.ts'
 
@@ -27,6 +27,8 @@ export interface PinEvaluatorOptions {
   readonly notices: Notices
   readonly queue: ScanQueue
   flagged(server: string): void
+  /** Called when a definition waits for approval. */
+  waiting?(server: string): void
   readonly clock: Clock
 }
 
@@ -40,7 +42,7 @@ export function createPinEvaluator(
   const { mode, notices, queue, clock } = options
 
   const pinnedBy = (subject: PinSubject, pin: Pin, hash: string): Pinned => {
-    const usable = mode !== 'quarantine' || isReleased(approvalOf(pin, hash))
+    const usable = !isBlocked(pin, hash) && (mode !== 'quarantine' || isReleased(approvalOf(pin, hash)))
     const state = stateOf(subject.server, { ...pin, seen: { ...pin.seen, hash } }, mode)
     return usable ? { usable, state } : { usable, state, denial: denialFor(state) }
   }
@@ -81,6 +83,7 @@ export function createPinEvaluator(
       if (!waiting || seen !== pin.seen) store.put({ ...pin, pending: [...pin.pending, { ...sight, at }], seen })
       if (pin.approved.length > 0) notices.changed(server, pin, sight)
       else notices.unapproved(server)
+      options.waiting?.(server)
     }
     if (!isScanned(sight)) {
       // In quarantine mode, scan before callers can see the definition.
@@ -99,10 +102,11 @@ export function createPinEvaluator(
   }
 }
 
-export function denialFor({ label, condition, changed, flags }: PinState): Denial {
+export function denialFor({ label, condition, changed, flags, blocked }: PinState): Denial {
   const shown = visible(label)
-  const reason =
-    condition === 'changed'
+  const reason = blocked
+    ? 'an operator blocked its definition'
+    : condition === 'changed'
       ? `its ${listed(changed)} changed after it was approved`
       : condition === 'unapproved'
         ? "it has not been approved since its server's pins were lost"

@@ -5,8 +5,11 @@ import type { ServerConfig } from '../../config/schema.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 
-/** The file format version. Increment it with each change, so that an older Toolway does not overwrite newer files. */
-const recordVersion = 1
+/**
+ * The file format version. Increment it with each change, so that an older Toolway does not overwrite newer files. Files
+ * without blocks have version 1, so that Toolway 0.1 can use them during an upgrade.
+ */
+const recordVersion = 2
 
 export const pinKinds = ['tool', 'prompt', 'instructions'] as const
 export type PinKind = (typeof pinKinds)[number]
@@ -27,18 +30,22 @@ const sight = z.object({
 })
 const approval = sight.extend({ by: z.enum(['first sight', 'operator']) })
 
+/** An operator's decision that a definition must not be used, and the time at which an approval lifted it. */
+const block = z.object({ hash, at: time, lifted: time.optional() })
+
 const pin = z.object({
   kind: z.enum(pinKinds),
   name: z.string(),
   approved: z.array(approval),
   pending: z.array(sight),
   seen: z.object({ hash, at: time }),
+  blocked: z.array(block).optional(),
 })
 
 const origin = z.object({ hash: z.string(), text: z.string(), at: time })
 
 const recordSchema = z.object({
-  version: z.literal(recordVersion),
+  version: z.union([z.literal(1), z.literal(recordVersion)]),
   server: z.string(),
   /** The server's origins, oldest first. */
   origins: z.array(origin),
@@ -52,6 +59,7 @@ const recordSchema = z.object({
 export type DefinitionSnapshot = Readonly<z.output<typeof sight>>
 export type Approval = Readonly<z.output<typeof approval>>
 export type RecordedOrigin = Readonly<z.output<typeof origin>>
+type Block = Readonly<z.output<typeof block>>
 
 export interface Pin {
   readonly kind: PinKind
@@ -59,6 +67,8 @@ export interface Pin {
   readonly approved: readonly Approval[]
   readonly pending: readonly DefinitionSnapshot[]
   readonly seen: { readonly hash: string; readonly at: number }
+  /** Definitions that an operator blocked, including those that were approved later. */
+  readonly blocked?: readonly Block[] | undefined
 }
 
 export interface ServerPins {
@@ -90,16 +100,18 @@ export function parseRecord(text: string): ServerPins | 'newer' | undefined {
   // Do not compile the schema (`jitless`): that takes longer than parsing the few files that are read at startup.
   const { success, data } = recordSchema.safeParse(value, { jitless: true })
   if (!success) return undefined
+  const { version: _, ...record } = data
   const pins = new Map(data.pins.map((item): [string, Pin] => [keyOf(item.kind, item.name), item]))
-  return { ...data, pins }
+  return { ...record, pins }
 }
 
 /** Max characters per record. A larger record is stored without copies of definitions. */
 const largest = 16 * 1_048_576
 
 export function recordText(record: ServerPins): string {
-  const write = (pins: readonly Pin[]) => JSON.stringify({ version: recordVersion, ...record, pins })
   const pins = [...record.pins.values()]
+  const version = pins.some(({ blocked }) => blocked) ? recordVersion : 1
+  const write = (all: readonly Pin[]) => JSON.stringify({ version, ...record, pins: all })
   const text = write(pins)
   if (text.length <= largest) return text
   const bare = <T extends DefinitionSnapshot>({ definition: _, ...rest }: T) => rest as T
@@ -135,6 +147,7 @@ const digest = (words: readonly string[]): string =>
 const maxApproved = 8
 /** Max definitions per name that await approval. A server that keeps changing displaces only its own older ones. */
 const maxPending = 4
+const maxBlocked = 8
 const maxOrigins = 4
 
 /** Merges the records of two processes, in any order. Keeps operators' approvals, and one first sight per name. */
@@ -165,8 +178,22 @@ export function mergePins(a: Pin, b: Pin): Pin {
     approved,
     pending: pending.sort(byTime).slice(-maxPending),
     seen: byTime(a.seen, b.seen) > 0 ? a.seen : b.seen,
+    ...((a.blocked || b.blocked) && { blocked: mergeBlocks([...(a.blocked ?? []), ...(b.blocked ?? [])]) }),
   }
 }
+
+/** Whether an operator has blocked a definition and not approved it since. */
+export const isBlocked = ({ blocked }: Pin, hash: string): boolean =>
+  blocked?.some((block) => block.hash === hash && block.at > (block.lifted ?? 0)) ?? false
+
+/** Merges blocks: for each definition, the latest block and the latest approval count. */
+const mergeBlocks = (all: readonly Block[]): Block[] =>
+  unique(all, (a, b) => {
+    const lifted = Math.max(a.lifted ?? 0, b.lifted ?? 0)
+    return { hash: a.hash, at: Math.max(a.at, b.at), ...(lifted > 0 && { lifted }) }
+  })
+    .sort(byTime)
+    .slice(-maxBlocked)
 
 /** Merges approvals. Of several first sights, only the earliest counts; the others become changes to approve. */
 function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demoted: DefinitionSnapshot[] } {

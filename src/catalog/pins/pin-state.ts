@@ -2,6 +2,7 @@ import { changedFields } from './definition-diff.ts'
 import {
   type Approval,
   type DefinitionSnapshot,
+  isBlocked,
   keyOf,
   mergePins,
   type Pin,
@@ -21,8 +22,10 @@ export interface PinState {
   /** The name that operators use: `server.tool`, `prompt:server.name` or `instructions:server`. */
   readonly label: string
   readonly condition: PinCondition
-  /** Whether quarantine blocks the latest definition. */
+  /** Whether quarantine or an operator blocks the latest definition. */
   readonly quarantined: boolean
+  /** Whether an operator blocked the latest definition. */
+  readonly blocked: boolean
   /** The hash of the latest definition. */
   readonly hash: string
   readonly seenAt: number
@@ -54,13 +57,15 @@ export function stateOf(server: string, pin: Pin, mode: PinsMode): PinState {
   const approval = approvalOf(pin, seen.hash)
   const latest = approval ?? latestApproval(pin)
   const sight: DefinitionSnapshot | undefined = approval ?? pending.find(({ hash }) => hash === seen.hash)
+  const blocked = mode !== 'off' && isBlocked(pin, seen.hash)
   return {
     server,
     kind,
     name,
     label: labelOf(server, kind, name),
     condition: conditionOf(pin, approval),
-    quarantined: mode === 'quarantine' && !isReleased(approval),
+    quarantined: blocked || (mode === 'quarantine' && !isReleased(approval)),
+    blocked,
     hash: seen.hash,
     seenAt: seen.at,
     ...(latest && { approvedAt: latest.at, approvedBy: latest.by }),
@@ -75,8 +80,9 @@ function conditionOf(pin: Pin, approval: Approval | undefined): PinCondition {
   return pin.approved.length > 0 ? 'changed' : 'unapproved'
 }
 
-export const isOpen = ({ condition, quarantined }: PinState): boolean =>
-  quarantined || condition === 'changed' || condition === 'unapproved'
+/** Whether a definition waits for an operator's decision. */
+export const isOpen = ({ condition, quarantined, blocked }: PinState): boolean =>
+  !blocked && (quarantined || condition === 'changed' || condition === 'unapproved')
 
 export const statesOf = (record: ServerPins, mode: PinsMode): PinState[] =>
   [...record.pins.values()]
@@ -112,16 +118,33 @@ export function approveIn(
     if (!isSelected(selection, record.server, pin)) continue
     const target = selection.hash ?? meant(pin, selection)
     const known = approvalOf(pin, target)
-    // A definition that was trusted at first sight needs approval only if the scanner found something of high severity.
-    const sight = known ? (isReleased(known) ? undefined : known) : pin.pending.find(({ hash }) => hash === target)
+    const blocked = isBlocked(pin, target)
+    // A definition that was trusted at first sight needs approval only if the scanner found something of high severity
+    // or an operator blocked it. If its hash is given, the approval is recorded in any case.
+    const isApproved = known && !blocked && isReleased(known) && (!selection.hash || known.by === 'operator')
+    const sight = isApproved ? undefined : (known ?? pin.pending.find(({ hash }) => hash === target))
     if (!sight) continue
     const approval = { ...sight, at, by: 'operator' as const }
-    pins.set(keyOf(pin.kind, pin.name), mergePins(pin, { ...pin, approved: [...pin.approved, approval] }))
+    const lifted = pin.blocked?.map((block) =>
+      block.hash === target ? { ...block, lifted: Math.max(at, block.at) } : block,
+    )
+    const next = { ...pin, approved: [...pin.approved, approval], ...(lifted && { blocked: lifted }) }
+    pins.set(keyOf(pin.kind, pin.name), mergePins(pin, next))
     approved.push({ label: labelOf(record.server, pin.kind, pin.name), hash: target })
   }
   const whole = selection.label === undefined
   if (approved.length === 0 && !(whole && isUnacknowledged(record))) return { record, approved }
   return { record: { ...record, pins, ...(whole && { acknowledged: at }) }, approved }
+}
+
+/** Blocks one definition of a pin: nobody can use it until an operator approves it. Other definitions are not affected. */
+export function blockIn(record: ServerPins, label: string, hash: string, at: number): ServerPins {
+  const pin = [...record.pins.values()].find(({ kind, name }) => labelOf(record.server, kind, name) === label)
+  if (!pin || isBlocked(pin, hash)) return record
+  const lifted = pin.blocked?.find((block) => block.hash === hash)?.lifted ?? 0
+  const block = { hash, at: Math.max(at, lifted + 1) }
+  const next = mergePins(pin, { ...pin, blocked: [...(pin.blocked ?? []), block] })
+  return { ...record, pins: new Map(record.pins).set(keyOf(pin.kind, pin.name), next) }
 }
 
 /**

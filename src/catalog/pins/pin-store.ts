@@ -38,6 +38,7 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
   let timer: Disposable | undefined
   let writing = Promise.resolve()
   let gather = gatherMs
+  let blocks = hasBlocks(pins)
 
   const current = (): ServerPins => {
     if (record.pins !== pins) record = { ...record, pins }
@@ -57,6 +58,7 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
     const news = differs(current(), merged)
     record = merged
     pins = new Map(merged.pins)
+    blocks = hasBlocks(pins)
     if (!news) return
     generation++
     options.changed(server)
@@ -96,6 +98,10 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
     get generation() {
       return generation
     },
+    /** Whether an operator has blocked a definition of this server. */
+    get hasBlocks() {
+      return blocks
+    },
     /** Whether the server had pins when this process started. */
     wasKnown: record.pins.size > 0,
     pin: (kind: PinKind, name: string) => pins.get(keyOf(kind, name)),
@@ -109,6 +115,7 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
     replace(next: ServerPins): void {
       record = next
       pins = new Map(next.pins)
+      blocks = hasBlocks(pins)
       generation++
       soon()
     },
@@ -131,13 +138,16 @@ const grown = (disk: ServerPins, merged: ServerPins): ServerPins =>
 /** Whether decisions may differ between two records. */
 function differs(before: ServerPins, after: ServerPins): boolean {
   if (before.acknowledged !== after.acknowledged || before.distrusted !== after.distrusted) return true
-  for (const [key, { approved }] of after.pins) {
-    const was = before.pins.get(key)?.approved
-    if (was === undefined || JSON.stringify(was.map(asDecision)) !== JSON.stringify(approved.map(asDecision)))
+  for (const [key, { approved, blocked }] of after.pins) {
+    const was = before.pins.get(key)
+    if (was === undefined || JSON.stringify(was.approved.map(asDecision)) !== JSON.stringify(approved.map(asDecision)))
       return true
+    if (JSON.stringify(was.blocked) !== JSON.stringify(blocked)) return true
   }
   return false
 }
+
+const hasBlocks = (pins: ReadonlyMap<string, Pin>): boolean => [...pins.values()].some(({ blocked }) => blocked)
 
 const asDecision = ({ hash, by, high, flags }: DefinitionSnapshot & { readonly by: string }) => [hash, by, high, flags]
 

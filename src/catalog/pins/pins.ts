@@ -8,8 +8,17 @@ import { type PinnedDefinition, pinnedDefinitionOf } from './definition-snapshot
 import { createNotices } from './notices.ts'
 import { createPinEvaluator, createScanQueue, createUnpinnedFlags, type Pinned } from './pin-evaluator.ts'
 import { openPinFiles, pinsFolder } from './pin-files.ts'
-import type { PinKind, ServerOrigin } from './pin-record.ts'
-import { type Approved, approveIn, type PinState, type PinsMode, type Selection, statesOf } from './pin-state.ts'
+import type { Pin, PinKind, ServerOrigin } from './pin-record.ts'
+import {
+  type Approved,
+  approveIn,
+  blockIn,
+  labelOf,
+  type PinState,
+  type PinsMode,
+  type Selection,
+  statesOf,
+} from './pin-state.ts'
 import { openPinStore, type ServerPinStore } from './pin-store.ts'
 
 export type { Pinned } from './pin-evaluator.ts'
@@ -32,10 +41,16 @@ export interface Pins extends AsyncDisposable {
   denialOf(entry: Entry): Denial | undefined
   /** The scanner's findings so far, plus `changed` if the definition is not approved. */
   flagsOf(entry: Entry): readonly string[]
+  readonly mode: PinsMode
   list(): readonly PinState[]
+  find(label: string): { readonly server: string; readonly pin: Pin } | undefined
   approve(selection: Selection): Promise<readonly Approved[]>
+  /** Blocks one definition, in every mode except `off`, until an operator approves it. */
+  block(label: string, hash: string): Promise<void>
   /** Reports servers whose decisions or flags may have changed. */
   onChange(listener: (servers: ReadonlySet<string>) => void): Disposable
+  /** Reports that definitions may have begun or ceased to wait for an operator. */
+  onReview(listener: () => void): Disposable
   settled(): Promise<void>
 }
 
@@ -52,9 +67,21 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
   const notices = createNotices(log, mode)
   const queue = createScanQueue()
   const listeners = new Set<(servers: ReadonlySet<string>) => void>()
+  const reviewers = new Set<() => void>()
+  let reviewing = false
+  /** Reports that the states may have changed. Batched, because a server may change all its definitions at once. */
+  const review = () => {
+    if (reviewing) return
+    reviewing = true
+    queueMicrotask(() => {
+      reviewing = false
+      for (const listener of reviewers) listener()
+    })
+  }
   let telling: Set<string> | undefined
   /** Reports a changed server to the listeners. Reports are batched, because one file can contain many changes. */
   const tell = (server: string) => {
+    review()
     if (telling) return void telling.add(server)
     const servers = new Set([server])
     telling = servers
@@ -66,7 +93,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
 
   const known = new WeakMap<Entry, Known>()
   const instructed = new Map<string, Known & { readonly instructions: string }>()
-  const evaluate = createPinEvaluator({ mode, notices, queue, flagged: tell, clock })
+  const evaluate = createPinEvaluator({ mode, notices, queue, flagged: tell, waiting: review, clock })
   const looseFlags = createUnpinnedFlags({ queue, notices, flagged: tell })
   const files = openPinFiles(pinsFolder(options.folder), log)
   const store = mode === 'off' ? undefined : await openPinStore({ files, changed: tell, clock, log })
@@ -82,7 +109,16 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
     return pinned
   }
 
+  const find: Pins['find'] = (label) => {
+    for (const [server, { record }] of store?.all() ?? []) {
+      for (const pin of record.pins.values()) if (labelOf(server, pin.kind, pin.name) === label) return { server, pin }
+    }
+    return undefined
+  }
+
   return {
+    mode,
+    find,
     noteOrigins(origins) {
       if (!store) return
       for (const [server, origin] of origins) {
@@ -101,7 +137,11 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
       instructed.set(server, { instructions, look, generation: serverStore.generation, pinned })
       return pinned
     },
-    denialOf: (entry) => check(entry).denial,
+    denialOf(entry) {
+      // Only an operator's block denies a definition in warn mode. Blocks are rare, so do not compare without one.
+      if (mode !== 'quarantine' && !(isPinned(entry) && store?.of(entry.server).hasBlocks)) return undefined
+      return check(entry).denial
+    },
     flagsOf(entry) {
       if (ownSources.includes(entry.server)) return []
       const { state } = check(entry)
@@ -125,6 +165,21 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
       await store?.flush()
       return all
     },
+    async block(label, hash) {
+      const server = find(label)?.server
+      const serverStore = server === undefined ? undefined : store?.of(server)
+      if (server === undefined || !serverStore) return
+      const record = blockIn(serverStore.record, label, hash, clock.now())
+      if (record === serverStore.record) return
+      serverStore.replace(record)
+      tell(server)
+      await store?.flush()
+    },
+    onReview(listener) {
+      const own = () => listener()
+      reviewers.add(own)
+      return { [Symbol.dispose]: () => void reviewers.delete(own) }
+    },
     onChange(listener) {
       const own = (servers: ReadonlySet<string>) => listener(servers)
       listeners.add(own)
@@ -137,6 +192,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
     },
     async [Symbol.asyncDispose]() {
       listeners.clear()
+      reviewers.clear()
       await queue[Symbol.asyncDispose]()
       await store?.[Symbol.asyncDispose]()
     },

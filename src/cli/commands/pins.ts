@@ -66,8 +66,8 @@ function print(states: readonly PinState[], output: Output): void {
   ])
 }
 
-const stateText = ({ condition, quarantined }: PinState): string =>
-  quarantined ? `${condition}, quarantined` : condition
+const stateText = ({ condition, quarantined, blocked }: PinState): string =>
+  blocked ? `${condition}, blocked` : quarantined ? `${condition}, quarantined` : condition
 
 const approvedText = ({ approvedAt, approvedBy }: PinState): string =>
   approvedAt === undefined ? 'no' : `${day(approvedAt)} (${approvedBy})`

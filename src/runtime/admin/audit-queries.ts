@@ -11,6 +11,7 @@ import { moduleFile } from '../package-paths.ts'
 import { type ReplayedPolicy, type ReplayProgress, recordsInArchive, replayRecords } from '../policy-replay.ts'
 import type { AuditRequests, AuditResponse, AuditWorkerResponse } from './audit-worker.ts'
 import type { AdminContext } from './context.ts'
+import type { InboxEntry } from './inbox.ts'
 
 /** Searches and verifies the audit log in a worker thread. Searches use the archive while it is reachable. */
 export interface AuditQueries extends AsyncDisposable {
@@ -189,6 +190,24 @@ export function createChainVerification({ queries, auditKey, clock, log }: Chain
     },
   }
 }
+
+/** The inbox item for a log that failed its last verification. */
+export const brokenChain = ({ state, checkedAt, problems }: ChainView): readonly InboxEntry[] =>
+  state !== 'broken'
+    ? []
+    : [
+        {
+          id: 'audit:chain',
+          kind: 'audit',
+          severity: 'critical',
+          title: 'The audit log was modified after it was written',
+          detail: problems.slice(0, 3).join('; '),
+          since: checkedAt ?? undefined,
+          revision: problems.join(),
+          link: '/audit',
+          actions: [{ name: 'Verify again', path: 'audit/chain/verify' }],
+        },
+      ]
 
 /** Formats a problem with its location, such as `1/000000000001.jsonl:7: …`. */
 function sentenceOf({ lane, file, line, message }: VerifyProblem): string {

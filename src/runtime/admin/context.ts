@@ -14,6 +14,7 @@ import type { OAuth } from '../oauth-sign-in.ts'
 import type { ProcessState } from '../process-state.ts'
 import type { ReloadHistory, ReloadStatus } from '../reload.ts'
 import type { SharedApprovals } from '../shared-approvals.ts'
+import type { Inbox } from './inbox.ts'
 
 export interface CallCounters {
   of(by: Stats['by'], name: string): Figures
@@ -52,6 +53,7 @@ export interface AdminContext
   /** Where the configuration is read from; undefined if the gateway was started by a program. */
   readonly source?: ConfigSource | undefined
   why(agent: string, tool: string, options: { readonly authenticated: boolean }): Promise<Why>
+  readonly inbox: Inbox
   auditKey(): Promise<string>
   sessions(): number
   /** The URL of the MCP endpoint. */

@@ -10,14 +10,16 @@ import {
 import type { AdminService } from '../../serve/admin/service.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
 import { createApprovalsAdmin } from './approvals.ts'
-import { createAuditQueries, createChainVerification } from './audit-queries.ts'
+import { brokenChain, createAuditQueries, createChainVerification } from './audit-queries.ts'
 import { createCallsAdmin } from './calls.ts'
 import { createConfigAdmin } from './config.ts'
 import { createConfigEditAdmin } from './config-edit.ts'
 import type { AdminContext } from './context.ts'
 import { createFigures } from './figures.ts'
+import { createInboxAdmin } from './inbox-service.ts'
 import { createKeysAdmin } from './keys.ts'
 import { createOverview } from './overview.ts'
+import { createPinsAdmin } from './pins.ts'
 import { createPlayground } from './playground.ts'
 import { createPolicyAdmin } from './policy.ts'
 import { createServersAdmin } from './servers.ts'
@@ -38,6 +40,8 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
   })
   const edits = createConfigEditAdmin(context)
   const { loadedWith: _, content: __, ...configEdits } = edits
+  const chain = createChainVerification({ queries: auditQueries, auditKey, clock, log })
+  const chainItems = context.inbox.add({ items: () => brokenChain(chain.chain()) })
   const { series, stats } = figures
   const playground = createPlayground(context)
   return {
@@ -46,11 +50,13 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     stats,
     ...createServersAdmin(context, figures),
     ...createToolsAdmin(context, figures),
+    ...createPinsAdmin(context),
+    ...createInboxAdmin(context),
     ...createCallsAdmin(context, auditQueries),
     ...createApprovalsAdmin(context),
     ...playground.admin,
     audit: (query) => auditQueries.search(queryOf(query)),
-    ...createChainVerification({ queries: auditQueries, auditKey, clock, log }),
+    ...chain,
     agents: () => agentViews(context),
     matrix: (query) => matrixOf(context, query),
     why: (caller, params) => whyFor(context, caller, params),
@@ -61,6 +67,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     onCalls: calls.subscribe,
     [Symbol.asyncDispose]() {
       playground[Symbol.dispose]()
+      chainItems[Symbol.dispose]()
       return auditQueries[Symbol.asyncDispose]()
     },
   }

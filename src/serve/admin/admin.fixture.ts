@@ -16,11 +16,8 @@ import { createBodyReader } from '../http/bodies.ts'
 import { allowedHosts } from '../http/hosts.ts'
 import { listen } from '../http/listen.ts'
 import { httpConfig } from '../http/server.fixture.ts'
-
 import { createTestConfigEditing } from './config-edit.fixture.ts'
-
-import type { ApprovalView, CallView, ReloadEvent } from './contract.ts'
-
+import type { ApprovalView, CallView, InboxView, ReloadEvent } from './contract.ts'
 import { type AdminEndpointOptions, createAdminEndpoint } from './endpoint.ts'
 import type { AdminService } from './service.ts'
 import * as views from './views.fixture.ts'
@@ -47,6 +44,7 @@ function createTestAdmin() {
   const onCalls = new Set<(calls: readonly CallView[]) => void>()
   const onApprovals = new Set<() => void>()
   const onReload = new Set<(event: ReloadEvent) => void>()
+  const onInbox = new Set<(inbox: InboxView) => void>()
   const calls: CallView[] = [views.call({ id: 'b', agent: 'dev' }), views.call({ id: 'a' })]
   let approvals: readonly ApprovalView[] = []
   let padding = ''
@@ -84,6 +82,25 @@ function createTestAdmin() {
     async tool(_, name) {
       if (name === 'files__read') return views.toolDetail
       throw new ToolwayError('TOOL_NOT_FOUND', `There is no tool ${JSON.stringify(name)}.`)
+    },
+    inbox: () => views.inbox,
+    async dismissItem(caller, id) {
+      note('dismiss', id, caller)
+      return { ...views.inbox, items: [], dismissed: 1 }
+    },
+    onInbox: (listener) => following(onInbox, listener),
+    pins(given) {
+      note('pins', given)
+      return { mode: 'quarantine', pins: [], total: 0, open: 0, nextCursor: null }
+    },
+    pin: () => views.pin,
+    async approvePin(caller, label, hash) {
+      note('approve', { label, hash }, caller)
+      return views.pin
+    },
+    async blockPin(caller, label, hash) {
+      note('block', { label, hash }, caller)
+      return views.pin
     },
     async tryTool(caller, name, { arguments: given, agent }) {
       note('try', { name, arguments: given.value, agent, sent: `${given.bytes}` }, caller)
@@ -170,7 +187,10 @@ function createTestAdmin() {
     admin,
     asked,
     /** Whether anybody is watching. */
-    watched: () => onCalls.size + onReload.size > 0,
+    watched: () => onCalls.size + onReload.size + onInbox.size > 0,
+    tellInbox: (view: InboxView) => {
+      for (const listener of onInbox) listener(view)
+    },
     tellCalls: (news: readonly CallView[]) => {
       for (const listener of onCalls) listener(news)
     },

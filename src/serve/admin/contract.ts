@@ -2,6 +2,7 @@ import type { ApprovalView } from './schemas/approvals.ts'
 import type { CallView } from './schemas/calls.ts'
 import type { ServerView, TryResult } from './schemas/catalog.ts'
 import type { Overview, ReloadEvent } from './schemas/figures.ts'
+import type { InboxView } from './schemas/inbox.ts'
 import type { PolicyReplay } from './schemas/policy.ts'
 
 /**
@@ -13,7 +14,9 @@ export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
 export type * from './schemas/config-edit.ts'
 export type * from './schemas/figures.ts'
+export type * from './schemas/inbox.ts'
 export type * from './schemas/keys.ts'
+export type * from './schemas/pins.ts'
 export type * from './schemas/playground.ts'
 export type * from './schemas/policy.ts'
 
@@ -29,6 +32,8 @@ export interface AdminEvents {
   readonly approvals: readonly ApprovalView[]
   /** The latest reload, if there was one. Sent to admins only. */
   readonly reload: ReloadEvent
+  /** What needs a person. Sent to admins only, at the start and whenever it has changed. */
+  readonly inbox: InboxView
 }
 
 /** Events on the POST policy/replay stream: `end` or `error` last. Closing the stream cancels the replay. */

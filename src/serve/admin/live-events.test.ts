@@ -6,7 +6,7 @@ import { settledBuffers } from '../../../tests/fixtures/memory.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { openTestAdmin, people } from './admin.fixture.ts'
 import type { CallView } from './contract.ts'
-import { approval, call, overview, reloaded, server } from './views.fixture.ts'
+import { approval, call, inbox, overview, reloaded, server } from './views.fixture.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -61,7 +61,7 @@ describe('G10: the stream of events', () => {
   test('begins with all there is to know, so that nothing has to be fetched', async () => {
     const door = await open()
     const { told, heard, headers } = await follow(door)
-    await heard('reload')
+    await heard('inbox')
     expect(headers['content-type']).toBe('text/event-stream')
     expect(told).toEqual([
       { event: 'overview', data: overview },
@@ -69,6 +69,7 @@ describe('G10: the stream of events', () => {
       { event: 'calls', data: [call({ id: 'a' }), call({ id: 'b', agent: 'dev' })] },
       { event: 'approvals', data: [] },
       { event: 'reload', data: reloaded },
+      { event: 'inbox', data: inbox },
     ])
   })
 
@@ -84,6 +85,19 @@ describe('G10: the stream of events', () => {
     await pass(door, 1_000)
     await heard('overview', 3)
     expect(kinds().filter((kind) => kind === 'approvals')).toHaveLength(2)
+  })
+
+  test('V7: tells admins of the inbox at once when it changes', async () => {
+    const door = await open({ authenticate: people() })
+    const admin = await follow(door)
+    const guest = await follow(door, { authorization: 'Bearer dev' })
+    await admin.heard('inbox')
+    door.tellInbox({ items: [], dismissed: 1, left: 0 })
+    await admin.heard('inbox', 2)
+    expect(admin.last('inbox')).toEqual({ items: [], dismissed: 1, left: 0 })
+    await pass(door, 1_000)
+    await guest.heard('overview', 2)
+    expect(guest.kinds()).not.toContain('inbox')
   })
 
   test('tells the overview once a second, and the servers only when they have changed', async () => {

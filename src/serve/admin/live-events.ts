@@ -13,7 +13,16 @@ export type LiveEvents = ReturnType<typeof createLiveEvents>
 
 type Source = Pick<
   AdminService,
-  'overview' | 'servers' | 'calls' | 'approvals' | 'onApprovals' | 'onCalls' | 'onReload' | 'lastReload'
+  | 'overview'
+  | 'servers'
+  | 'calls'
+  | 'approvals'
+  | 'inbox'
+  | 'onApprovals'
+  | 'onCalls'
+  | 'onInbox'
+  | 'onReload'
+  | 'lastReload'
 >
 
 interface Reader {
@@ -25,6 +34,8 @@ interface Reader {
   servers: Buffer | undefined
   /** Whether the approvals have changed since they were last sent. */
   approvalsChanged: boolean
+  /** The inbox that was last sent to this reader. */
+  inbox: Buffer | undefined
   sentAt: number
 }
 
@@ -45,6 +56,7 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
   const readers = new Set<Reader>()
   let watching: DisposableStack | undefined
   let ticks = 0
+  let inbox: Buffer | undefined
 
   /** Sends an event. Returns false if the reader is too far behind. */
   const send = (reader: Reader, event: keyof AdminEvents, data: Buffer): boolean => {
@@ -74,6 +86,11 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
     if (send(reader, 'approvals', bytesOf(admin.approvals(reader.caller)))) reader.approvalsChanged = false
   }
 
+  const sendInbox = (reader: Reader) => {
+    if (!inbox || reader.inbox === inbox || !reader.caller.admin) return
+    if (send(reader, 'inbox', inbox)) reader.inbox = inbox
+  }
+
   const tick = () => {
     const overview = ++ticks % ticksPerOverview === 0
     const overviewOf = shared(admin.overview)
@@ -87,6 +104,8 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
         send(reader, 'overview', overviewOf(reader))
         sendServers(reader, serversOf(reader))
       }
+      // Again for readers that were behind when it changed.
+      sendInbox(reader)
       // Send a keep-alive comment only if nothing is unread; otherwise it would hide that the reader has stalled.
       if (clock.monotonic() - reader.sentAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
@@ -120,6 +139,13 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
         for (const reader of readers) if (reader.caller.admin) send(reader, 'reload', bytesOf(event))
       }),
     )
+    stack.use(
+      admin.onInbox((view) => {
+        inbox = bytesOf(view)
+        for (const reader of readers) sendInbox(reader)
+      }),
+    )
+    inbox = bytesOf(admin.inbox())
     let timer: Disposable | undefined
     const next = () => {
       timer = clock.after(tickMs, () => {
@@ -148,7 +174,7 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
     open(caller: Caller, response: ServerResponse): void {
       // Reject non-admins while half of the streams are open, so that admins can still connect.
       if (!caller.admin && readers.size >= dashboards.limit / 2) throw tooManyReaders(readers.size)
-      const unsent = { pending: new Map(), servers: undefined, approvalsChanged: true }
+      const unsent = { pending: new Map(), servers: undefined, inbox: undefined, approvalsChanged: true }
       const reader: Reader = { caller, response, ...unsent, sentAt: clock.monotonic() }
       // Before the stream starts, compute everything that can fail.
       const overview = bytesOf(admin.overview(caller))
@@ -170,6 +196,7 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
       sendApprovals(reader)
       const reload = caller.admin ? admin.lastReload() : undefined
       if (reload) send(reader, 'reload', bytesOf(reload))
+      sendInbox(reader)
     },
     [Symbol.dispose](): void {
       for (const { response } of readers) response.end()

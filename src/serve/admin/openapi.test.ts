@@ -22,12 +22,15 @@ afterAll(() => open[Symbol.asyncDispose]())
 const targets: Record<string, string> = {
   servers: 'files',
   tools: 'files__read',
+  pins: 'files.read',
+  inbox: 'server:files',
   calls: 'c1',
   approvals: 'a1',
   keys: 'ci',
   playground: 'ask-1',
 }
 const queries: Record<string, string> = { stats: '?by=tool', why: '?agent=dev&tool=read' }
+const decision = { hash: 'a'.repeat(64) }
 const edit = { add: { input: 'node server.js' } }
 const bodies: Record<string, object> = {
   session: { token: 'operator' },
@@ -43,6 +46,8 @@ const bodies: Record<string, object> = {
   'policy/replay': { edit },
   keys: { id: 'ci' },
   'keys/{id}/rotate': {},
+  'pins/{label}/approve': decision,
+  'pins/{label}/block': decision,
 }
 
 const concrete = (path: string) => path.replace(/\{\w+\}/, targets[path.split('/')[0] as string] as string)

@@ -6,7 +6,14 @@ import type * as view from './contract.ts'
  * The admin API's operations. Methods that take a caller show admins everything, and other callers only what their
  * agent may see. Methods without a caller are for admins only, which the routes enforce.
  */
-export interface AdminService extends ApprovalsService, ConfigEditService, KeysService, PlaygroundAdmin, PolicyService {
+export interface AdminService
+  extends ApprovalsService,
+    ConfigEditService,
+    InboxService,
+    KeysService,
+    PinsService,
+    PlaygroundAdmin,
+    PolicyService {
   overview(caller: Caller): view.Overview
   series(caller: Caller, asked: view.SeriesQuery): Awaitable<view.Series>
   stats(caller: Caller, asked: view.StatsQuery): Awaitable<view.Stats>
@@ -104,6 +111,24 @@ export interface KeysService {
   createKey(caller: Caller, wanted: view.CreateKey): Promise<view.IssuedKeyView>
   rotateKey(caller: Caller, id: string, wanted: view.RotateKey): Promise<view.IssuedKeyView>
   revokeKey(caller: Caller, id: string): Promise<view.KeysView>
+}
+
+/** What needs a person. */
+export interface InboxService {
+  inbox(): view.InboxView
+  /** Hides an item until it changes. */
+  dismissItem(caller: Caller, id: string): Promise<view.InboxView>
+  onInbox(listener: (inbox: view.InboxView) => void): Disposable
+}
+
+/** Pinned definitions. */
+export interface PinsService {
+  pins(asked: view.PinsQuery): view.PinPage
+  pin(label: string): view.PinDetail
+  /** Approves exactly the definition with this hash. */
+  approvePin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>
+  /** Blocks the definition with this hash until it is approved. */
+  blockPin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>
 }
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'

@@ -6,8 +6,10 @@ import type {
   ChainView,
   ConfigView,
   Figures,
+  InboxView,
   KeyView,
   Overview,
+  PinDetail,
   PolicyPreview,
   PolicyReplay,
   PolicySettings,
@@ -64,6 +66,22 @@ export const toolDetail: ToolDetail = {
   definition: { name: 'files__read', inputSchema: { type: 'object' } },
   agents: [{ agent: 'default', allowed: true, rule: 'no agents' }],
   calls: figures,
+}
+
+export const inbox: InboxView = {
+  items: [
+    {
+      ...{ id: 'server:files', kind: 'server', severity: 'warning', title: 'files is not working', detail: 'x' },
+      ...{ since: 2, link: '/servers/files', actions: [{ name: 'Restart', path: 'servers/files/restart' }] },
+    },
+  ],
+  ...{ dismissed: 0, left: 0 },
+}
+
+export const pin: PinDetail = {
+  ...{ label: 'files.read', server: 'files', kind: 'tool', name: 'read', condition: 'changed', mode: 'quarantine' },
+  ...{ quarantined: true, blocked: false, open: true, hash: 'a'.repeat(64), seenAt: 3, approvedAt: 1 },
+  ...{ approvedBy: 'first sight', changed: ['description'], flags: [], definitions: [] },
 }
 
 export const call = (changes: Partial<CallView> = {}): CallView => ({

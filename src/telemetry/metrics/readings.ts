@@ -26,7 +26,7 @@ interface LoadReading {
   readonly queued: number
 }
 
-interface StoreReading {
+export interface StoreReading {
   readonly name: string
   readonly up: boolean
   /** How many records have not been copied yet, if known, and the time since the store last had all records. */

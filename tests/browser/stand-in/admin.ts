@@ -7,7 +7,9 @@ import { searched } from './audit.ts'
 import { createChance } from './chance.ts'
 import { noConfig, usualConfig } from './config.ts'
 import { overviewOf, statsOf } from './figures.ts'
+import { sceneInbox } from './inbox.ts'
 import { createSceneKeys } from './keys.ts'
+import { scenePins } from './pins.ts'
 import { createScenePlayground } from './playground.ts'
 import { createScenePolicy } from './policy.ts'
 import type { Scene } from './scene.ts'
@@ -85,6 +87,8 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
       return { tools: part.map(brief), total: found.length, nextCursor }
     },
     tool: async (_, name) => toolCalled(name),
+    ...scenePins(scene, now),
+    ...sceneInbox(scene, now),
     tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given.value, agent),
     ...createScenePlayground(scene.name === 'empty', (name) => toolCalled(name).tool),
     calls: (_, { limit, to }) => scene.calls.filter(({ at }) => to === undefined || at < to).slice(0, limit),

@@ -14,6 +14,8 @@ const paths = [
   '/tools/github__search_issues',
   '/tools/github__create_issue?view=try',
   '/tools/browser__navigate?view=who',
+  '/pins',
+  '/pins/browser.navigate',
   '/chat',
   '/calls',
   '/calls/call_0020',
@@ -30,11 +32,23 @@ const paths = [
   '/nowhere',
 ]
 
-const lists = ['/', '/servers', '/tools', '/calls', '/approvals', '/policy?view=matrix', '/keys', '/audit', '/config']
+const lists = [
+  '/',
+  '/servers',
+  '/tools',
+  '/pins',
+  '/calls',
+  '/approvals',
+  '/policy?view=matrix',
+  '/keys',
+  '/audit',
+  '/config',
+]
 const refused = [
   '/',
   '/servers/browser',
   '/tools/github__create_issue?view=try',
+  '/pins/browser.navigate',
   '/policy',
   '/keys',
   '/audit',

@@ -41,7 +41,7 @@ const processOf = async (name: string) => (await ask(`servers/${name}`)).json.pr
 describe('G10: what an operator sees', () => {
   test('every answer of the real gateway fits its schema', async () => {
     const { call } = (await ask('tools/probe__echo/call', { body: { arguments: { message: 'x' } } })).json
-    const targets: Record<string, string> = { servers: 'probe', tools: 'probe__echo', calls: call }
+    const targets: Record<string, string> = { servers: 'probe', tools: 'probe__echo', pins: 'probe.echo', calls: call }
     const queries: Record<string, string> = { stats: '?by=tool', why: '?agent=dev&tool=probe.echo' }
     const readable = routes.filter(({ method, stream, path }) => method === 'GET' && !stream && path !== 'openapi.json')
     expect(readable.length).toBeGreaterThan(14)

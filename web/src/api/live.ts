@@ -3,6 +3,7 @@ import type {
   AdminEvents,
   ApprovalView,
   CallView,
+  InboxView,
   Overview,
   ReloadEvent,
   ServerView,
@@ -20,6 +21,8 @@ export const liveCalls = signal<readonly CallView[]>([])
 /** Undefined until the event stream has reported them. */
 export const liveApprovals = signal<readonly ApprovalView[] | undefined>(undefined)
 export const liveReload = signal<ReloadEvent | undefined>(undefined)
+/** What needs a person. Undefined for users who are not admins. */
+export const liveInbox = signal<InboxView | undefined>(undefined)
 
 /** Max number of calls that the browser keeps. */
 export const maxLiveCalls = 500
@@ -39,6 +42,9 @@ const eventHandlers: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents
   },
   reload: (value) => {
     liveReload.value = value
+  },
+  inbox: (value) => {
+    liveInbox.value = value
   },
 }
 
@@ -104,6 +110,7 @@ export function startLive(): () => void {
     clearTimeout(reconnectTimer)
     clearTimeout(silenceTimer)
     source?.close()
+    liveInbox.value = undefined
     streamState.value = 'reconnecting'
   }
 }

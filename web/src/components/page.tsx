@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { liveInbox } from '../api/live.ts'
 import { Icon } from './icon.tsx'
 
 interface PageProps {
@@ -13,9 +14,10 @@ interface PageProps {
 }
 
 export function Page({ title, heading, note, back, actions, children }: PageProps) {
+  const waiting = liveInbox.value?.items.length ?? 0
   useEffect(() => {
-    document.title = `${title} · Toolway`
-  }, [title])
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${title} · Toolway`
+  }, [title, waiting])
   return (
     <div class="page">
       <header class="page-head">

@@ -1,7 +1,7 @@
 /** The current page. Filters and time ranges are not part of it, because they are in the query. */
 export type Route =
   | { readonly page: PageName | 'sign-in' | 'not-found' }
-  | { readonly page: 'servers' | 'tools'; readonly name: string }
+  | { readonly page: 'servers' | 'tools' | 'pins'; readonly name: string }
   | { readonly page: 'calls'; readonly id: string }
   | { readonly page: 'errors'; readonly code: string }
 
@@ -9,6 +9,7 @@ export const pages = [
   'overview',
   'servers',
   'tools',
+  'pins',
   'chat',
   'calls',
   'approvals',
@@ -19,7 +20,7 @@ export const pages = [
 ] as const
 
 /** The pages of which users without admin rights see nothing. */
-export const adminPages: ReadonlySet<PageName> = new Set(['keys'])
+export const adminPages: ReadonlySet<PageName> = new Set(['pins', 'keys'])
 
 export type PageName = (typeof pages)[number]
 
@@ -32,7 +33,7 @@ export function parseRoute(path: string): Route {
   if (rest === undefined) return { page: page === 'sign-in' || isPage(page) ? page : 'not-found' }
   const item = decode(rest)
   if (item === undefined) return { page: 'not-found' }
-  if (page === 'servers' || page === 'tools') return { page, name: item }
+  if (page === 'servers' || page === 'tools' || page === 'pins') return { page, name: item }
   if (page === 'calls') return { page, id: item }
   if (page === 'errors') return { page, code: item }
   return { page: 'not-found' }

@@ -1,4 +1,4 @@
-import { liveApprovals, liveOverview } from '../api/live.ts'
+import { liveApprovals, liveInbox, liveOverview } from '../api/live.ts'
 import { isAdmin } from '../api/session.ts'
 import { Icon } from '../components/icon.tsx'
 import { route } from '../routing/location.ts'
@@ -8,6 +8,7 @@ export const pageTitles: Readonly<Record<PageName, string>> = {
   overview: 'Overview',
   servers: 'Servers',
   tools: 'Tools',
+  pins: 'Definitions',
   chat: 'Chat',
   calls: 'Calls',
   approvals: 'Approvals',
@@ -26,6 +27,7 @@ export function Menu() {
           <a key={page} href={pathTo(page)} aria-current={route.value.page === page ? 'page' : undefined}>
             <Icon name={page} />
             {pageTitles[page]}
+            {page === 'overview' && <InboxCount />}
             {page === 'servers' && <UnhealthyCount />}
             {page === 'approvals' && <WaitingCount />}
           </a>
@@ -41,6 +43,18 @@ function WaitingCount() {
     <span class="count tone-warn" title={`${waiting} waiting`}>
       {waiting}
       <span class="hidden"> waiting</span>
+    </span>
+  )
+}
+
+function InboxCount() {
+  const items = liveInbox.value?.items ?? []
+  if (items.length === 0) return null
+  const urgent = items.some(({ severity }) => severity === 'critical')
+  return (
+    <span class={`count ${urgent ? 'tone-bad' : 'tone-warn'}`} title={`${items.length} need attention`}>
+      {items.length}
+      <span class="hidden"> need attention</span>
     </span>
   )
 }

@@ -7,7 +7,7 @@ export const gatewayRoutes: readonly Route[] = [
   userRoute(
     'GET',
     'events',
-    'Server-sent events: overview, calls, servers, approvals, reload; starts with one of each',
+    'Server-sent events: overview, calls, servers, approvals, reload, inbox; starts with one of each',
     {
       stream: true,
       run({ user, caller, response }, { events, watch }) {

@@ -6,7 +6,9 @@ import { chatRoutes } from './chat.ts'
 import { configRoutes } from './config.ts'
 import { configEditRoutes } from './config-edit.ts'
 import { gatewayRoutes } from './gateway.ts'
+import { inboxRoutes } from './inbox.ts'
 import { keysRoutes } from './keys.ts'
+import { pinsRoutes } from './pins.ts'
 import { playgroundRoutes } from './playground.ts'
 import { policyRoutes } from './policy.ts'
 import { serversRoutes } from './servers.ts'
@@ -17,8 +19,10 @@ import { toolsRoutes } from './tools.ts'
 export const routes: readonly Route[] = [
   ...sessionRoutes,
   ...gatewayRoutes,
+  ...inboxRoutes,
   ...serversRoutes,
   ...toolsRoutes,
+  ...pinsRoutes,
   ...playgroundRoutes,
   ...callsRoutes,
   ...approvalsRoutes,

@@ -1,14 +1,20 @@
 import type { Overview } from '../../../../src/serve/admin/contract.ts'
+import { liveInbox } from '../../api/live.ts'
 import { Note } from '../../components/states.tsx'
 import { ElapsedTime, RelativeTime } from '../../components/times.tsx'
 import { withoutExcerpt } from '../../format/excerpt.ts'
 import { pluralize } from '../../format/number.ts'
 import { pathTo } from '../../routing/route.ts'
 
-/** Warnings about circuit breakers, servers and reloads. Renders nothing if there are none. */
+/**
+ * Warnings about circuit breakers and, for users who have no inbox, about servers and reloads. Renders nothing if there
+ * are none.
+ */
 export function Alerts({ overview: { breakers, servers, reload } }: { readonly overview: Overview }) {
-  const unhealthy = servers.unhealthy + servers['needs-auth'] + servers.degraded
-  if (breakers.length === 0 && unhealthy === 0 && reload.lastError === null) return null
+  const inbox = liveInbox.value !== undefined
+  const unhealthy = inbox ? 0 : servers.unhealthy + servers['needs-auth'] + servers.degraded
+  const lastError = inbox ? null : reload.lastError
+  if (breakers.length === 0 && unhealthy === 0 && lastError === null) return null
   return (
     <Note tone="warn">
       {breakers.map(({ server, state, since }) => (
@@ -26,11 +32,11 @@ export function Alerts({ overview: { breakers, servers, reload } }: { readonly o
           <a href={pathTo('servers')}>{pluralize(unhealthy, 'server')}</a> {unhealthy === 1 ? 'is' : 'are'} not healthy.
         </p>
       )}
-      {reload.lastError !== null && (
+      {lastError !== null && (
         <p>
           The last reload of the <a href={pathTo('config')}>configuration</a> failed (
           <RelativeTime at={reload.lastAt} />
-          ); the previous configuration is still active. {withoutExcerpt(reload.lastError)}
+          ); the previous configuration is still active. {withoutExcerpt(lastError)}
         </p>
       )}
     </Note>

@@ -17,6 +17,7 @@ import { BudgetCard } from './budget-card.tsx'
 import { Connect } from './connect.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { HealthCard } from './health-card.tsx'
+import { InboxCard } from './inbox-card.tsx'
 import { StatisticsCard } from './statistics-card.tsx'
 import { OverviewTiles } from './tiles.tsx'
 import { TokenCard } from './token-card.tsx'
@@ -46,6 +47,7 @@ export function Overview() {
       <Loaded resource={overview} what="the overview">
         {(data) => (
           <>
+            <InboxCard />
             <Alerts overview={data} />
             <WaitingApprovals />
             {unused && <FirstSteps overview={data} />}

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { ToolDetail, ToolPermission } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
+import { isAdmin } from '../../api/session.ts'
 import { AccessBadge } from '../../components/access-badge.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
@@ -70,13 +71,12 @@ function ToolViews({ tool }: { readonly tool: ToolDetail }) {
             <strong>Review this definition before you trust it.</strong> Flags: {tool.flags.join(', ')}.
           </p>
           <p>
-            <code>{`toolway pins show ${tool.server}.${tool.tool}`}</code> shows what was found and what changed
-            {tool.pin === 'quarantined' && (
-              <>
-                ; the tool is blocked until you run <code>{`toolway pins approve ${tool.server}.${tool.tool}`}</code>
-              </>
+            {isAdmin.value ? (
+              <a href={pathTo('pins', `${tool.server}.${tool.tool}`)}>See what changed and what was found</a>
+            ) : (
+              'An admin can see what changed and what was found'
             )}
-            .
+            {tool.pin === 'quarantined' && '; the tool is blocked until it is approved'}.
           </p>
         </Note>
       )}

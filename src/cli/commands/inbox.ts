@@ -1,0 +1,79 @@
+import { visible } from '../../catalog/scan/escape-invisible.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { pause } from '../../core/deadline.ts'
+import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
+import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
+import { type CommonOptions, load } from '../load.ts'
+import { NoGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
+
+interface InboxOptions extends CommonOptions {
+  readonly host?: string
+  readonly port?: number
+  readonly follow?: boolean
+}
+
+const everyMs = 2_000
+
+/** Shows what needs a person, as the running gateway reports it (V7). */
+export async function inbox(shell: Shell, options: InboxOptions, clock: Clock = systemClock): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const { config } = await load(shell, options)
+  const { host = config.server.host, port = config.server.port } = options
+  const gateway = await runningGateway({ ...config, server: { ...config.server, host, port } })
+  if (options.follow) return follow(gateway, shell, output, clock, options.json)
+  const view = await fetchInbox(gateway, shell.interrupted)
+  if (options.json) output.value(view)
+  else print(view, output)
+  return exit.ok
+}
+
+async function fetchInbox(gateway: RunningGateway, signal: AbortSignal): Promise<InboxView> {
+  const view = await gateway.get<InboxView>('inbox', signal)
+  if (Array.isArray(view?.items)) return view
+  throw new NoGateway(`${gateway.url} responded, but not with an inbox.`)
+}
+
+/** Prints each item once, and again when it changes, until interrupted. With --json, one line per item. */
+async function follow(
+  gateway: RunningGateway,
+  shell: Shell,
+  output: Output,
+  clock: Clock,
+  json = false,
+): Promise<ExitCode> {
+  const { interrupted } = shell
+  let known = new Map<string, string>()
+  try {
+    for (;;) {
+      const { items } = await fetchInbox(gateway, interrupted)
+      for (const item of items.toReversed()) {
+        if (known.get(item.id) === textOf(item)) continue
+        if (json) shell.stdout.write(`${JSON.stringify(item)}\n`)
+        else printItem(item, output)
+      }
+      known = new Map(items.map((item) => [item.id, textOf(item)]))
+      await pause(clock, everyMs, interrupted)
+    }
+  } catch (thrown) {
+    if (interrupted.aborted) return exit.ok
+    throw thrown
+  }
+}
+
+const textOf = ({ severity, title, detail }: InboxItem): string => JSON.stringify([severity, title, detail])
+
+function print({ items, dismissed, left }: InboxView, output: Output): void {
+  if (items.length === 0) output.note('Nothing needs attention.')
+  for (const item of items) printItem(item, output)
+  if (left > 0) output.note(`${left} more items are not shown.`)
+  if (dismissed > 0) output.note(`Dismissed until they change: ${dismissed}.`)
+}
+
+const colours = { critical: 'red', warning: 'yellow', info: 'dim' } as const
+
+function printItem({ severity, title, detail, since, actions }: InboxItem, { print, paint }: Output): void {
+  const at = new Date(since).toISOString()
+  print(`${paint(colours[severity], severity.padEnd(8))}  ${visible(title)}  ${paint('dim', at)}`)
+  if (detail !== '') print(`          ${visible(detail)}`)
+  for (const { name, path } of actions) print(paint('dim', `          ${name}: POST /admin/api/${visible(path)}`))
+}

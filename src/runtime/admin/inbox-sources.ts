@@ -1,0 +1,318 @@
+import { statfs } from 'node:fs/promises'
+import { isOpen, type PinState } from '../../catalog/pins/pin-state.ts'
+import type { Pins } from '../../catalog/pins/pins.ts'
+import type { InboxAction } from '../../serve/admin/contract.ts'
+import { keyFileMark, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
+import type { Generation } from '../generation.ts'
+import type { ProcessState } from '../process-state.ts'
+import type { ReloadHistory } from '../reload.ts'
+import type { InboxEntry, InboxSource } from './inbox.ts'
+
+export interface InboxContext extends Pick<ProcessState, 'audit' | 'clock' | 'rejections' | 'storeReadings'> {
+  current(): Generation
+  readonly history: ReloadHistory
+}
+
+/** The sources that every gateway has. Further ones are added with `Inbox.add`, such as the audit log's verification. */
+export const inboxSources = (context: InboxContext): readonly InboxSource[] => [
+  definitionSource(context),
+  { items: () => serverItems(context) },
+  { items: () => auditItems(context) },
+  { items: () => rejectionItems(context) },
+  reloadSource(context),
+  keySource(context),
+  { items: () => storeItems(context) },
+  diskSource(context),
+]
+
+const page = (name: string, item: string) => `/${name}/${encodeURIComponent(item)}`
+
+const post = (name: string, path: string, more: Partial<InboxAction> = {}): InboxAction => ({ name, path, ...more })
+
+const turnOff = (server: string): InboxAction =>
+  post('Turn the server off', `servers/${encodeURIComponent(server)}/disable`, {
+    danger: true,
+    confirm: `All tools of ${server} disappear, and calls to them are refused, until you turn it on again or Toolway restarts.`,
+  })
+
+/** Definitions that changed, are quarantined or were flagged, unless an operator has decided about them. */
+function definitionSource({ current, history }: InboxContext): InboxSource {
+  let from: Pins | undefined
+  let items: readonly { readonly item: InboxEntry; readonly server: string }[] | undefined
+  return {
+    items() {
+      const { pins } = current()
+      if (pins !== from || !items) {
+        items = pins
+          .list()
+          .filter(needsReview)
+          .map((state) => ({ item: definitionItem(state), server: state.server }))
+      }
+      from = pins
+      // A server that is turned off or no longer configured offers nothing, so its definitions need no decision now.
+      const isOn = (name: string) => current().servers.get(name)?.server.control.paused === false
+      return items.flatMap(({ item, server }) => (isOn(server) ? [item] : []))
+    },
+    onChange(listener) {
+      const changed = () => {
+        items = undefined
+        listener()
+      }
+      let watched = current().pins
+      let watching = watched.onReview(changed)
+      // A reload that changes `policy.pins` replaces the pins.
+      const reloads = history.onEvent(() => {
+        if (current().pins === watched) return
+        watching[Symbol.dispose]()
+        watched = current().pins
+        watching = watched.onReview(changed)
+        changed()
+      })
+      return {
+        [Symbol.dispose]() {
+          watching[Symbol.dispose]()
+          reloads[Symbol.dispose]()
+        },
+      }
+    },
+  }
+}
+
+const needsReview = (state: PinState): boolean =>
+  isOpen(state) || (!state.blocked && state.flags.length > 0 && state.approvedBy !== 'operator')
+
+function definitionItem(state: PinState): InboxEntry {
+  const { label, server, hash, condition, quarantined, changed, flags, seenAt } = state
+  const found = flags.length === 0 ? '' : `The scanner found: ${flags.join(', ')}. `
+  const what =
+    condition === 'changed'
+      ? `Changed: ${changed.join(', ')}. `
+      : condition === 'unapproved'
+        ? "Not approved since its server's pins were lost. "
+        : ''
+  const effect = quarantined ? 'No agent can see or use it.' : 'Agents can use it.'
+  const path = `pins/${encodeURIComponent(label)}`
+  return {
+    id: `definition:${label}`,
+    kind: 'definition',
+    severity: flags.length > 0 ? 'critical' : 'warning',
+    title: `${label} ${condition === 'changed' ? 'changed its definition' : 'needs a review'}`,
+    detail: `${what}${found}${effect}`,
+    since: seenAt,
+    revision: `${hash} ${quarantined} ${flags.join()}`,
+    link: page('pins', label),
+    actions: [post(quarantined ? 'Keep blocked' : 'Block', `${path}/block`, { body: { hash } }), turnOff(server)],
+  }
+}
+
+function serverItems({ current }: InboxContext): InboxEntry[] {
+  return current()
+    .catalog.summaries()
+    .flatMap(({ name, status }): InboxEntry[] => {
+      const { health, reason, since, breaker, transport, lastError } = status
+      if (health !== 'needs-auth' && health !== 'unhealthy' && breaker !== 'open') return []
+      const item = { id: `server:${name}`, since, link: page('servers', name), revision: `${health} ${breaker}` }
+      const path = `servers/${encodeURIComponent(name)}`
+      if (health === 'needs-auth') {
+        const actions = [post('Sign in', `${path}/sign-in`)]
+        return [
+          { ...item, kind: 'sign-in', severity: 'warning', title: `${name} needs a sign-in`, detail: reason, actions },
+        ]
+      }
+      const title = health === 'unhealthy' ? `${name} is not working` : `${name} keeps failing`
+      const isOpenNow = breaker === 'open' ? ' Its circuit breaker is open: calls fail immediately.' : ''
+      const detail = `${reason || (lastError ?? '')}${isOpenNow}`.trim()
+      const actions = transport === 'in-process' ? [] : [post('Restart', `${path}/restart`), turnOff(name)]
+      return [{ ...item, kind: 'server', severity: 'warning', title, detail, actions }]
+    })
+}
+
+function auditItems({ audit }: InboxContext): InboxEntry[] {
+  const { recording, error = '', changedBeforeStart } = audit.status()
+  const item = { kind: 'audit', severity: 'critical', link: '/audit' } as const
+  const items: InboxEntry[] = []
+  if (!recording)
+    items.push({
+      ...item,
+      id: 'audit:outage',
+      title: 'Audit records cannot be written',
+      detail: `${error}. Calls that change something are refused until the log can be written again.`,
+      revision: error,
+      actions: [],
+    })
+  if (changedBeforeStart > 0)
+    items.push({
+      ...item,
+      id: 'audit:changed',
+      title: 'The audit log was changed while Toolway was not running',
+      detail: `Problems found at the start: ${changedBeforeStart}.`,
+      revision: String(changedBeforeStart),
+      actions: [post('Verify', 'audit/chain/verify')],
+    })
+  return items
+}
+
+/** From this many rejected requests in an hour, somebody is probably trying. */
+const manyRejected = 10
+
+const causes: Readonly<Record<string, string>> = {
+  AUTH_REQUIRED: 'with a missing or wrong token',
+  origin: 'from a web page of another origin',
+  host: 'for another host name',
+  RATE_LIMITED: 'after too many wrong tokens',
+  INVALID_AGENT_ID: 'for an agent that the credential may not act as',
+  DENIED_BY_POLICY: 'for admins only',
+}
+
+const rejectionItems = ({ rejections }: InboxContext): InboxEntry[] =>
+  rejections.recent().map(({ cause, count, example, addresses, lastAt }) => {
+    const from = addresses.map(([address, times]) => `${address} (${times})`).join(', ')
+    return {
+      id: `rejected:${cause}`,
+      kind: 'rejected',
+      severity: count >= manyRejected ? 'warning' : 'info',
+      title: `${count} ${count === 1 ? 'request' : 'requests'} refused in the last hour: ${causes[cause] ?? cause}`,
+      detail: `From ${from}.${example === undefined ? '' : ` Last: ${example}.`}`,
+      since: lastAt,
+      // Return when there are ten times as many, or when others begin.
+      revision: `${Math.floor(Math.log10(count))} ${addresses
+        .map(([address]) => address)
+        .sort()
+        .join()}`,
+      link: '/audit?decision=DENY',
+      actions: [],
+    }
+  })
+
+function reloadSource({ history }: InboxContext): InboxSource {
+  return {
+    items() {
+      const [last] = history.events
+      if (!last || last.ok) return []
+      return [
+        {
+          id: 'reload',
+          kind: 'reload',
+          severity: 'warning',
+          title: 'The configuration could not be reloaded',
+          detail: `${(last.error ?? '').split('\n')[0]} The previous configuration is still active.`,
+          since: last.at,
+          revision: last.error ?? '',
+          link: '/config',
+          actions: [post('Reload', 'config/reload')],
+        },
+      ]
+    },
+    onChange: (listener) => history.onEvent(listener),
+  }
+}
+
+const dayMs = 86_400_000
+/** How long before its end a key is reported, and how long after it. */
+const expiresWithinMs = 7 * dayMs
+const expiredWithinMs = 30 * dayMs
+
+/** Keys that expire soon or have expired, and a key file that cannot be used. */
+function keySource({ current, clock }: InboxContext): InboxSource {
+  let mark: string | undefined
+  let keys: readonly StoredKey[] = []
+  let problem: string | undefined
+
+  const look = () => {
+    const { path } = current().loaded.config.stores
+    try {
+      const now = `${path} ${keyFileMark(path)}`
+      if (now === mark) return
+      mark = now
+      problem = undefined
+      keys = readKeyFile(path)
+    } catch (error) {
+      keys = []
+      problem = (error as Error).message
+    }
+  }
+
+  return {
+    items() {
+      look()
+      const now = clock.now()
+      const item = { kind: 'key', link: null, actions: [] } as const
+      const expiring = keys.flatMap(({ id, expires }): InboxEntry[] => {
+        const end = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires)
+        if (end > now + expiresWithinMs || end < now - expiredWithinMs) return []
+        const over = end <= now
+        return [
+          {
+            ...item,
+            id: `key:${id}`,
+            severity: over ? 'warning' : 'info',
+            title: over ? `The key ${id} has expired` : `The key ${id} expires soon`,
+            detail: `${over ? 'Expired' : 'Expires'} at ${new Date(end).toISOString()}. Create a new key, or revoke this one.`,
+            since: over ? end : end - expiresWithinMs,
+            revision: String(over),
+          },
+        ]
+      })
+      if (problem === undefined) return expiring
+      const title = 'The key file is rejected'
+      return [...expiring, { ...item, id: 'key-file', severity: 'critical', title, detail: problem, revision: problem }]
+    },
+  }
+}
+
+const storeNames: Readonly<Record<string, string>> = {
+  redis: 'Redis',
+  postgres: 'PostgreSQL',
+  workers: 'The primary process',
+}
+
+const storeItems = ({ storeReadings }: InboxContext): InboxEntry[] =>
+  storeReadings().flatMap(({ name, up }) => {
+    if (up) return []
+    const effect =
+      name === 'postgres'
+        ? 'Audit records stay in the local log until it is back.'
+        : 'This process uses its own limits, cache and sessions until it is back.'
+    const title = `${storeNames[name] ?? name} cannot be reached`
+    const facts = { id: `store:${name}`, title, detail: effect, revision: 'down', link: null, actions: [] }
+    return [{ ...facts, kind: 'store', severity: 'critical' }]
+  })
+
+/** Below this, audit records and other state may soon not fit. */
+const minFreeBytes = 256 * 1_048_576
+const lookMs = 30_000
+
+/** The free space of the state folder and of the audit log's folder, read in the background. */
+function diskSource({ current, clock }: InboxContext): InboxSource {
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let full = new Map<string, number>()
+
+  const look = async () => {
+    const { stores, audit } = current().loaded.config
+    const found = new Map<string, number>()
+    for (const path of new Set([stores.path, audit.path])) {
+      const disk = await statfs(path).catch(() => undefined)
+      if (disk && disk.bavail * disk.bsize < minFreeBytes) found.set(path, disk.bavail * disk.bsize)
+    }
+    full = found
+  }
+
+  return {
+    items() {
+      if (clock.monotonic() - lookedAt >= lookMs) {
+        lookedAt = clock.monotonic()
+        void look()
+      }
+      return [...full].map(([path, bytes]) => ({
+        id: `disk:${path}`,
+        kind: 'store',
+        severity: 'critical',
+        title: 'The disk is almost full',
+        detail: `${path} has ${Math.floor(bytes / 1_048_576)} MiB left. Calls that change something are refused when audit records do not fit.`,
+        revision: 'full',
+        link: null,
+        actions: [],
+      }))
+    },
+  }
+}

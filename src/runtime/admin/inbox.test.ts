@@ -1,0 +1,145 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
+import { createRejections } from '../rejections.ts'
+import { createInbox, type InboxEntry, type InboxSource } from './inbox.ts'
+import { openDismissals } from './inbox-dismissals.ts'
+
+let open: AsyncDisposableStack
+let folder: string
+beforeEach(async () => {
+  open = new AsyncDisposableStack()
+  folder = open.use(await mkdtempDisposable(join(tmpdir(), 'toolway-inbox-'))).path
+})
+afterEach(() => open.disposeAsync())
+
+const entry = (id: string, more: Partial<InboxEntry> = {}): InboxEntry => ({
+  ...{ id, kind: 'server', severity: 'warning', title: id, detail: '', link: null, actions: [], revision: '1' },
+  ...more,
+})
+
+function opened(redact = (text: string) => text) {
+  const clock = createManualClock()
+  const log = createKeptLog()
+  const inbox = open.use(createInbox({ dismissals: openDismissals(folder, log), redact, clock, log }))
+  let items: InboxEntry[] = []
+  let changed = () => {}
+  const source: InboxSource = {
+    items: () => items,
+    onChange(listener) {
+      changed = listener
+      return { [Symbol.dispose]() {} }
+    },
+  }
+  inbox.add(source)
+  const set = (...next: InboxEntry[]) => {
+    items = next
+  }
+  const ids = () => inbox.view().items.map(({ id }) => id)
+  return { inbox, clock, log, set, ids, changed: () => changed() }
+}
+
+describe('V7: the inbox', () => {
+  test('lists the most urgent first, then the newest, with what is known of when it began', () => {
+    const { inbox, set, ids, clock } = opened()
+    set(
+      entry('a', { since: 5 }),
+      entry('b', { since: 9 }),
+      entry('c', { severity: 'critical' }),
+      entry('d', { severity: 'info' }),
+    )
+    expect(ids()).toEqual(['c', 'b', 'a', 'd'])
+    const since = inbox.view().items[0]?.since
+    clock.advance(5_000)
+    expect(inbox.view().items[0]?.since).toBe(since)
+  })
+
+  test('text is redacted, bounded, and invisible characters are spelt out', () => {
+    const { inbox, set } = opened((text) => text.replace('hunter2', '[redacted]'))
+    set(entry('a', { title: 'x\u202ey', detail: `hunter2 ${'z'.repeat(5_000)}` }))
+    const [item] = inbox.view().items
+    expect(item?.title).toBe('x\\u{202e}y')
+    expect(item?.detail).toMatch(/^\[redacted\] z+…$/)
+    expect(item?.detail.length).toBeLessThan(1_100)
+  })
+
+  test('there are bounds, and a source that fails does not hide the others', () => {
+    const { inbox, set, log } = opened()
+    set(...Array.from({ length: 250 }, (_, index) => entry(`${index}`)))
+    inbox.add({
+      items() {
+        throw new Error('broken')
+      },
+    })
+    expect(inbox.view()).toMatchObject({ items: { length: 200 }, left: 50 })
+    expect(log.lines).toHaveLength(1)
+  })
+
+  test('a dismissed item returns when it changes, and when it ended and comes back; other processes know', async () => {
+    const { inbox, set, ids } = opened()
+    set(entry('a'), entry('b'))
+    await inbox.dismiss('a', 'token')
+    expect(inbox.view()).toMatchObject({ items: [{ id: 'b' }], dismissed: 1 })
+    const other = opened()
+    other.set(entry('a'))
+    expect(other.ids()).toEqual([])
+    set(entry('a', { revision: '2' }), entry('b'))
+    expect(ids()).toEqual(['a', 'b'])
+    set(entry('a'), entry('b'))
+    await inbox.dismiss('a', 'token')
+    set(entry('b'))
+    inbox.view()
+    set(entry('a'), entry('b'))
+    expect(ids()).toEqual(['a', 'b'])
+    await expect(inbox.dismiss('unknown', 'token')).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+  })
+
+  test('a damaged list of dismissed items hides nothing', async () => {
+    await writeFile(join(folder, 'inbox.json'), '{"version":1,"dismissed":[{"id":')
+    const { set, ids, log } = opened()
+    set(entry('a'))
+    expect(ids()).toEqual(['a'])
+    expect(log.lines).toHaveLength(1)
+  })
+
+  test('listeners hear of changes once, at once or within a second, and what is new', async () => {
+    const { inbox, set, clock, changed } = opened()
+    const told: { view: InboxView; added: readonly InboxItem[] }[] = []
+    set(entry('a'))
+    const listening = inbox.onChange((view, added) => void told.push({ view, added }))
+    set(entry('a'), entry('b'))
+    changed()
+    await Promise.resolve()
+    expect(told.map(({ added }) => added.map(({ id }) => id))).toEqual([['b']])
+    clock.advance(3_000)
+    expect(told).toHaveLength(1)
+    set(entry('c'))
+    clock.advance(1_000)
+    expect(told[1]).toMatchObject({ view: { items: [{ id: 'c' }] }, added: [{ id: 'c' }] })
+    listening[Symbol.dispose]()
+    set()
+    clock.advance(5_000)
+    expect(told).toHaveLength(2)
+  })
+})
+
+test('V7: rejected requests are counted by cause and address for an hour, in bounded memory', () => {
+  const clock = createManualClock()
+  const rejections = createRejections(clock)
+  for (let number = 0; number < 1_000; number++) {
+    rejections.count({ code: 'AUTH_REQUIRED', address: `192.0.2.${number % 250}` })
+  }
+  rejections.count({ code: 'AUTH_REQUIRED', address: '192.0.2.1' })
+  rejections.count({ code: 'DENIED_BY_POLICY', detail: 'origin: https://evil.example', address: '192.0.2.9' })
+  rejections.count({ code: 'INVALID_ARGUMENTS', malformed: true })
+  expect(rejections.recent()).toMatchObject([
+    { cause: 'AUTH_REQUIRED', count: 1_001, addresses: { length: 5, 0: ['other addresses', 744] } },
+    { cause: 'origin', count: 1, example: 'https://evil.example', addresses: [['192.0.2.9', 1]] },
+  ])
+  clock.advance(3_600_000)
+  expect(rejections.recent()).toEqual([])
+})

@@ -1,0 +1,169 @@
+import { visible } from '../../catalog/scan/escape-invisible.ts'
+import type { Clock } from '../../core/clock.ts'
+import { invalidArguments } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
+import type { Dismissals } from './inbox-dismissals.ts'
+
+/** An item as its source reports it. */
+export interface InboxEntry extends Omit<InboxItem, 'since'> {
+  /** When it began; by default, when the inbox first saw it. */
+  readonly since?: number | undefined
+  /** A dismissed item returns when this text changes. */
+  readonly revision: string
+}
+
+/** Reports one kind of items. Sources without `onChange` are asked once a second while somebody is interested. */
+export interface InboxSource {
+  items(): readonly InboxEntry[]
+  onChange?(listener: () => void): Disposable
+}
+
+export interface Inbox extends Disposable {
+  /** Adds a source until the returned object is disposed of. */
+  add(source: InboxSource): Disposable
+  view(): InboxView
+  /** Hides an item until its revision changes. */
+  dismiss(id: string, by: string): Promise<void>
+  /** Calls the listener when the items have changed, with those that are new since the last time. */
+  onChange(listener: (view: InboxView, added: readonly InboxItem[]) => void): Disposable
+}
+
+export interface InboxOptions {
+  readonly dismissals: Dismissals
+  redact(text: string): string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const everyMs = 1_000
+const maxItems = 200
+const maxTitle = 200
+const maxDetail = 1_000
+const urgency: Readonly<Record<InboxItem['severity'], number>> = { critical: 0, warning: 1, info: 2 }
+
+/**
+ * Collects what needs a person (V7). Every process has its own inbox: it shows the servers, rejected requests and stores
+ * of this process. Definitions, keys and dismissals are shared by all processes with the same state folder.
+ */
+export function createInbox({ dismissals, redact, clock, log }: InboxOptions): Inbox {
+  const sources = new Map<InboxSource, Disposable | undefined>()
+  const listeners = new Set<(view: InboxView, added: readonly InboxItem[]) => void>()
+  const firstSeen = new Map<string, number>()
+  /** The revisions at the last refresh, by id. */
+  let known = new Map<string, string>()
+  let latest: InboxView = { items: [], dismissed: 0, left: 0 }
+  let text = ''
+  let timer: Disposable | undefined
+  let queued = false
+  let failed = false
+
+  const shown = (part: string, max: number) => {
+    const clean = visible(redact(part))
+    return clean.length > max ? `${clean.slice(0, max)}…` : clean
+  }
+
+  const entriesOf = (source: InboxSource): readonly InboxEntry[] => {
+    try {
+      return source.items()
+    } catch (cause) {
+      if (!failed) log.error({ cause }, 'a part of the inbox cannot be read')
+      failed = true
+      return []
+    }
+  }
+
+  const itemOf = ({ revision: _, since, ...entry }: InboxEntry): InboxItem => ({
+    ...entry,
+    title: shown(entry.title, maxTitle),
+    detail: shown(entry.detail, maxDetail),
+    since: since ?? firstSeen.get(entry.id) ?? clock.now(),
+  })
+
+  const refresh = (): InboxView => {
+    const entries = new Map([...sources.keys()].flatMap(entriesOf).map((entry) => [entry.id, entry]))
+    for (const id of entries.keys()) if (!firstSeen.has(id)) firstSeen.set(id, clock.now())
+    for (const id of firstSeen.keys()) if (!entries.has(id)) firstSeen.delete(id)
+    // An item that ended and comes back is news, even if it looks the same.
+    for (const id of known.keys()) if (!entries.has(id)) dismissals.forget(id)
+    const open = [...entries.values()].filter(({ id, revision }) => !dismissals.has(id, revision))
+    const items = open
+      .map(itemOf)
+      .sort((a, b) => urgency[a.severity] - urgency[b.severity] || b.since - a.since || (a.id < b.id ? -1 : 1))
+    const added = items.filter(({ id }) => known.get(id) !== entries.get(id)?.revision)
+    known = new Map([...entries].map(([id, { revision }]) => [id, revision]))
+    latest = {
+      items: items.slice(0, maxItems),
+      dismissed: entries.size - open.length,
+      left: Math.max(0, items.length - maxItems),
+    }
+    const now = JSON.stringify(latest)
+    if (now === text) return latest
+    text = now
+    for (const listener of listeners) listener(latest, added.slice(0, maxItems))
+    return latest
+  }
+
+  /** Refreshes soon. Several sources often report the same event. */
+  const refreshSoon = () => {
+    if (queued || listeners.size === 0) return
+    queued = true
+    queueMicrotask(() => {
+      queued = false
+      refresh()
+    })
+  }
+
+  const poll = () => {
+    timer = clock.after(everyMs, () => {
+      poll()
+      refresh()
+    })
+  }
+
+  const stop = () => {
+    timer?.[Symbol.dispose]()
+    timer = undefined
+  }
+
+  return {
+    add(source) {
+      sources.set(source, source.onChange?.(refreshSoon))
+      refreshSoon()
+      return {
+        [Symbol.dispose]() {
+          sources.get(source)?.[Symbol.dispose]()
+          sources.delete(source)
+          refreshSoon()
+        },
+      }
+    },
+    view: refresh,
+    async dismiss(id, by) {
+      refresh()
+      const revision = known.get(id)
+      if (revision === undefined) throw invalidArguments(`The inbox has no item ${visible(id).slice(0, 200)}.`)
+      await dismissals.add({ id, revision, by, at: clock.now() })
+      refresh()
+    },
+    onChange(listener) {
+      const own: typeof listener = (...event) => listener(...event)
+      // Items from before the first listener are not news to it.
+      if (listeners.size === 0) refresh()
+      listeners.add(own)
+      if (!timer) poll()
+      return {
+        [Symbol.dispose]() {
+          listeners.delete(own)
+          if (listeners.size === 0) stop()
+        },
+      }
+    },
+    [Symbol.dispose]() {
+      stop()
+      listeners.clear()
+      for (const subscription of sources.values()) subscription?.[Symbol.dispose]()
+      sources.clear()
+    },
+  }
+}

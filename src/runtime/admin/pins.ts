@@ -1,0 +1,85 @@
+import { reviewPin } from '../../catalog/pins/pin-review.ts'
+import { isOpen, type PinState, stateOf } from '../../catalog/pins/pin-state.ts'
+import { visible } from '../../catalog/scan/escape-invisible.ts'
+import { invalidArguments } from '../../core/errors.ts'
+import { didYouMean } from '../../lib/near.ts'
+import type { PinDetail, PinView } from '../../serve/admin/contract.ts'
+import type { PinsService } from '../../serve/admin/service.ts'
+import { type AdminContext, audited } from './context.ts'
+
+/**
+ * Pins in this process. A decision applies here at once, and within a second in other processes that share the state
+ * folder. Replicas with a folder of their own need their own decision.
+ */
+export function createPinsAdmin({ current, audit }: Pick<AdminContext, 'current' | 'audit'>): PinsService {
+  const find = (label: string) => {
+    const { pins } = current()
+    const found = pins.find(label)
+    if (found) return found
+    const labels = pins.list().map((state) => state.label)
+    throw invalidArguments(`There is no pinned definition ${visible(label).slice(0, 200)}${didYouMean(label, labels)}`)
+  }
+
+  const detail = (label: string): PinDetail => {
+    const { mode } = current().pins
+    const { server, pin } = find(label)
+    return { ...viewOf(stateOf(server, pin, mode)), mode, definitions: reviewPin(pin).map(shown) }
+  }
+
+  /** Runs a decision about one definition that is kept for a pin. */
+  const decide = async (
+    caller: Parameters<PinsService['approvePin']>[0],
+    operation: 'approve_pins' | 'block_pin',
+    { label, hash }: { readonly label: string; readonly hash: string },
+    work: () => Promise<unknown>,
+  ): Promise<PinDetail> => {
+    const { server, pin } = find(label)
+    if (![...pin.approved, ...pin.pending].some((one) => one.hash === hash))
+      throw invalidArguments(`${visible(label)} has no definition ${hash}: reload the page, it may have changed again.`)
+    await audited(audit, caller, { operation, server, arguments: { label, hash } }, work)
+    return detail(label)
+  }
+
+  return {
+    pins({ query = '', show, cursor, limit }) {
+      const { pins, mode } = { pins: current().pins, mode: current().pins.mode }
+      const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+      const all = pins.list().map(viewOf)
+      const open = all.filter((pin) => pin.open)
+      const matching = [...open, ...(show === 'open' ? [] : all.filter((pin) => !pin.open))].filter(({ label }) =>
+        words.every((word) => label.toLowerCase().includes(word)),
+      )
+      const start = cursor === undefined ? 0 : matching.findIndex(({ label }) => label === cursor) + 1
+      if (cursor !== undefined && start === 0)
+        throw invalidArguments('Invalid cursor: use `nextCursor` from a previous page, or start without one.')
+      const page = matching.slice(start, start + limit)
+      const more = start + limit < matching.length
+      const nextCursor = more ? (page.at(-1)?.label ?? null) : null
+      return { mode, pins: page, total: matching.length, open: open.length, nextCursor }
+    },
+    pin: detail,
+    approvePin: (caller, label, hash) =>
+      decide(caller, 'approve_pins', { label, hash }, () => current().pins.approve({ label, hash })),
+    blockPin: (caller, label, hash) =>
+      decide(caller, 'block_pin', { label, hash }, () => current().pins.block(label, hash)),
+  }
+}
+
+function viewOf(state: PinState): PinView {
+  const { approvedAt = null, approvedBy = null, pending: _, ...rest } = state
+  const changed = state.changed.map((field) => visible(field))
+  return {
+    ...rest,
+    name: visible(state.name),
+    open: isOpen(state),
+    approvedAt,
+    approvedBy,
+    changed,
+    flags: [...state.flags],
+  }
+}
+
+const shown = (definition: ReturnType<typeof reviewPin>[number]): PinDetail['definitions'][number] => ({
+  ...definition,
+  findings: definition.findings.map((finding) => ({ ...finding, where: visible(finding.where) })),
+})

@@ -1,0 +1,80 @@
+import type { Access } from '../core/access.ts'
+import type { Clock } from '../core/clock.ts'
+
+type Rejected = Parameters<Access['rejected']>[0]
+
+/** Rejected requests of one kind within the last hour. */
+export interface RejectionCount {
+  /** The error code, or the header that was refused: `origin` or `host`. */
+  readonly cause: string
+  readonly count: number
+  /** The last refused value of the header, or the principal. */
+  readonly example: string | undefined
+  /** Where most of them came from, most first. */
+  readonly addresses: readonly (readonly [address: string, count: number])[]
+  readonly lastAt: number
+}
+
+/** Counts rejected requests, for the inbox. In memory and bounded; the audit log has the records. */
+export interface Rejections {
+  count(request: Rejected): void
+  recent(): readonly RejectionCount[]
+}
+
+const windowMs = 3_600_000
+const slices = 12
+const maxAddresses = 64
+const others = 'other addresses'
+
+interface Slice {
+  readonly start: number
+  readonly addresses: Map<string, number>
+}
+
+interface Account {
+  slices: Slice[]
+  example: string | undefined
+  lastAt: number
+}
+
+export function createRejections(clock: Clock): Rejections {
+  /** By cause. Causes are error codes and two headers, so there are few. */
+  const accounts = new Map<string, Account>()
+  const sliceMs = windowMs / slices
+
+  return {
+    count({ code, detail, malformed, address, principal }) {
+      if (malformed) return
+      const header = /^(origin|host): /.exec(detail ?? '')?.[1]
+      const cause = header ?? code
+      const now = clock.now()
+      const account = accounts.get(cause) ?? { slices: [], example: undefined, lastAt: now }
+      accounts.set(cause, account)
+      const start = now - (now % sliceMs)
+      let slice = account.slices.at(-1)
+      if (slice?.start !== start) {
+        slice = { start, addresses: new Map() }
+        account.slices = [...account.slices, slice].slice(-slices)
+      }
+      const known = address ?? 'unknown'
+      const from = slice.addresses.has(known) || slice.addresses.size < maxAddresses ? known : others
+      slice.addresses.set(from, (slice.addresses.get(from) ?? 0) + 1)
+      account.example = (header ? detail?.slice(header.length + 2) : principal)?.slice(0, 200)
+      account.lastAt = now
+    },
+    recent() {
+      const since = clock.now() - windowMs
+      return [...accounts].flatMap(([cause, account]) => {
+        account.slices = account.slices.filter(({ start }) => start > since)
+        if (account.slices.length === 0) return []
+        const counts = new Map<string, number>()
+        for (const { addresses } of account.slices) {
+          for (const [address, count] of addresses) counts.set(address, (counts.get(address) ?? 0) + count)
+        }
+        const sorted = [...counts].sort((a, b) => b[1] - a[1])
+        const count = sorted.reduce((sum, [, one]) => sum + one, 0)
+        return [{ cause, count, example: account.example, addresses: sorted.slice(0, 5), lastAt: account.lastAt }]
+      })
+    },
+  }
+}

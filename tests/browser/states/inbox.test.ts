@@ -1,0 +1,44 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBrowser } from '../chromium.ts'
+import { inBrowser } from '../in-browser.ts'
+import { openScene } from '../stand-in/door.ts'
+import { visit } from '../visit.ts'
+
+inBrowser('V7: the inbox', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await openBrowser()
+  })
+  afterAll(() => browser.close())
+
+  test('shows the most urgent first with its actions; a dismissed item stays away; notifications are off until asked for', async () => {
+    await using scene = await openScene('usual')
+    await using visitor = await visit(browser, scene.origin, 'operator')
+    const { page } = visitor
+    const items = page.getByRole('list', { name: 'Needs attention' }).getByRole('listitem')
+    await items.first().getByText('browser.navigate changed its definition').waitFor()
+    expect(await items.count()).toBe(3)
+    await items.nth(1).getByRole('button', { name: 'Sign in' }).waitFor()
+    expect(await page.getByRole('button', { name: 'Notify me' }).getAttribute('aria-pressed')).toBe('false')
+    await page.getByRole('button', { name: /^Dismiss: 3 requests refused/ }).click()
+    await page.getByText('1 item dismissed until it changes').waitFor()
+    expect(await items.count()).toBe(2)
+    await expect.poll(() => page.title()).toBe('(2) Overview · Toolway')
+    expect(visitor.troubles).toEqual([])
+  })
+
+  test('V9: a definition that is approved shows so, and users who are not admins see neither', async () => {
+    await using scene = await openScene('usual')
+    await using visitor = await visit(browser, scene.origin, 'operator', { at: '/pins/browser.navigate' })
+    const { page } = visitor
+    await page.getByRole('button', { name: 'Approve' }).first().click()
+    await page.getByRole('heading', { name: 'Offered now: approved' }).waitFor()
+    await using guest = await visit(browser, scene.origin, 'dev')
+    await guest.page.getByRole('heading', { name: 'Overview' }).waitFor()
+    expect(await guest.page.getByText('Needs attention').count()).toBe(0)
+    await guest.follow('/pins')
+    await guest.page.getByText('Only admins can see the definitions').waitFor()
+    expect([...visitor.troubles, ...guest.troubles]).toEqual([])
+  })
+})

@@ -1,0 +1,111 @@
+import './inbox.css'
+import type { InboxAction, InboxItem } from '../../../../src/serve/admin/contract.ts'
+import { actions } from '../../api/endpoints.ts'
+import { liveInbox } from '../../api/live.ts'
+import { ActionButton } from '../../components/action-button.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { withNotice } from '../../components/notices.tsx'
+import { Card } from '../../components/page.tsx'
+import { ElapsedTime } from '../../components/times.tsx'
+import { pluralize } from '../../format/number.ts'
+import { notifications, setNotifications } from '../../shell/notifications.ts'
+
+const tones = { critical: 'tone-bad', warning: 'tone-warn', info: 'tone-info' } as const
+
+/** What needs a person, with the actions beside it. Renders nothing until the inbox is known, which only admins get. */
+export function InboxCard() {
+  const inbox = liveInbox.value
+  if (!inbox) return null
+  const { items, dismissed, left } = inbox
+  const hidden = [
+    left > 0 && `${left} more`,
+    dismissed > 0 &&
+      `${pluralize(dismissed, 'item')} dismissed until ${dismissed === 1 ? 'it changes' : 'they change'}`,
+  ].filter(Boolean)
+  return (
+    <Card title="Needs attention" side={<NotificationButton />} flush>
+      {items.length > 0 ? (
+        <ul class="inbox" aria-label="Needs attention">
+          {items.map((item) => (
+            <Item key={item.id} item={item} />
+          ))}
+        </ul>
+      ) : (
+        <p class="card-body quiet">Nothing needs attention.</p>
+      )}
+      {hidden.length > 0 && <p class="card-body quiet small">{hidden.join(', ')}</p>}
+    </Card>
+  )
+}
+
+function Item({ item }: { readonly item: InboxItem }) {
+  const { id, severity, title, detail, since, link } = item
+  const dismiss = () =>
+    withNotice(
+      async () => {
+        liveInbox.value = await actions.dismissItem(id)
+      },
+      () => 'Dismissed until it changes.',
+    )
+  return (
+    <li class={severity === 'critical' ? 'note-bad' : ''}>
+      <span class={tones[severity]}>
+        <Icon name={severity === 'info' ? 'info' : 'warning'} />
+        <span class="hidden">{severity}: </span>
+      </span>
+      <div class="inbox-text">
+        <strong>{link === null ? title : <a href={link}>{title}</a>}</strong>{' '}
+        <span class="quiet small">
+          <ElapsedTime since={since} />
+        </span>
+        {detail !== '' && <div class="quiet">{detail}</div>}
+      </div>
+      <span class="row">
+        {item.kind === 'definition' && link !== null && (
+          <a class="button primary" href={link}>
+            Review
+          </a>
+        )}
+        {item.actions.map((action) => (
+          <ActionButton
+            key={action.path}
+            name={action.name}
+            kind={action.danger ? 'danger' : ''}
+            confirm={action.confirm === undefined ? undefined : { title: `${action.name}?`, text: action.confirm }}
+            run={() => perform(action)}
+          />
+        ))}
+        <button type="button" class="button plain icon tiny" aria-label={`Dismiss: ${title}`} onClick={dismiss}>
+          <Icon name="close" size={12} />
+        </button>
+      </span>
+    </li>
+  )
+}
+
+/** Runs an action. A sign-in returns the page to open. */
+const perform = ({ name, path, body }: InboxAction) =>
+  withNotice(
+    async () => {
+      const result = await actions.inbox(path, body)
+      if (typeof result?.url === 'string') location.assign(result.url)
+    },
+    () => `${name}: done.`,
+  )
+
+function NotificationButton() {
+  const state = notifications.value
+  if (state === 'unsupported') return null
+  const on = state === 'on'
+  return (
+    <button
+      type="button"
+      class="button tiny"
+      aria-pressed={on}
+      title={state === 'denied' ? 'The browser does not allow notifications for this page' : undefined}
+      onClick={() => void setNotifications(!on)}
+    >
+      {on ? 'Notifications on' : 'Notify me'}
+    </button>
+  )
+}

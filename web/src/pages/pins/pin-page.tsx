@@ -1,0 +1,153 @@
+import './pins.css'
+import type { PinDetail, ReviewedDefinitionView } from '../../../../src/serve/admin/contract.ts'
+import { actions, queries } from '../../api/endpoints.ts'
+import { useResource } from '../../api/resource.ts'
+import { isAdmin } from '../../api/session.ts'
+import { ActionButton } from '../../components/action-button.tsx'
+import { withNotice } from '../../components/notices.tsx'
+import { Card, Page } from '../../components/page.tsx'
+import { AdminsOnly, Loaded } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { RelativeTime } from '../../components/times.tsx'
+import { pathTo } from '../../routing/route.ts'
+import { shownLabel, statusOf, useReloadOnInboxChange } from './pins.tsx'
+
+export function PinPage({ label }: { readonly label: string }) {
+  if (!isAdmin.value) {
+    return (
+      <Page title="Definition">
+        <AdminsOnly what="the definitions" />
+      </Page>
+    )
+  }
+  return <Review label={label} />
+}
+
+function Review({ label }: { readonly label: string }) {
+  // Poll as well: a decision about a definition that is not in the inbox does not change the inbox.
+  const pin = useResource(queries.pin(label), label, { pollEveryMs: 5000 })
+  useReloadOnInboxChange(pin)
+  const { data } = pin
+  return (
+    <Page
+      title={data ? shownLabel(data) : 'Definition'}
+      heading={
+        data && (
+          <span class="row">
+            {shownLabel(data)} <StatusBadge status={statusOf(data)} chip />
+          </span>
+        )
+      }
+      note={data && effectOf(data)}
+      back={{ href: pathTo('pins'), name: 'Definitions' }}
+      actions={data && <TurnOff server={data.server} />}
+    >
+      <Loaded resource={pin} what="the definition">
+        {(detail) =>
+          detail.definitions.map((definition) => (
+            <Definition key={definition.hash} pin={detail} definition={definition} onDone={pin.reload} />
+          ))
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+const effectOf = ({ quarantined, open }: PinDetail): string =>
+  quarantined ? 'No agent can see or use it.' : open ? 'Agents can use it. Review it.' : 'Agents can use it.'
+
+function TurnOff({ server }: { readonly server: string }) {
+  return (
+    <ActionButton
+      name="Turn the server off"
+      icon="pause"
+      kind="danger"
+      confirm={{
+        title: `Turn off ${server}?`,
+        text: 'All its tools disappear and calls to them are refused until you turn it on again or Toolway restarts. The configuration does not change.',
+      }}
+      run={() =>
+        withNotice(
+          () => actions.server(server, 'disable'),
+          () => `Turned off ${server}.`,
+        )
+      }
+    />
+  )
+}
+
+interface DefinitionProps {
+  readonly pin: PinDetail
+  readonly definition: ReviewedDefinitionView
+  onDone(): void
+}
+
+function Definition({ pin, definition, onDone }: DefinitionProps) {
+  const { hash, at, state, approvedBy, current, findings, lines } = definition
+  const decide = (decision: 'approve' | 'block', message: string) => async () => {
+    await withNotice(
+      () => actions.pin(pin.label, decision, hash),
+      () => message,
+    )
+    onDone()
+  }
+  const mayApprove = state !== 'approved' || approvedBy !== 'operator'
+  return (
+    <Card
+      title={`${current ? 'Offered now' : 'Earlier'}: ${state === 'pending' ? 'waiting for a decision' : state}`}
+      side={
+        <span class="row">
+          {mayApprove && (
+            <ActionButton name="Approve" icon="check" run={decide('approve', 'Approved. Agents can use it now.')} />
+          )}
+          {state !== 'blocked' && (
+            <ActionButton
+              name={state === 'pending' && pin.mode === 'quarantine' ? 'Keep blocked' : 'Block'}
+              kind="danger"
+              run={decide('block', 'Blocked until it is approved.')}
+            />
+          )}
+        </span>
+      }
+    >
+      <p class="quiet">
+        {approvedBy === 'first sight' ? 'Trusted at first sight' : state === 'approved' ? 'Approved' : 'First seen'}{' '}
+        <RelativeTime at={at} />, hash <code>{hash.slice(0, 12)}</code>
+      </p>
+      {findings.length > 0 && (
+        <ul class="findings" aria-label="Scanner findings">
+          {findings.map(({ kind, severity, where, excerpt }, index) => (
+            <li key={index}>
+              <span class={`chip ${severity === 'high' ? 'tone-bad' : 'tone-warn'}`}>{kind}</span>{' '}
+              {where !== '' && <code>{where}</code>} <span class="quiet">{excerpt}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      <DiffLines lines={lines} label={current ? 'Difference from the approved definition' : 'Definition'} />
+    </Card>
+  )
+}
+
+const marks = { '+': 'added', '-': 'removed', ' ': '' } as const
+
+/** Invisible characters arrive spelt out as `\u{…}`; they are marked, so that nobody overlooks them. */
+const escapes = /(\\u\{[0-9a-f]+\})/
+
+function DiffLines({ lines, label }: { readonly lines: ReviewedDefinitionView['lines']; readonly label: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
+    <section class="diff" aria-label={label} tabIndex={0}>
+      {lines.map(({ mark, text, findings }, index) => (
+        <div key={index} class={marks[mark]} data-flagged={findings.length > 0 || undefined}>
+          <span aria-hidden="true">{mark}</span>
+          <span class="diff-text">
+            {mark !== ' ' && <span class="hidden">{marks[mark]}: </span>}
+            {text.split(escapes).map((part, at) => (at % 2 === 1 ? <mark key={at}>{part}</mark> : part))}
+            {findings.length > 0 && <span class="hidden"> (flagged)</span>}
+          </span>
+        </div>
+      ))}
+    </section>
+  )
+}
