@@ -2,21 +2,24 @@ import { useEffect } from 'preact/hooks'
 import { startLive } from './api/live.ts'
 import { refreshSession, session, sessionError } from './api/session.ts'
 import { LoadError, Loading } from './components/states.tsx'
-import { Audit } from './pages/audit/audit.tsx'
-import { Calls } from './pages/calls/calls.tsx'
-import { ChatPage } from './pages/chat/chat-page.tsx'
-import { Configuration } from './pages/config/configuration.tsx'
-import { ErrorPage } from './pages/errors/error-page.tsx'
+import { lazyPage } from './lazy-page.tsx'
 import { NotFound } from './pages/not-found.tsx'
 import { Overview } from './pages/overview/overview.tsx'
-import { Policy } from './pages/policy/policy.tsx'
-import { ServerPage } from './pages/servers/server-page.tsx'
-import { Servers } from './pages/servers/servers.tsx'
 import { SignIn } from './pages/sign-in.tsx'
-import { ToolPage } from './pages/tools/tool-page.tsx'
-import { Tools } from './pages/tools/tools.tsx'
 import { route } from './routing/location.ts'
 import { Shell } from './shell/shell.tsx'
+
+// Only the first page is part of the main script.
+const Audit = lazyPage(async () => (await import('./pages/audit/audit.tsx')).Audit)
+const Calls = lazyPage(async () => (await import('./pages/calls/calls.tsx')).Calls)
+const ChatPage = lazyPage(async () => (await import('./pages/chat/chat-page.tsx')).ChatPage)
+const Configuration = lazyPage(async () => (await import('./pages/config/configuration.tsx')).Configuration)
+const ErrorPage = lazyPage(async () => (await import('./pages/errors/error-page.tsx')).ErrorPage)
+const Policy = lazyPage(async () => (await import('./pages/policy/policy.tsx')).Policy)
+const ServerPage = lazyPage(async () => (await import('./pages/servers/server-page.tsx')).ServerPage)
+const Servers = lazyPage(async () => (await import('./pages/servers/servers.tsx')).Servers)
+const ToolPage = lazyPage(async () => (await import('./pages/tools/tool-page.tsx')).ToolPage)
+const Tools = lazyPage(async () => (await import('./pages/tools/tools.tsx')).Tools)
 
 export function App() {
   const known = typeof session.value === 'object'
