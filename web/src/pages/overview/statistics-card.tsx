@@ -1,9 +1,7 @@
-import { type Signal, useSignal } from '@preact/signals'
-import type { Figures, Stats } from '../../../../src/serve/admin/contract.ts'
+import type { Stats } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { Card } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
@@ -27,7 +25,6 @@ const groupings = ['server', 'tool', 'agent', 'operation'] as const
 export function StatisticsCard() {
   const by = choiceParam(query.value, 'by', groupings)
   const stats = useResource(queries.stats(by), by, { pollEveryMs: 10_000 })
-  const sort = useSignal<SortBy>('calls')
   const groupControl = (
     <SegmentedControl
       label="Statistics by"
@@ -48,9 +45,11 @@ export function StatisticsCard() {
             <>
               <Table
                 label={`Statistics by ${data.by}`}
-                rows={sorted(data.rows, sort.value).slice(0, 25)}
+                rows={data.rows}
                 keyOf={({ name }) => name}
-                columns={statColumns(data.by, sort)}
+                columns={statColumns(data.by)}
+                sort={{ initial: '-calls' }}
+                limit={25}
               />
               <p class="table-foot">
                 <span>
@@ -69,22 +68,6 @@ export function StatisticsCard() {
 
 type Row = Stats['rows'][number]
 
-const sortKeys = {
-  calls: ({ calls }: Figures) => calls,
-  averageMs: ({ averageMs }: Figures) => averageMs ?? -1,
-  p50Ms: ({ p50Ms }: Figures) => p50Ms ?? -1,
-  p95Ms: ({ p95Ms }: Figures) => p95Ms ?? -1,
-  p99Ms: ({ p99Ms }: Figures) => p99Ms ?? -1,
-  errors: ({ calls, errors }: Figures) => (calls > 0 ? errors / calls : 0),
-  denials: ({ denials }: Figures) => denials,
-} as const
-
-type SortBy = keyof typeof sortKeys
-
-/** Sorts rows in descending order. */
-const sorted = (rows: readonly Row[], by: SortBy): readonly Row[] =>
-  rows.toSorted((a, b) => sortKeys[by](b) - sortKeys[by](a))
-
 const rowLink = (by: Stats['by'], name: string): string =>
   ({
     server: pathTo('servers', name),
@@ -93,41 +76,46 @@ const rowLink = (by: Stats['by'], name: string): string =>
     operation: withQuery(pathTo('calls'), { q: name }),
   })[by]
 
-function statColumns(by: Stats['by'], sort: Signal<SortBy>): readonly Column<Row>[] {
-  const sortableColumn = (
-    title: string,
-    key: SortBy,
-    cell: (row: Row) => string,
-    minScreen?: 'middle' | 'wide',
-  ): Column<Row> => ({
-    title,
-    alignEnd: true,
-    ...(minScreen && { minScreen }),
-    sorted: sort.value === key ? 'descending' : undefined,
-    header: (
-      <button type="button" class="sort" onClick={() => (sort.value = key)}>
-        {title} {sort.value === key && <Icon name="down" size={11} />}
-      </button>
-    ),
-    cell,
-  })
+function statColumns(by: Stats['by']): readonly Column<Row>[] {
   return [
     {
-      title: titles[by],
+      title: groupingNames[by],
+      sortBy: ({ name }) => name,
       cell: ({ name }) => (
         <RowLink href={rowLink(by, name)}>
           <BreakableName name={name} />
         </RowLink>
       ),
     },
-    sortableColumn('Calls', 'calls', ({ calls }) => formatCount(calls)),
-    sortableColumn('Average', 'averageMs', ({ averageMs }) => formatDuration(averageMs), 'wide'),
-    sortableColumn('p50', 'p50Ms', ({ p50Ms }) => formatDuration(p50Ms), 'middle'),
-    sortableColumn('p95', 'p95Ms', ({ p95Ms }) => formatDuration(p95Ms)),
-    sortableColumn('p99', 'p99Ms', ({ p99Ms }) => formatDuration(p99Ms), 'middle'),
-    sortableColumn('Errors', 'errors', ({ errors, calls }) => formatShare(errors, calls)),
-    sortableColumn('Denials', 'denials', ({ denials }) => formatCount(denials), 'middle'),
+    { title: 'Calls', alignEnd: true, sortBy: ({ calls }) => calls, cell: ({ calls }) => formatCount(calls) },
+    duration('Average', 'averageMs', 'wide'),
+    duration('p50', 'p50Ms', 'middle'),
+    duration('p95', 'p95Ms'),
+    duration('p99', 'p99Ms', 'middle'),
+    {
+      title: 'Errors',
+      alignEnd: true,
+      sortBy: ({ errors, calls }) => (calls > 0 ? errors / calls : 0),
+      cell: ({ errors, calls }) => formatShare(errors, calls),
+    },
+    {
+      title: 'Denials',
+      alignEnd: true,
+      minScreen: 'middle',
+      sortBy: ({ denials }) => denials,
+      cell: ({ denials }) => formatCount(denials),
+    },
   ]
 }
 
-const titles = { server: 'Server', tool: 'Tool', agent: 'Agent', operation: 'Operation' } as const
+const duration = (
+  title: string,
+  key: 'averageMs' | 'p50Ms' | 'p95Ms' | 'p99Ms',
+  minScreen?: 'middle' | 'wide',
+): Column<Row> => ({
+  title,
+  alignEnd: true,
+  ...(minScreen && { minScreen }),
+  sortBy: (row) => row[key],
+  cell: (row) => formatDuration(row[key]),
+})

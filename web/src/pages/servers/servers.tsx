@@ -111,6 +111,7 @@ function NoServers() {
 const serverColumns: readonly Column<ServerView>[] = [
   {
     title: 'Server',
+    sortBy: ({ name }) => name,
     truncate: true,
     cell: ({ name, description }) => (
       <>
@@ -123,6 +124,7 @@ const serverColumns: readonly Column<ServerView>[] = [
   },
   {
     title: 'Health',
+    sortBy: urgency,
     cell: ({ health, reason, since, paused, findings }) => (
       <>
         <StatusBadge status={healthStatuses[health]} title={reason}>
@@ -143,6 +145,7 @@ const serverColumns: readonly Column<ServerView>[] = [
   },
   {
     title: 'Transport',
+    sortBy: ({ transport, protocolVersion }) => `${transport} ${protocolVersion}`,
     minScreen: 'middle',
     cell: ({ transport, era, protocolVersion }) => (
       <>
@@ -155,15 +158,34 @@ const serverColumns: readonly Column<ServerView>[] = [
   },
   {
     title: 'Breaker',
+    sortBy: ({ breaker }) => breaker,
     minScreen: 'wide',
     cell: ({ breaker }) => <StatusBadge status={breakerStatuses[breaker]} />,
   },
-  { title: 'Tools', alignEnd: true, cell: ({ tools }) => formatCount(tools) },
-  { title: 'Calls/s', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatRate(calls.perSecond) },
-  { title: 'p95', alignEnd: true, cell: ({ calls }) => formatDuration(calls.p95Ms) },
-  { title: 'Errors', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatShare(calls.errors, calls.calls) },
+  { title: 'Tools', alignEnd: true, sortBy: ({ tools }) => tools, cell: ({ tools }) => formatCount(tools) },
+  {
+    title: 'Calls/s',
+    alignEnd: true,
+    minScreen: 'middle',
+    sortBy: ({ calls }) => calls.perSecond,
+    cell: ({ calls }) => formatRate(calls.perSecond),
+  },
+  {
+    title: 'p95',
+    alignEnd: true,
+    sortBy: ({ calls }) => calls.p95Ms,
+    cell: ({ calls }) => formatDuration(calls.p95Ms),
+  },
+  {
+    title: 'Errors',
+    alignEnd: true,
+    minScreen: 'middle',
+    sortBy: ({ calls }) => calls.errors / Math.max(1, calls.calls),
+    cell: ({ calls }) => formatShare(calls.errors, calls.calls),
+  },
   {
     title: 'Restarts',
+    sortBy: ({ process }) => process?.restarts,
     alignEnd: true,
     minScreen: 'wide',
     cell: ({ process }) => (process ? formatCount(process.restarts) : ''),

@@ -12,6 +12,7 @@ import { EmptyState, Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { pinStatuses } from '../../components/statuses.ts'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { parseSort, sortKey } from '../../components/table-sort.ts'
 import { formatCount } from '../../format/number.ts'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
@@ -19,7 +20,7 @@ import { pathTo } from '../../routing/route.ts'
 export function Tools() {
   const text = query.value.get('q') ?? ''
   const server = query.value.get('server') ?? ''
-  const filter = { query: text, server }
+  const filter = { query: text, server, sort: parseToolSort(query.value.get('sort')) }
   const tools = usePages<ToolPage>((cursor) => queries.tools({ ...filter, cursor }), JSON.stringify(filter))
   useReloadOnToolChange(tools.first)
   const servers = useResource(queries.servers, 'servers')
@@ -43,7 +44,7 @@ function ToolList({ tools, filtered }: { readonly tools: PagedList<ToolPage>; re
   if (rows.length === 0) return filtered ? <NoMatchingTools /> : <NoTools />
   return (
     <>
-      <Table label="Tools" rows={rows} keyOf={({ name }) => name} columns={toolColumns} />
+      <Table label="Tools" rows={rows} keyOf={({ name }) => name} columns={toolColumns} sort={{ remote: true }} />
       <LoadMore list={tools} shown={rows.length} total={tools.pages[0]?.total ?? rows.length} itemName="tools" />
     </>
   )
@@ -69,9 +70,16 @@ function NoTools() {
   )
 }
 
+/** The order for the API; none if the address has an unknown one. */
+const parseToolSort = (text: string | null): string | undefined => {
+  const order = parseSort(text)
+  return toolColumns.some(({ title }) => sortKey(title) === order?.key) ? (text ?? undefined) : undefined
+}
+
 const toolColumns: readonly Column<ToolView>[] = [
   {
     title: 'Tool',
+    sortBy: ({ name }) => name,
     truncate: true,
     cell: ({ name, description }) => (
       <>
@@ -82,10 +90,11 @@ const toolColumns: readonly Column<ToolView>[] = [
       </>
     ),
   },
-  { title: 'Server', minScreen: 'middle', cell: ({ server }) => server },
-  { title: 'Access', cell: ({ access }) => <AccessBadge access={access} /> },
+  { title: 'Server', minScreen: 'middle', sortBy: ({ server }) => server, cell: ({ server }) => server },
+  { title: 'Access', sortBy: ({ access }) => access, cell: ({ access }) => <AccessBadge access={access} /> },
   {
     title: 'Definition',
+    sortBy: ({ pin }) => pin,
     minScreen: 'middle',
     cell: ({ pin, flags }) => (
       <>
@@ -98,5 +107,5 @@ const toolColumns: readonly Column<ToolView>[] = [
       </>
     ),
   },
-  { title: 'Tokens', alignEnd: true, cell: ({ tokens }) => formatCount(tokens) },
+  { title: 'Tokens', alignEnd: true, sortBy: ({ tokens }) => tokens, cell: ({ tokens }) => formatCount(tokens) },
 ]
