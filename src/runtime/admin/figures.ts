@@ -9,6 +9,10 @@ import { maySeeAllFigures } from './visibility.ts'
 export interface VisibleFigures extends Pick<AdminService, 'series' | 'stats'> {
   lately(caller: Caller): Figures
   of(caller: Caller, by: Stats['by'], name: string): Figures
+  /** The start of the period that `of` covers. */
+  since(caller: Caller): number
+  /** The filter for the calls that a caller may see. */
+  callsOf(caller: Caller): { readonly agent?: string }
 }
 
 const overviewMs = 60_000
@@ -39,8 +43,14 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
       const since = found.at(-1)?.at ?? clock.now()
       return figuresOf(found, clock.now() - since)
     },
-    series(caller, { to = clock.now(), from = to - hourMs }) {
+    since: (caller) => (all(caller) ? stats.table('operation').since : (own(caller).at(-1)?.at ?? clock.now())),
+    callsOf: (caller) => (caller.admin ? {} : { agent: caller.agent }),
+    series(caller, { to = clock.now(), from = to - hourMs, server }) {
       if (from >= to) throw invalidArguments('`from` must be before `to`.')
+      if (server !== undefined) {
+        const agent = all(caller) ? {} : { agent: caller.agent }
+        return seriesOf(calls.list({ ...agent, server }, Number.MAX_SAFE_INTEGER), from, to)
+      }
       return all(caller) ? stats.series(from, to) : seriesOf(own(caller), from, to)
     },
     stats: (caller, by) => (all(caller) ? stats.table(by) : statsOf(own(caller), by, clock.now())),

@@ -15,6 +15,7 @@ import { createConfigAdmin } from './config.ts'
 import type { AdminContext } from './context.ts'
 import { createFigures } from './figures.ts'
 import { createOverview } from './overview.ts'
+import { createSearch } from './search.ts'
 import { createServersAdmin } from './servers.ts'
 import { createToolsAdmin } from './tools.ts'
 
@@ -36,6 +37,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     overview: createOverview(context, figures),
     series,
     stats,
+    ...createSearch(context, figures.callsOf),
     ...createServersAdmin(context, figures),
     ...createToolsAdmin(context, figures),
     tryTool: (...params) => tryTool(context, ...params),

@@ -9,6 +9,8 @@ import type { Overview, ReloadEvent } from './schemas/figures.ts'
 export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
 export type * from './schemas/figures.ts'
+export type * from './schemas/search.ts'
+export type * from './schemas/server-detail.ts'
 
 /** Events on the GET events stream: `event:` is a key below, `data:` its value. The stream starts with one of each. */
 export interface AdminEvents {

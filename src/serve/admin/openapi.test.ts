@@ -20,7 +20,7 @@ afterAll(() => open[Symbol.asyncDispose]())
 
 /** Names that are there, for the paths that need one. */
 const targets: Record<string, string> = { servers: 'files', tools: 'files__read', calls: 'c1' }
-const queries: Record<string, string> = { stats: '?by=tool', why: '?agent=dev&tool=read' }
+const queries: Record<string, string> = { search: '?q=files', stats: '?by=tool', why: '?agent=dev&tool=read' }
 const bodies: Record<string, object> = { session: { token: 'operator' }, 'tools/{name}/call': { arguments: {} } }
 
 const concrete = (path: string) => path.replace(/\{\w+\}/, targets[path.split('/')[0] as string] as string)

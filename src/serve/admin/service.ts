@@ -6,9 +6,9 @@ import type * as view from './contract.ts'
  * The admin API's operations. Methods that take a caller show admins everything, and other callers only what their
  * agent may see. Methods without a caller are for admins only, which the routes enforce.
  */
-export interface AdminService {
+export interface AdminService extends SearchAdmin {
   overview(caller: Caller): view.Overview
-  series(caller: Caller, range: view.TimeRange): view.Series
+  series(caller: Caller, asked: view.SeriesQuery): view.Series
   stats(caller: Caller, by: view.Stats['by']): view.Stats
   servers(caller: Caller): readonly view.ServerView[]
   server(caller: Caller, name: string): view.ServerDetail
@@ -37,6 +37,10 @@ export interface AdminService {
   /** Calls `listener` when calls begin or end. */
   onCalls(listener: (calls: readonly view.CallView[]) => void): Disposable
   onReload(listener: (event: view.ReloadEvent) => void): Disposable
+}
+
+export interface SearchAdmin {
+  search(caller: Caller, text: string): view.SearchResult
 }
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'

@@ -9,6 +9,7 @@ import type {
   Matrix,
   Overview,
   ReloadEvent,
+  SearchResult,
   Series,
   ServerDetail,
   ServerView,
@@ -35,7 +36,9 @@ const encode = encodeURIComponent
 /** The admin API's queries, in the form that `useResource` takes. */
 export const queries = {
   overview: get<Overview>('overview'),
-  series: (from: number, to: number) => get<Series>('series', { from: Math.round(from), to: Math.round(to) }),
+  series: (from: number, to: number, server?: string) =>
+    get<Series>('series', { from: Math.round(from), to: Math.round(to), server }),
+  search: (q: string) => get<SearchResult>('search', { q }),
   stats: (by: Stats['by']) => get<Stats>('stats', { by }),
   servers: get<readonly ServerView[]>('servers'),
   server: (name: string) => get<ServerDetail>(`servers/${encode(name)}`),

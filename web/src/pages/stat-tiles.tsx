@@ -1,16 +1,32 @@
 import type { Figures } from '../../../src/serve/admin/contract.ts'
 import { Tile, Tiles } from '../components/tiles.tsx'
+import { RelativeTime } from '../components/times.tsx'
 import { formatDuration } from '../format/duration.ts'
 import { formatCount, formatExactCount, formatRate, formatShare } from '../format/number.ts'
 
-export function StatTiles({ stats, label }: { readonly stats: Figures; readonly label: string }) {
+interface StatTilesProps {
+  readonly stats: Figures
+  readonly label: string
+  /** The start of the period, if it is known. */
+  readonly since?: number
+}
+
+export function StatTiles({ stats, label, since }: StatTilesProps) {
   return (
     <Tiles label={label}>
       <Tile
         name="Calls"
         value={formatCount(stats.calls)}
         title={formatExactCount(stats.calls)}
-        detail={`${formatRate(stats.perSecond)} per second`}
+        detail={
+          since === undefined ? (
+            `${formatRate(stats.perSecond)} per second`
+          ) : (
+            <>
+              since <RelativeTime at={since} />
+            </>
+          )
+        }
       />
       <Tile name="p50" value={formatDuration(stats.p50Ms)} detail="half are faster" />
       <Tile name="p95" value={formatDuration(stats.p95Ms)} detail={`average ${formatDuration(stats.averageMs)}`} />

@@ -22,7 +22,7 @@ export const gatewayRoutes: readonly Route[] = [
     run: ({ caller }, { admin }) => admin.overview(caller),
   }),
   userRoute('GET', 'series', 'Statistics over time', {
-    query: calls.timeRange,
+    query: calls.seriesQuery,
     answer: figures.series,
     run: ({ caller, query }, { admin }) => admin.series(caller, query),
   }),

@@ -5,6 +5,7 @@ import { chatRoutes } from './chat.ts'
 import { configRoutes } from './config.ts'
 import { gatewayRoutes } from './gateway.ts'
 import { policyRoutes } from './policy.ts'
+import { searchRoutes } from './search.ts'
 import { serversRoutes } from './servers.ts'
 import { sessionRoutes } from './session.ts'
 import { toolsRoutes } from './tools.ts'
@@ -13,6 +14,7 @@ import { toolsRoutes } from './tools.ts'
 export const routes: readonly Route[] = [
   ...sessionRoutes,
   ...gatewayRoutes,
+  ...searchRoutes,
   ...serversRoutes,
   ...toolsRoutes,
   ...callsRoutes,

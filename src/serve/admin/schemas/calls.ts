@@ -89,6 +89,11 @@ export const timeRange = z.strictObject({
 })
 export type TimeRange = ViewOf<typeof timeRange>
 
+export const seriesQuery = timeRange.extend({
+  server: text('Calls to this server, from the recent calls that this process keeps (2,000 of all servers).'),
+})
+export type SeriesQuery = ViewOf<typeof seriesQuery>
+
 export const callsQuery = z.strictObject({
   agent: text('Calls by this agent.'),
   server: text('Calls to this server.'),

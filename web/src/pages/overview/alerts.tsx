@@ -6,8 +6,7 @@ import { pluralize } from '../../format/number.ts'
 import { pathTo } from '../../routing/route.ts'
 
 /** Warnings about circuit breakers, servers and reloads. Renders nothing if there are none. */
-export function Alerts({ overview: { breakers, servers, reload } }: { readonly overview: Overview }) {
-  const unhealthy = servers.unhealthy + servers['needs-auth'] + servers.degraded
+export function Alerts({ overview: { breakers, unhealthy, reload } }: { readonly overview: Overview }) {
   if (breakers.length === 0 && unhealthy === 0 && reload.lastError === null) return null
   return (
     <Note tone="warn">

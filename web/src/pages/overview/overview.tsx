@@ -3,14 +3,12 @@ import { liveCalls, liveOverview, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { charts, withoutPartialPoint } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { Page } from '../../components/page.tsx'
-import { SegmentedControl } from '../../components/segmented-control.tsx'
+import { RangePicker } from '../../components/range-picker.tsx'
 import { Loaded } from '../../components/states.tsx'
 import { formatLongDuration } from '../../format/duration.ts'
-import { formatClockTime } from '../../format/time.ts'
-import { query, setQuery } from '../../routing/location.ts'
-import { type Preset, parseRange, rangeBounds, rangeQuery, type TimeRange } from '../../routing/time-range.ts'
+import { query } from '../../routing/location.ts'
+import { parseRange, rangeBounds } from '../../routing/time-range.ts'
 import { now } from '../../shell/now.ts'
 import { Alerts } from './alerts.tsx'
 import { BudgetCard } from './budget-card.tsx'
@@ -71,38 +69,5 @@ export function Overview() {
       {overview.data && overview.data.budgets.length > 0 && <BudgetCard budgets={overview.data.budgets} />}
       {overview.data && !unused && <Connect endpoint={overview.data.endpoint} />}
     </Page>
-  )
-}
-
-const rangeNames: Readonly<Record<Preset, string>> = {
-  '5m': '5 min',
-  '15m': '15 min',
-  '1h': '1 h',
-  '6h': '6 h',
-  '24h': '24 h',
-}
-
-/** Selects the time range for the charts. Any other range can be selected by dragging across a chart. */
-function RangePicker({ range }: { readonly range: TimeRange }) {
-  return (
-    <>
-      {'from' in range && (
-        <button
-          type="button"
-          class="button"
-          title="Back to the last 15 minutes"
-          onClick={() => setQuery(rangeQuery({ last: '15m' }))}
-        >
-          {formatClockTime(range.from, now.peek())} – {formatClockTime(range.to, now.peek())}{' '}
-          <Icon name="close" size={12} />
-        </button>
-      )}
-      <SegmentedControl
-        label="Time range"
-        options={rangeNames}
-        value={'last' in range ? range.last : undefined}
-        onChange={(last) => setQuery(rangeQuery({ last }))}
-      />
-    </>
   )
 }
