@@ -1,4 +1,5 @@
 import { liveOverview } from '../api/live.ts'
+import { isAdmin } from '../api/session.ts'
 import { Icon } from '../components/icon.tsx'
 import { route } from '../routing/location.ts'
 import { type PageName, pages, pathTo } from '../routing/route.ts'
@@ -14,10 +15,13 @@ export const pageTitles: Readonly<Record<PageName, string>> = {
   config: 'Configuration',
 }
 
+/** Users who are not admins do not see the pages that would refuse them. */
+const isPageVisible = (page: PageName): boolean => isAdmin.value || (page !== 'audit' && page !== 'config')
+
 export function Menu() {
   return (
     <nav aria-label="Pages" class="menu">
-      {pages.map((page) => (
+      {pages.filter(isPageVisible).map((page) => (
         <a key={page} href={pathTo(page)} aria-current={route.value.page === page ? 'page' : undefined}>
           <Icon name={page} />
           {pageTitles[page]}
