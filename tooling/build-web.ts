@@ -10,6 +10,10 @@ import { noticesFor } from './build/notices.ts'
 
 const folder = fileURLToPath(new URL('../web/', import.meta.url))
 
+/** Whether a module belongs to the main script: everything but the other pages and what only they or the charts need. */
+const isShared = (id: string): boolean =>
+  !/\/web\/src\/(pages\/(?!overview\/|[^/]+$)|schema-form\/)|\/node_modules\/uplot\/|\/docs\//.test(id)
+
 const config: InlineConfig = {
   configFile: false,
   root: folder,
@@ -23,7 +27,11 @@ const config: InlineConfig = {
     // A strict CSP knows no data: fonts or styles, and inlined assets would be refused.
     assetsInlineLimit: 0,
     modulePreload: false,
+    // One style sheet for all pages: it is small, and a page never shows before its styles.
+    cssCodeSplit: false,
     reportCompressedSize: false,
+    // What several pages use belongs to the main script: otherwise the overview would load 20 small files in turn.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'app', test: isShared }] } } },
   },
 }
 

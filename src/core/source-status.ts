@@ -1,6 +1,10 @@
 /** `needs-auth`: a user must sign in. `starting`: the first connection or listing in this run is in progress. */
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 
+/** Whether a server in this state needs somebody. The one definition for menus, pages, inboxes and the doctor. */
+export const isUnhealthy = (health: Health): boolean =>
+  health === 'unhealthy' || health === 'needs-auth' || health === 'degraded'
+
 /** What a server sent beyond a limit or in an invalid form. docs/operations.md ("What a server may send") lists them. */
 export const serverFindingKinds = [
   'too-many-entries',

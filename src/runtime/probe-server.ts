@@ -134,7 +134,7 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
         ...found,
         startMs: start.startMs(),
         remarks: [...recorder.remarks, ...unusable],
-        stderr: (connect.stderr?.() ?? []).slice(start.linesBefore()),
+        stderr: (connect.stderr?.() ?? []).slice(start.linesBefore()).map(({ text }) => text),
         stdout: recorder.stdout,
       }
     },

@@ -95,7 +95,7 @@ test('G10: whoever waits for a server that does not finish its handshake is free
   await expect.poll(() => server.control.stderr()).toHaveLength(1)
   await server.control.pause()
   await waiting
-  await gone(Number(server.control.stderr()[0]))
+  await gone(Number(server.control.stderr()[0]?.text))
   expect(server.control.process).toBeUndefined()
   expect(server.status().health).toBe('disabled')
 })
@@ -111,9 +111,21 @@ test('G10: the process of a server is known, with its restarts and with what it 
   expect(second?.restarts).toBe(1)
   expect(second?.pid).not.toBe(first?.pid)
   await gone(first?.pid as number)
+  const { length: known } = server.control.describe(10)
+  expect([known, server.control.describe(10)[0]]).toMatchObject([1, { scope: 'shared', pid: second?.pid }])
+  process.kill(second?.pid as number, 'SIGKILL')
+  await gone(second?.pid as number)
+  const kinds = () => server.control.events().map(({ kind, pid }) => [kind, pid])
+  await expect.poll(kinds).toEqual([
+    ['lost', second?.pid],
+    ['started', second?.pid],
+    ['restarted', undefined],
+    ['started', first?.pid],
+  ])
+  expect(server.control.events()[0]?.reason).toContain('SIGKILL')
   await server.control.pause()
   expect(server.control.process).toBeUndefined()
-  await gone(second?.pid as number)
+  expect(server.control.events()[0]?.kind).toBe('paused')
 })
 
 test('G10, B6: stderr is kept beyond the end of the process, line by line, without secrets, and bounded', async () => {
@@ -122,8 +134,13 @@ test('G10, B6: stderr is kept beyond the end of the process, line by line, witho
   await server.refresh()
   // On a busy machine, the last lines arrive later. The server may have been restarted by then and write them again.
   const last = expect.arrayContaining(['line 190', 'key [redacted]'])
-  await expect.poll(() => server.control.stderr()).toEqual(last)
-  const lines = server.control.stderr()
+  const texts = () => server.control.stderr().map(({ text }) => text)
+  await expect.poll(texts).toEqual(last)
+  const lines = texts()
+  for (const { at } of server.control.stderr()) expect(at).toBeLessThanOrEqual(Date.now())
+  expect(server.control.events()).toContainEqual(
+    expect.objectContaining({ kind: 'failed', reason: expect.stringContaining('exit code 1') }),
+  )
   expect(lines.length).toBeLessThanOrEqual(200)
   expect(lines.join()).not.toContain('a-very-secret-value')
 })

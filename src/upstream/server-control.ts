@@ -1,6 +1,8 @@
 import { ToolwayError } from '../core/errors.ts'
 import type { Connector } from './connection/connect.ts'
-import type { ConnectionPool } from './connection/connection-pool.ts'
+import type { ConnectionPool, ConnectionState } from './connection/connection-pool.ts'
+import type { ServerEvent, ServerHistory } from './health/server-history.ts'
+import type { OutputLine } from './transports/stderr.ts'
 import { unsentError } from './transports/transport-errors.ts'
 
 /** Operator actions on a running server, and details that only operators may see. */
@@ -18,13 +20,18 @@ export interface ServerControl {
   readonly restarts: number
   readonly connections: number
   /** The last lines that the server's processes, including those that have ended, wrote to stderr; redacted. */
-  stderr(): readonly string[]
+  stderr(): readonly OutputLine[]
+  /** What happened to the server's processes and connections, newest first. */
+  events(): readonly ServerEvent[]
+  /** The open connections, at most `limit`. */
+  describe(limit: number): readonly ConnectionState[]
 }
 
 export interface ServerControlOptions {
   readonly server: string
   readonly paused: boolean
   readonly connect: Connector
+  readonly history: ServerHistory
   pool(): ConnectionPool
   /** Called when the listing or the health changed. */
   changed(): void
@@ -39,7 +46,7 @@ export interface PausableControl extends ServerControl {
 }
 
 export function createServerControl(options: ServerControlOptions): PausableControl {
-  const { server, pool, changed } = options
+  const { server, pool, history, changed } = options
   let { paused } = options
   return {
     get paused() {
@@ -47,15 +54,18 @@ export function createServerControl(options: ServerControlOptions): PausableCont
     },
     async pause() {
       paused = true
+      history.record('paused')
       changed()
       await pool().interrupt(turnedOff(server))
     },
     resume() {
       paused = false
+      history.record('resumed')
       changed()
       options.begin()
     },
     async restart() {
+      history.record('restarted')
       await pool().interrupt(unsentError(server, `An operator is restarting ${server}.`))
       paused = false
       await options.open()
@@ -70,6 +80,8 @@ export function createServerControl(options: ServerControlOptions): PausableCont
     get connections() {
       return pool().all.filter(({ current }) => current).length
     },
+    events: history.events,
+    describe: (limit) => pool().describe(limit),
     stderr: () => options.connect.stderr?.() ?? [],
     unlessPaused: (work) => (paused ? Promise.reject(turnedOff(server)) : work()),
   }

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import { deadline, never, waitFor } from '../core/deadline.ts'
 import { type Decide, refusalOf } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
+import type { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import type { Health, SourceStatus } from '../core/source-status.ts'
@@ -18,6 +19,7 @@ import { createReconnector } from './connection/reconnect.ts'
 import { createServerFindings } from './health/findings.ts'
 import { type BreakerCondition, serverStatus } from './health/health.ts'
 import { createHealthCheck } from './health/health-check.ts'
+import { createServerHistory } from './health/server-history.ts'
 import type { ListLimits } from './listing/list-reader.ts'
 import type { ServerOffers } from './listing/offers.ts'
 import { createServerListing, type ServerListing } from './listing/server-listing.ts'
@@ -87,10 +89,13 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   let fetched = false
   const findings = createServerFindings(name, log)
 
+  const history = createServerHistory(clock)
+
   const control = createServerControl({
     server: name,
     paused: options.paused ?? false,
     connect: options.connect,
+    history,
     pool: () => pool,
     changed,
     begin,
@@ -105,6 +110,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     opened,
     closed,
     failed,
+    broke: ({ connection }, { message }) => history.record('lost', { pid: connection.transport.pid, reason: message }),
+    idle: ({ connection }) => history.record('idle', { pid: connection.transport.pid }),
     clock,
     log,
   })
@@ -327,6 +334,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       const followed = subscriptions.uris()
       if (followed.length > 0) stream.listen(followed)
     } else subscriptions.reopened(managed, open)
+    // With a connection for each call, the starts would push everything else out of the history.
+    if (config.session !== 'call') history.record('started', { pid: open.connection.transport.pid })
     healthCheck.opened()
     healthMayHaveChanged()
     void list(open, capabilities)
@@ -346,7 +355,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     healthMayHaveChanged()
   }
 
-  function failed(): void {
+  function failed({ message }: ToolwayError): void {
+    history.record('failed', { reason: message })
     reconnector.failed()
     healthMayHaveChanged()
   }

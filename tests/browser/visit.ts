@@ -13,6 +13,8 @@ export interface Visit extends AsyncDisposable {
   axe(): Promise<readonly string[]>
   /** Opens another page as a link does: without loading the dashboard again. */
   follow(path: string): Promise<void>
+  /** Texts in tables that are too small to read: below 13 px, or below 12 px in headers. */
+  smallTexts(): Promise<readonly string[]>
   /** Horizontal overflow in pixels. */
   overflow(): Promise<number>
 }
@@ -79,6 +81,17 @@ export async function visit(
         requestAnimationFrame(() => requestAnimationFrame(() => resolve()))
       })`)
     },
+    smallTexts: () =>
+      page.evaluate(`[...document.querySelectorAll('th, td')].flatMap((cell) => {
+        const min = cell.matches('thead th') ? 12 : 13
+        const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+        const small = []
+        for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+          const size = parseFloat(getComputedStyle(text.parentElement).fontSize)
+          if (text.data.trim() !== '' && size < min) small.push(size + 'px: ' + text.data)
+        }
+        return small
+      })`) as Promise<string[]>,
     overflow: async () =>
       Number(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')),
     [Symbol.asyncDispose]: () => context.close(),

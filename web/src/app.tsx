@@ -1,29 +1,29 @@
 import { useEffect } from 'preact/hooks'
 import { startLive } from './api/live.ts'
 import { refreshSession, session, sessionError } from './api/session.ts'
-import { lazy } from './components/lazy.tsx'
-import { lazyPage } from './components/lazy-page.tsx'
 import { LoadError, Loading } from './components/states.tsx'
-import { Approvals } from './pages/approvals/approvals.tsx'
-import { Audit } from './pages/audit/audit.tsx'
-import { ChatPage } from './pages/chat/chat-page.tsx'
-import { Configuration } from './pages/config/configuration.tsx'
-import { ErrorPage } from './pages/errors/error-page.tsx'
+import { lazyPage } from './lazy-page.tsx'
 import { NotFound } from './pages/not-found.tsx'
 import { Overview } from './pages/overview/overview.tsx'
-import { PinPage } from './pages/pins/pin-page.tsx'
-import { Pins } from './pages/pins/pins.tsx'
-import { Policy } from './pages/policy/policy.tsx'
-import { ServerPage } from './pages/servers/server-page.tsx'
-import { Servers } from './pages/servers/servers.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { route } from './routing/location.ts'
 import { Shell } from './shell/shell.tsx'
 
+// Only the first page is part of the main script.
+const Approvals = lazyPage(async () => (await import('./pages/approvals/approvals.tsx')).Approvals)
+const Audit = lazyPage(async () => (await import('./pages/audit/audit.tsx')).Audit)
 const Calls = lazyPage(async () => (await import('./pages/calls/calls.tsx')).Calls)
-const Tools = lazyPage(async () => (await import('./pages/tools/tools.tsx')).Tools)
+const ChatPage = lazyPage(async () => (await import('./pages/chat/chat-page.tsx')).ChatPage)
+const Configuration = lazyPage(async () => (await import('./pages/config/configuration.tsx')).Configuration)
+const ErrorPage = lazyPage(async () => (await import('./pages/errors/error-page.tsx')).ErrorPage)
+const Keys = lazyPage(async () => (await import('./pages/keys/keys.tsx')).Keys)
+const PinPage = lazyPage(async () => (await import('./pages/pins/pin-page.tsx')).PinPage)
+const Pins = lazyPage(async () => (await import('./pages/pins/pins.tsx')).Pins)
+const Policy = lazyPage(async () => (await import('./pages/policy/policy.tsx')).Policy)
+const ServerPage = lazyPage(async () => (await import('./pages/servers/server-page.tsx')).ServerPage)
+const Servers = lazyPage(async () => (await import('./pages/servers/servers.tsx')).Servers)
 const ToolPage = lazyPage(async () => (await import('./pages/tools/tool-page.tsx')).ToolPage)
-const Keys = lazy('the keys', async () => (await import('./pages/keys/keys.tsx')).Keys)
+const Tools = lazyPage(async () => (await import('./pages/tools/tools.tsx')).Tools)
 
 export function App() {
   const known = typeof session.value === 'object'

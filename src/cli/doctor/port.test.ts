@@ -79,7 +79,7 @@ test.each([
     { reload: { lastError: 'prot is unknown' } },
     /could not be applied: prot is unknown/,
   ],
-  ['has sick servers', { servers: { healthy: 1, unhealthy: 1 } }, /1 of 2 servers healthy/],
+  ['has sick servers', { servers: { healthy: 1, 'needs-auth': 1 }, unhealthy: 1 }, /1 of 2 servers healthy/],
 ])('B11: a gateway that %s is a warning', async (_, more, message) => {
   await using at = await taken(telling({ ...overview, ...more }))
   expect((await checkup(at)).of('port')).toMatchObject([{ status: 'warning', message: expect.stringMatching(message) }])

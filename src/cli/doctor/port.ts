@@ -61,6 +61,8 @@ interface Overview {
   readonly version: string
   readonly startedAt: number
   readonly servers: Readonly<Record<string, number>>
+  /** Absent in gateways before 0.2.0. */
+  readonly unhealthy?: number
   readonly tools: number
   readonly reload: { readonly lastError: string | null }
 }
@@ -82,8 +84,8 @@ async function fetchOverview(config: Config, signal: AbortSignal): Promise<Overv
 }
 
 function ourFinding(overview: Overview, is: string, command: string, clock: Clock): CheckFinding {
-  const { servers, tools, startedAt, reload } = overview
-  const { healthy = 0, unhealthy = 0, degraded = 0 } = servers
+  const { servers, unhealthy = 0, tools, startedAt, reload } = overview
+  const { healthy = 0 } = servers
   if (reload?.lastError) {
     const message = `${is}, but the current configuration could not be applied: ${reload.lastError}`
     return warning(message, `${command} validate`)
@@ -93,7 +95,7 @@ function ourFinding(overview: Overview, is: string, command: string, clock: Cloc
   }
   const known = Object.values(servers).reduce((sum, number) => sum + number, 0)
   const up = `${is}, up for ${span(clock.now() - startedAt)}: ${healthy} of ${count(known, 'server')} healthy, ${count(tools, 'tool')}`
-  return unhealthy + degraded > 0 ? warning(up, `${command} servers`) : ok(up)
+  return unhealthy > 0 ? warning(up, `${command} servers`) : ok(up)
 }
 
 function holderText(holder: Holder | undefined): string {

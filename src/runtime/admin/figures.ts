@@ -9,6 +9,10 @@ import { maySeeAllFigures } from './visibility.ts'
 export interface VisibleFigures extends Pick<AdminService, 'series' | 'stats'> {
   lately(caller: Caller): Figures
   of(caller: Caller, by: Stats['by'], name: string): Figures
+  /** The start of the period that `of` covers. */
+  since(caller: Caller): number
+  /** The filter for the calls that a caller may see. */
+  callsOf(caller: Caller): { readonly agent?: string }
 }
 
 const overviewMs = 60_000
@@ -40,6 +44,8 @@ export function createFigures(context: AdminContext): VisibleFigures {
       const since = found.at(-1)?.at ?? clock.now()
       return figuresOf(found, clock.now() - since)
     },
+    since: (caller) => (all(caller) ? stats.table('operation').since : (own(caller).at(-1)?.at ?? clock.now())),
+    callsOf: (caller) => (caller.admin ? {} : { agent: caller.agent }),
     async series(caller, { to = clock.now(), from = to - hourMs, server, tool: name }) {
       checkRange(from, to)
       const every = all(caller) && server === undefined && name === undefined

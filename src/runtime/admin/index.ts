@@ -22,6 +22,7 @@ import { createOverview } from './overview.ts'
 import { createPinsAdmin } from './pins.ts'
 import { createPlayground } from './playground.ts'
 import { createPolicyAdmin } from './policy.ts'
+import { createSearch } from './search.ts'
 import { createServersAdmin } from './servers.ts'
 import { createToolsAdmin } from './tools.ts'
 
@@ -48,6 +49,7 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
     overview: createOverview(context, figures),
     series,
     stats,
+    ...createSearch(context, figures.callsOf),
     ...createServersAdmin(context, figures),
     ...createToolsAdmin(context, figures),
     ...createPinsAdmin(context),

@@ -1,5 +1,6 @@
 import type { View } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
+import { isUnhealthy } from '../../core/source-status.ts'
 import { costOf } from '../../core/tokens.ts'
 import { defaultAgent } from '../../policy/agents.ts'
 import type { Overview, ReloadView, ServerHealth, TokenAccount } from '../../serve/admin/contract.ts'
@@ -34,6 +35,7 @@ export function createOverview(context: AdminContext, figures: VisibleFigures): 
       ...loadFor(caller, context),
       tokens: tokenAccount(caller, generation),
       servers: health,
+      unhealthy: servers.filter(({ status }) => isUnhealthy(status.health)).length,
       tools: visibleTools(caller, generation).length,
       breakers: failing.map(({ name, status }) => ({
         server: name,

@@ -1,19 +1,26 @@
+import type { Redactor } from '../../audit/redact/redactor.ts'
+import type { Config } from '../../config/schema.ts'
 import type { Caller } from '../../core/call.ts'
 import { settles } from '../../core/deadline.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
+import { costOf } from '../../core/tokens.ts'
 import { didYouMean } from '../../lib/near.ts'
-import type { ServerView } from '../../serve/admin/contract.ts'
+import type { ServerDetail, ServerOffer, ServerView } from '../../serve/admin/contract.ts'
 import type { AdminService, ServerAction } from '../../serve/admin/service.ts'
 import type { UpstreamServer } from '../../upstream/server.ts'
+import type { Generation } from '../generation.ts'
+import { redactConfig } from './config.ts'
 import { type AdminContext, audited } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
-import { visibleServers } from './visibility.ts'
+import { visibleServers, visibleTools } from './visibility.ts'
 
 type ServersAdmin = Pick<AdminService, 'servers' | 'server' | 'control' | 'signIn' | 'signedIn'>
 
 /** How long a response waits for an action to finish. After that, clients poll the server's state. */
 const maxWaitMs = 15_000
+const maxConnections = 100
+const maxOffers = 500
 
 export function createServersAdmin(context: AdminContext, figures: VisibleFigures): ServersAdmin {
   const { current, breakers, audit, oauth, clock } = context
@@ -65,7 +72,14 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
     servers: (caller) => visibleServers(caller, current()).map((server) => viewOf(caller, server)),
     server(caller, name) {
       const found = viewOf(caller, find(caller, name))
-      return { ...found, stderr: caller.admin ? (serverOf(name)?.control.stderr() ?? []) : [] }
+      const generation = current()
+      return {
+        ...found,
+        callsSince: figures.since(caller),
+        toolTokens: costOf(visibleTools(caller, generation).filter(({ entry }) => entry.server === name)),
+        offers: offersOf(caller, name, generation),
+        ...(caller.admin ? internals(name, generation) : hiddenInternals),
+      }
     },
     async control(caller, name, action) {
       find(caller, name)
@@ -96,6 +110,60 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       return name
     },
   }
+}
+
+type Internals = Pick<ServerDetail, 'launch' | 'connections' | 'events' | 'stderr'>
+
+const hiddenInternals: Internals = { launch: null, connections: null, events: [], stderr: [] }
+
+/** What only admins may see of a server. */
+function internals(name: string, { servers, loaded, redactor }: Generation): Internals {
+  const control = servers.get(name)?.server.control
+  if (!control) return hiddenInternals
+  const open = control.describe(maxConnections)
+  return {
+    launch: launchOf(name, loaded.config, redactor),
+    connections: {
+      total: control.connections,
+      open: open.map(({ pid = null, openedAt = null, principal = null, ...rest }) => ({
+        ...rest,
+        ...{ pid, openedAt, principal },
+      })),
+    },
+    events: control
+      .events()
+      .map(({ pid = null, reason, ...event }) => ({ ...event, pid, reason: reason ? redactor.text(reason) : null })),
+    stderr: [...control.stderr()],
+  }
+}
+
+/** The command line or URL without secrets. */
+function launchOf(name: string, config: Config, redactor: Redactor): string | null {
+  const server = config.mcpServers[name]
+  if (!server) return null
+  const shown = (redactConfig({ ...config, mcpServers: { [name]: server } }, redactor).mcpServers ?? {}) as {
+    readonly [name: string]: { readonly url?: string; readonly command?: string; readonly args?: readonly string[] }
+  }
+  const { url, command = '', args = [] } = shown[name] ?? {}
+  return url ?? [command, ...args].map(quoted).join(' ')
+}
+
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./[\]-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+
+/** The resources, resource templates and prompts of a server that the caller may see. */
+function offersOf(caller: Caller, server: string, { catalog }: Generation): ServerOffer[] {
+  const view = caller.admin ? undefined : catalog.view(caller)
+  return (['resource', 'template', 'prompt'] as const)
+    .flatMap((kind) => (view ? view.list(kind) : catalog.everything(kind)).map((served) => ({ kind, ...served })))
+    .filter(({ entry }) => entry.server === server)
+    .slice(0, maxOffers)
+    .map(({ kind, name, definition: { uri, uriTemplate, description = '', ...definition } }) => ({
+      kind,
+      name: typeof definition.name === 'string' ? definition.name : name,
+      uri: [uri, uriTemplate].find((text) => typeof text === 'string') ?? null,
+      description,
+    }))
 }
 
 const isBuiltIn = (name: string) => invalidArguments(`${name} is built into Toolway and cannot be controlled.`)

@@ -3,7 +3,7 @@ import type { Caller } from '../../core/call.ts'
 import { refusalOf } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import { tokensOf } from '../../core/tokens.ts'
-import type { ToolPermission, ToolView } from '../../serve/admin/contract.ts'
+import type { ToolOrder, ToolPermission, ToolView } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import type { Generation } from '../generation.ts'
 import { agentsOf, asAgent } from './agents.ts'
@@ -37,7 +37,8 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
   return {
     tools(caller, query) {
       const generation = current()
-      const { tools, ...page } = selectTools(visibleTools(caller, generation), query)
+      const all = visibleTools(caller, generation)
+      const { tools, ...page } = selectTools(query.sort ? sorted(all, query.sort, generation) : all, query)
       return { tools: tools.map((tool) => viewOf(tool, generation)), ...page }
     },
     async tool(caller, name) {
@@ -69,6 +70,28 @@ function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
     pin: pinOf(entry, pins),
     flags: pins.flagsOf(entry),
   }
+}
+
+const orders: Readonly<Record<ToolOrder, (tool: Served, generation: Generation) => string | number>> = {
+  tool: ({ name }) => name,
+  server: ({ entry }) => entry.server,
+  access: ({ entry }) => accessOf(entry),
+  definition: ({ entry }, { pins }) => pinOf(entry, pins),
+  tokens: ({ name, entry }) => tokensOf(name, entry.definition),
+}
+
+/** Sorts tools. Equal ones stay in the order in which they are served, so that pages follow one another. */
+function sorted(
+  tools: readonly Served[],
+  sort: ToolOrder | `-${ToolOrder}`,
+  generation: Generation,
+): readonly Served[] {
+  const descending = sort.startsWith('-')
+  const valueIn = orders[sort.replace('-', '') as ToolOrder]
+  return tools
+    .map((tool) => ({ tool, value: valueIn(tool, generation) }))
+    .sort(({ value: a }, { value: b }) => (a === b ? 0 : a < b === descending ? 1 : -1))
+    .map(({ tool }) => tool)
 }
 
 /** `read` if the configuration or a trusted server says so; `destructive` if any server, trusted or not, says so. */

@@ -57,6 +57,7 @@ function createTestAdmin() {
     overview: () => ({ ...views.overview, version: `1.2.3${padding}` }),
     series: (_, { from = 0, to = 1000 }) => ({ from, to, stepMs: 1000, points: [] }),
     stats: (_, { by }) => ({ by, since: 0, to: 1000, rows: [{ name: 'files', ...views.figures }] }),
+    search: () => ({ hits: [{ kind: 'server', name: 'files', detail: 'Files' }] }),
     servers: () => [views.server],
     server(_, name) {
       if (name === 'files') return views.serverDetail

@@ -19,6 +19,8 @@ export type * from './schemas/keys.ts'
 export type * from './schemas/pins.ts'
 export type * from './schemas/playground.ts'
 export type * from './schemas/policy.ts'
+export type * from './schemas/search.ts'
+export type * from './schemas/server-detail.ts'
 
 /** Events on the GET events stream: `event:` is a key below, `data:` its value. The stream starts with one of each. */
 export interface AdminEvents {

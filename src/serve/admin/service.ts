@@ -13,7 +13,8 @@ export interface AdminService
     KeysService,
     PinsService,
     PlaygroundAdmin,
-    PolicyService {
+    PolicyService,
+    SearchAdmin {
   overview(caller: Caller): view.Overview
   series(caller: Caller, asked: view.SeriesQuery): Awaitable<view.Series>
   stats(caller: Caller, asked: view.StatsQuery): Awaitable<view.Stats>
@@ -129,6 +130,10 @@ export interface PinsService {
   approvePin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>
   /** Blocks the definition with this hash until it is approved. */
   blockPin(caller: Caller, label: string, hash: string): Promise<view.PinDetail>
+}
+
+export interface SearchAdmin {
+  search(caller: Caller, text: string): view.SearchResult
 }
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'

@@ -35,6 +35,7 @@ export const overview: Overview = {
   cache: { hits: 1, misses: 2, joined: 0, hitRate: 1 / 3 },
   tokens: { direct: 100, exposed: 40, saved: 60 },
   servers: { healthy: 1, degraded: 0, unhealthy: 0, 'needs-auth': 0, starting: 0, stale: 0, disabled: 0 },
+  unhealthy: 0,
   tools: 4,
   breakers: [{ server: 'files', state: 'open', since: 5 }],
   reload: { attempts: 1, successes: 1, lastAt: 6, lastError: null },
@@ -54,7 +55,17 @@ export const server: ServerView = {
   paused: false,
 }
 
-export const serverDetail: ServerDetail = { ...server, stderr: ['ready'] }
+export const serverDetail: ServerDetail = {
+  ...server,
+  ...{ launch: 'node server.js', callsSince: 1, toolTokens: 48 },
+  offers: [{ kind: 'resource', name: 'readme', uri: 'file:///readme', description: '' }],
+  connections: {
+    total: 1,
+    open: [{ scope: 'shared', pid: 12, openedAt: 1, principal: null, sessions: 1, inUse: false }],
+  },
+  events: [{ at: 1, kind: 'started', pid: 12, reason: null, times: 1 }],
+  stderr: [{ at: 1, text: 'ready' }],
+}
 
 export const tool: ToolView = {
   ...{ name: 'files__read', server: 'files', tool: 'read', title: null, description: 'Reads', access: 'read' },

@@ -7,7 +7,7 @@ import type { Log } from '../../core/log.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import { httpTransport } from '../transports/http.ts'
 import { sseTransport } from '../transports/sse.ts'
-import { createRecentLines, type RedactLine } from '../transports/stderr.ts'
+import { createRecentLines, type OutputLine, type RedactLine } from '../transports/stderr.ts'
 import { stdioTransport } from '../transports/stdio.ts'
 import type { Transport } from '../transports/transport.ts'
 import { refusesStreamableHttp } from '../transports/transport-errors.ts'
@@ -37,7 +37,7 @@ export interface ConnectionScope extends Omit<RpcConnectionOptions, 'server' | '
 
 export interface Connector {
   (scope: ConnectionScope, signal: AbortSignal): Promise<InitializedConnection>
-  stderr?(): readonly string[]
+  stderr?(): readonly OutputLine[]
 }
 
 /** How long connecting may take. The first start of a stdio server may download a package. */
@@ -118,7 +118,7 @@ function transportFor(
   { name, config, orphanReaper, redact, oauth, clock, log }: ConnectorOptions,
   kind: ServerConfig['transport'],
   { principal }: ConnectionScope,
-  wrote: (opened: string) => void,
+  wrote: (line: OutputLine) => void,
 ): Transport {
   if (config.transport === 'stdio') {
     const { command, args, cwd, env } = config

@@ -39,6 +39,22 @@ export interface ConnectionPool extends AsyncDisposable {
   /** Sends a notification on the connections that only this session uses. */
   notifyServer(session: string, method: string): void
   sessionEnded(session: string): void
+  /** The open connections, at most `limit`. */
+  describe(limit: number): readonly ConnectionState[]
+}
+
+export interface ConnectionState {
+  /**
+   * Who uses it: all callers with the same capabilities (`shared`), one session (`session`), one call (`call`), or nobody
+   * yet (`spare`).
+   */
+  readonly scope: 'shared' | 'session' | 'call' | 'spare'
+  readonly pid: number | undefined
+  readonly openedAt: number | undefined
+  /** The principal for which it was opened, if it has one. */
+  readonly principal: string | undefined
+  readonly sessions: number
+  readonly inUse: boolean
 }
 
 /** The part of a call that selects its connection. */
@@ -53,7 +69,10 @@ export interface ConnectionPoolOptions {
   opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void
   closed(managed: ManagedConnection, error?: ToolwayError): void
   /** Called when a connection could not be opened, or stopped responding. */
-  failed(): void
+  failed(error: ToolwayError): void
+  /** Called when a connection broke, and when one is closed because nobody used it. */
+  broke?(open: InitializedConnection, error: ToolwayError): void
+  idle?(open: InitializedConnection): void
   readonly clock: Clock
   readonly log: Log
 }
@@ -166,6 +185,18 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         managed.current?.principal === undefined && profiles.get(managed) === profile
       return stateless?.current ?? all.find((managed) => managed.current && shows(managed))?.current
     },
+    describe: (limit) =>
+      all()
+        .filter(({ current }) => current)
+        .slice(0, limit)
+        .map((managed) => ({
+          scope: scopeOf(managed),
+          pid: managed.current?.connection.transport.pid,
+          openedAt: managed.openedAt,
+          principal: openedFor.get(managed) ?? managed.current?.principal,
+          sessions: managed.sessions.size,
+          inUse: managed.inUse,
+        })),
     async [Symbol.asyncDispose]() {
       closed = true
       await Promise.all(all().map((managed) => managed[Symbol.asyncDispose]()))
@@ -175,6 +206,12 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   function all(): ManagedConnection[] {
     return [...new Set([...shared.values(), ...owned.values(), ...shortLived, ...warmPool.all])]
+  }
+
+  function scopeOf(managed: ManagedConnection): ConnectionState['scope'] {
+    if (managed === stateless || [...shared.values()].includes(managed)) return 'shared'
+    if (shortLived.has(managed)) return 'call'
+    return [...owned.values()].includes(managed) ? 'session' : 'spare'
   }
 
   function use<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
@@ -444,7 +481,11 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         options.closed(managed, error)
       },
       failed: options.failed,
-      broke: () => pool.breaks++,
+      broke(open, error) {
+        pool.breaks++
+        options.broke?.(open, error)
+      },
+      idle: options.idle,
       clock,
       log,
     })

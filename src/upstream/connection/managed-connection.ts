@@ -41,7 +41,10 @@ export interface ManagedConnectionOptions {
   /** Called when the connection is closed; without an error if Toolway closed it. */
   closed(error?: ToolwayError): void
   failed(error: ToolwayError): void
-  broke?(): void
+  /** Called when a connection broke or was replaced. */
+  broke?(open: InitializedConnection, error: ToolwayError): void
+  /** Called when a connection is closed because nobody used it. */
+  idle?(open: InitializedConnection): void
   readonly clock: Clock
   readonly log: Log
 }
@@ -85,9 +88,10 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     replace(error) {
       if (!current) return
       log.warn({ server, error: error.message }, 'server does not respond; replacing the connection')
-      current.connection.abandon(error)
+      const replaced = current
+      replaced.connection.abandon(error)
       void close()
-      options.broke?.()
+      options.broke?.(replaced, error)
       options.closed(error)
       failed(error)
     },
@@ -210,7 +214,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
   }
 
   function lost(open: InitializedConnection, error: ToolwayError): void {
-    options.broke?.()
+    options.broke?.(open, error)
     if (open.connection.transport.kind === 'stdio')
       backoff.crashed(error, clock.monotonic() - (openings.get(open)?.since ?? 0))
     if (retired.delete(open)) void open.connection[Symbol.asyncDispose]()
@@ -230,6 +234,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       if (managed.busy || managed.sessions.size > 0) return watchIdle(options.idleMs)
       if (rest > 0) return watchIdle(rest)
       log.debug({ server }, 'closed an idle connection; the next call reconnects')
+      if (current) options.idle?.(current)
       void close()
       options.closed()
     })

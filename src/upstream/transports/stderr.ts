@@ -8,6 +8,12 @@ export interface ProcessOutput {
   line(stream: 'stdout' | 'stderr', bytes: Buffer): void
 }
 
+/** A line of output and when it was written, in milliseconds since the epoch. */
+export interface OutputLine {
+  readonly at: number
+  readonly text: string
+}
+
 export type RedactLine = (text: string) => string
 
 /** How many bytes of a child's stderr are kept: enough for a stack trace and its cause. */
@@ -28,7 +34,7 @@ export function createProcessOutput(options: {
   /** Removes secrets in any spelling. The values in `secrets` are also removed. */
   readonly redact?: RedactLine | undefined
   /** Receives the lines of stderr as they are logged. */
-  readonly wrote?: ((line: string) => void) | undefined
+  readonly wrote?: ((line: OutputLine) => void) | undefined
   readonly clock: Clock
   readonly log: Log
 }): ProcessOutput {
@@ -74,7 +80,7 @@ export function createProcessOutput(options: {
       const text = textOf(bytes)
       if (plain(text) === '') return
       const line = clean(text, maxLoggedLine)
-      if (stream === 'stderr') options.wrote?.(line)
+      if (stream === 'stderr') options.wrote?.({ at: clock.now(), text: line })
       log.debug({ server, stream, line }, 'server output')
     },
   }
@@ -102,14 +108,14 @@ const plain = (text: string): string =>
 
 /** Keeps the last lines of output, oldest first, even after the process has ended: they may show why it ended. */
 export function createRecentLines(maxLines = 200) {
-  let kept: string[] = []
+  let kept: OutputLine[] = []
   return {
-    push(line: string): void {
+    push(line: OutputLine): void {
       kept.push(line)
       // Truncate only now and then, instead of after every line.
       if (kept.length > 2 * maxLines) kept = kept.slice(-maxLines)
     },
-    lines: (): readonly string[] => kept.slice(-maxLines),
+    lines: (): readonly OutputLine[] => kept.slice(-maxLines),
   }
 }
 

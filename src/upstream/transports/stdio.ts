@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import { createLineReader, toOneLine } from '../../wire/bytes.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { type ServerProcessHandle, type ServerProcessOptions, startServerProcess } from './child-process.ts'
-import { createByteTail, createProcessOutput, maxStderr, type RedactLine } from './stderr.ts'
+import { createByteTail, createProcessOutput, maxStderr, type OutputLine, type RedactLine } from './stderr.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import { brokenConnectionCode, closedByUs, LimitExceeded, mayHaveRun, unsentError } from './transport-errors.ts'
 
@@ -13,7 +13,7 @@ export interface StdioTransportOptions extends ServerProcessOptions {
   readonly log: Log
   /** Redacts output that is not part of the protocol, before it reaches an error or the log. */
   readonly redact?: RedactLine | undefined
-  readonly wrote?: ((line: string) => void) | undefined
+  readonly wrote?: ((line: OutputLine) => void) | undefined
 }
 
 export interface StdioTransport extends Transport {

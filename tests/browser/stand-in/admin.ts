@@ -1,6 +1,7 @@
 import { ToolwayError } from '../../../src/core/errors.ts'
+import { fuzzyScore } from '../../../src/lib/fuzzy.ts'
 import { createTestConfigEditing } from '../../../src/serve/admin/config-edit.fixture.ts'
-import type { CallView, ReloadEvent, ServerDetail, ToolView } from '../../../src/serve/admin/contract.ts'
+import type { CallView, ReloadEvent, ServerDetail, ServerView, ToolView } from '../../../src/serve/admin/contract.ts'
 import type { AdminService } from '../../../src/serve/admin/service.ts'
 import { answerOf } from './answers.ts'
 import { searched } from './audit.ts'
@@ -20,6 +21,13 @@ const page = <T>(all: readonly T[], cursor: string | undefined, limit: number) =
   const start = Number(cursor ?? 0)
   const end = start + limit
   return { part: all.slice(start, end), nextCursor: end < all.length ? String(end) : null }
+}
+
+/** What the list shows of a server. */
+const viewOf = (server: ServerDetail): ServerView => {
+  const { launch: _, callsSince: __, toolTokens: ___, offers: ____, connections: _____, ...rest } = server
+  const { events: ______, stderr: _______, ...view } = rest
+  return view
 }
 
 const brief = ({ definition: _, agents: __, calls: ___, ...tool }: Scene['tools'][number]): ToolView => tool
@@ -66,9 +74,21 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     series: (_, { from = now() - 3_600_000, to = now() }) =>
       scene.name === 'empty' ? { from, to, stepMs: 10_000, points: [] } : seriesOf(from, to),
     stats: (_, { by, from = startedAt, to = now() }) => statsOf(scene, by, from, to),
-    servers: ({ admin }) =>
-      scene.servers.map(({ stderr: _, ...server }) => (admin ? server : { ...server, process: null })),
-    server: ({ admin }, name) => (admin ? serverCalled(name) : { ...serverCalled(name), process: null, stderr: [] }),
+    search: (_, text) => ({
+      hits: [
+        ...scene.servers.map(({ name, description }) => ({ kind: 'server' as const, name, detail: description })),
+        ...scene.tools.map(({ name, description }) => ({ kind: 'tool' as const, name, detail: description })),
+        ...scene.agents.map((name) => ({ kind: 'agent' as const, name, detail: '' })),
+        ...scene.calls.map(({ id, name }) => ({ kind: 'call' as const, name: id, detail: name })),
+      ]
+        .filter(({ name }) => fuzzyScore(text, name) > 0)
+        .slice(0, 20),
+    }),
+    servers: ({ admin }) => scene.servers.map((server) => viewOf(admin ? server : { ...server, process: null })),
+    server: ({ admin }, name) =>
+      admin
+        ? serverCalled(name)
+        : { ...serverCalled(name), ...{ process: null, launch: null, connections: null, events: [], stderr: [] } },
     async control(_, name, action) {
       const server = serverCalled(name)
       const paused = action === 'disable'
@@ -79,7 +99,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
         since: now(),
       }
       scene.servers[scene.servers.indexOf(server)] = next
-      return next
+      return viewOf(next)
     },
     tools(_, { query, server, cursor, limit }) {
       const found = tools(query, server)

@@ -46,6 +46,7 @@ export function overviewOf(scene: Scene, startedAt: number, now: number): Overvi
       stale: count('stale'),
       disabled: count('disabled'),
     },
+    unhealthy: count('unhealthy') + count('needs-auth') + count('degraded'),
     tools: scene.tools.length,
     breakers: scene.servers
       .filter(({ breaker }) => breaker !== 'closed')

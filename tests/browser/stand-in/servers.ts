@@ -24,8 +24,26 @@ const healthy = (now: number) => ({
   lastError: null,
   findings: [] as ServerDetail['findings'],
   paused: false,
-  stderr: [] as readonly string[],
+  ...{ launch: null, callsSince: now - 3 * hour, toolTokens: 2_350 },
+  offers: [
+    { kind: 'resource' as const, name: 'readme', uri: 'file:///project/README.md', description: 'What the project is' },
+    { kind: 'template' as const, name: 'file', uri: 'file:///project/{path}', description: '' },
+    { kind: 'prompt' as const, name: 'summarize', uri: null, description: 'Summarizes a file' },
+  ],
+  connections: {
+    total: 2,
+    open: [
+      { scope: 'shared' as const, pid: null, openedAt: now - hour, principal: null, sessions: 3, inUse: true },
+      { scope: 'session' as const, pid: null, openedAt: now - minute, principal: 'key:ci', sessions: 1, inUse: false },
+    ],
+  },
+  events: [] as ServerDetail['events'],
+  stderr: [] as ServerDetail['stderr'],
 })
+
+/** Lines of output, ten seconds apart, the last one now. */
+const written = (now: number, ...lines: string[]): ServerDetail['stderr'] =>
+  lines.map((text, index) => ({ at: now - (lines.length - 1 - index) * 10_000, text }))
 
 /** Eight servers, covering every state. */
 export const usualServers = (now: number): readonly ServerDetail[] => [
@@ -34,10 +52,11 @@ export const usualServers = (now: number): readonly ServerDetail[] => [
     ...{ name: 'filesystem', description: 'Files under ./sandbox', transport: 'stdio', tools: 14, latencyMs: 1.2 },
     process: { pid: 48211, startedAt: now - 3 * hour, restarts: 0 },
     calls: figuresOf(312, 2.1, 3, 4),
-    stderr: [
+    stderr: written(
+      now,
       'Secure MCP Filesystem Server running on stdio',
       'Client does not support MCP Roots, using allowed directories',
-    ],
+    ),
   },
   {
     ...healthy(now),
@@ -52,6 +71,13 @@ export const usualServers = (now: number): readonly ServerDetail[] => [
     ...{ name: 'browser', description: 'A browser with one tab for each caller', transport: 'stdio', tools: 21 },
     ...{ health: 'degraded', reason: 'slow: its last ping took 2.4 s', since: now - 4 * minute, latencyMs: 2400 },
     process: { pid: 48377, startedAt: now - 11 * minute, restarts: 2 },
+    launch: "npx -y '@playwright/mcp@latest' --token [redacted]",
+    events: [
+      { at: now - 11 * minute, kind: 'started', pid: 48377, reason: null, times: 1 },
+      { at: now - 12 * minute, kind: 'failed', pid: null, reason: 'browser did not finish its handshake.', times: 4 },
+      { at: now - 13 * minute, kind: 'lost', pid: 48301, reason: 'browser ended (exit code 1).', times: 1 },
+      { at: now - 3 * hour, kind: 'restarted', pid: null, reason: null, times: 1 },
+    ],
     findings: [
       {
         ...{ kind: 'too-many-entries', method: 'tools/list', count: 50_000, limit: 10_000 },
@@ -62,11 +88,12 @@ export const usualServers = (now: number): readonly ServerDetail[] => [
       { kind: 'repeated-cursor', message: 'prompts/list returned the same cursor twice; entries may be missing.' },
     ],
     calls: figuresOf(22, 1450, 2, 0),
-    stderr: [
+    stderr: written(
+      now,
       '[playwright] launching chromium',
       '[playwright] navigated to https://example.com in 1834 ms',
       '(node:48377) Warning: page.waitForNavigation is deprecated',
-    ],
+    ),
   },
   {
     ...healthy(now),
@@ -91,7 +118,7 @@ export const usualServers = (now: number): readonly ServerDetail[] => [
     },
     process: { pid: 48219, startedAt: now - 3 * hour, restarts: 0 },
     calls: figuresOf(61, 1.4),
-    stderr: ['Knowledge Graph MCP Server running on stdio'],
+    stderr: written(now, 'Knowledge Graph MCP Server running on stdio'),
   },
   {
     ...healthy(now),

@@ -104,7 +104,7 @@ inBrowser('G10: every page', () => {
   afterAll(() => browser.close())
 
   describe.each(looks)('G10: scene $scene on $device', ({ scene, options, token, axe, at = paths }) => {
-    test('every page has a title, no serious axe violations, no horizontal overflow and no script errors', async () => {
+    test('every page has a title, no serious axe violations, no horizontal overflow, no small texts in tables and no script errors', async () => {
       await using door = await openScene(scene)
       await using visitor = await visit(browser, door.origin, token, options)
       const { page } = visitor
@@ -115,6 +115,7 @@ inBrowser('G10: every page', () => {
         await expect.poll(() => page.locator('.loading').count()).toBe(0)
         if (axe) expect(await visitor.axe(), path).toEqual([])
         expect(await visitor.overflow(), path).toBe(0)
+        expect(await visitor.smallTexts(), path).toEqual([])
       }
       expect(visitor.troubles).toEqual([])
     })

@@ -41,7 +41,11 @@ describe('B6, G10: who is no admin', () => {
     const servers = (await asDev('servers')).json
     expect(servers.map(({ name }: { name: string }) => name)).toEqual(['probe'])
     expect(servers[0].process).toBeNull()
-    expect((await asDev('servers/probe')).json.stderr).toEqual([])
+    const hidden = { launch: null, connections: null, events: [], stderr: [] }
+    expect((await asDev('servers/probe')).json).toMatchObject(hidden)
+    const hits = async (text: string) => (await asDev(`search?q=${text}`)).json.hits
+    expect(await hits('echo')).toMatchObject([{ kind: 'tool', name: 'probe__echo' }])
+    for (const text of ['other', 'ops', 'die']) expect(await hits(text)).toEqual([])
     expect((await asDev('servers/other')).status).toBe(404)
     const { tools, total } = (await asDev('tools')).json
     expect([total, tools.map(({ name }: { name: string }) => name)]).toEqual([2, ['probe__echo', 'probe__pid']])

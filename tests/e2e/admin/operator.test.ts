@@ -42,7 +42,7 @@ describe('G10: what an operator sees', () => {
   test('every answer of the real gateway fits its schema', async () => {
     const { call } = (await ask('tools/probe__echo/call', { body: { arguments: { message: 'x' } } })).json
     const targets: Record<string, string> = { servers: 'probe', tools: 'probe__echo', pins: 'probe.echo', calls: call }
-    const queries: Record<string, string> = { stats: '?by=tool', why: '?agent=dev&tool=probe.echo' }
+    const queries: Record<string, string> = { search: '?q=echo', stats: '?by=tool', why: '?agent=dev&tool=probe.echo' }
     const readable = routes.filter(({ method, stream, path }) => method === 'GET' && !stream && path !== 'openapi.json')
     expect(readable.length).toBeGreaterThan(14)
     for (const { path, answer } of readable) {
@@ -74,7 +74,18 @@ describe('G10: what an operator sees', () => {
     })
     expect(alive(json.process.pid)).toBe(true)
     expect(json.process.startedAt).toBeLessThanOrEqual(Date.now())
-    expect(json.stderr.join('\n')).toContain('Starting default (STDIO) server')
+    const lines = json.stderr as { at: number; text: string }[]
+    expect(lines.map(({ text }) => text).join('\n')).toContain('Starting default (STDIO) server')
+    for (const { at } of lines) expect(at).toBeGreaterThanOrEqual(json.events.at(-1).at - 120_000)
+    expect(json.launch).toContain('everything')
+    expect(json.events.at(-1)).toMatchObject({ kind: 'started', times: 1 })
+    expect(json.connections.open.map(({ pid }: { pid: number }) => pid)).toContain(json.process.pid)
+    expect(json.offers.map(({ kind }: { kind: string }) => kind)).toEqual(
+      expect.arrayContaining(['resource', 'template', 'prompt']),
+    )
+    const tools = (await ask('tools?server=everything&limit=500')).json.tools as { tokens: number }[]
+    expect(json.toolTokens).toBe(tools.reduce((sum, { tokens }) => sum + tokens, 0))
+    expect(json.callsSince).toBeLessThanOrEqual(Date.now())
     expect((await ask('servers/idle')).json).toMatchObject({ health: 'disabled', process: null, paused: false })
     expect((await ask('servers/everythin')).json.error.message).toContain('did you mean "everything"?')
   })
@@ -97,6 +108,24 @@ describe('G10: what an operator sees', () => {
     ])
     const { agents } = (await ask('tools/probe.pid')).json
     expect(agents[2]).toMatchObject({ agent: 'dev.junior', allowed: false, rule: expect.any(String) })
+  })
+
+  test('tools are sorted over all pages; a search finds servers, tools, agents and calls', async () => {
+    const sorted = async (sort: string, cursor = '') => (await ask(`tools?limit=5&sort=${sort}&cursor=${cursor}`)).json
+    const first = await sorted('-tokens')
+    const second = await sorted('-tokens', first.nextCursor)
+    const tokens = [...first.tools, ...second.tools].map((tool: { tokens: number }) => tool.tokens)
+    expect(tokens).toEqual(tokens.toSorted((a, b) => b - a))
+    expect(new Set([...first.tools, ...second.tools].map(({ name }: { name: string }) => name)).size).toBe(10)
+    expect((await ask('tools?sort=colour')).status).toBe(400)
+    const hits = async (text: string) => (await ask(`search?q=${encodeURIComponent(text)}`)).json.hits
+    expect((await hits('prob'))[0]).toMatchObject({ kind: 'server', name: 'probe' })
+    expect((await hits('echo prb'))[0]).toMatchObject({ kind: 'tool', name: 'probe__echo' })
+    expect((await hits('junior'))[0]).toMatchObject({ kind: 'agent', name: 'dev.junior' })
+    const { call } = (await ask('tools/probe__echo/call', { body: { arguments: { message: 'x' } } })).json
+    expect(await hits(call)).toMatchObject([{ kind: 'call', name: call }])
+    expect(await hits('e')).toHaveLength(20)
+    expect((await ask('search')).status).toBe(400)
   })
 
   test('agents, the matrix and why agree with one another', async () => {

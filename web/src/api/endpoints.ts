@@ -27,6 +27,7 @@ import type {
   PromptPage,
   ReloadEvent,
   ResourcePage,
+  SearchResult,
   Series,
   ServerDefinitionView,
   ServerDetail,
@@ -56,7 +57,9 @@ const encode = encodeURIComponent
 /** The admin API's queries, in the form that `useResource` takes. */
 export const queries = {
   overview: get<Overview>('overview'),
-  series: (from: number, to: number) => get<Series>('series', { from: Math.round(from), to: Math.round(to) }),
+  series: (from: number, to: number, server?: string) =>
+    get<Series>('series', { from: Math.round(from), to: Math.round(to), server }),
+  search: (q: string) => get<SearchResult>('search', { q }),
   stats: (by: Stats['by'], from: number, to: number) =>
     get<Stats>('stats', { by, from: Math.round(from), to: Math.round(to) }),
   servers: get<readonly ServerView[]>('servers'),

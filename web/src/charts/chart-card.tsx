@@ -87,11 +87,13 @@ function ChartTable({ chart, series }: { readonly chart: Chart; readonly series:
         label={`${chart.title}, newest first`}
         rows={series.points.toReversed()}
         keyOf={({ at }) => String(at)}
+        sort={{ param: 'points', initial: '-time' }}
         columns={[
-          { title: 'Time', cell: ({ at }) => <ClockTime at={at} /> },
+          { title: 'Time', sortBy: ({ at }) => at, descendingFirst: true, cell: ({ at }) => <ClockTime at={at} /> },
           ...chart.lines.map(({ name, value }) => ({
             title: name,
             alignEnd: true,
+            sortBy: value,
             cell: (point: Point) => {
               const number = value(point)
               return number === null ? noValue : chart.format(number)

@@ -7,16 +7,19 @@ interface LoadMoreProps {
   /** The total number of items, if known. */
   readonly total?: number
   readonly itemName: string
+  /** The order, if it cannot be changed, such as `newest first`. */
+  readonly order?: string
 }
 
 /** The footer of a paged list: the number of rows shown, and a button to load more. */
-export function LoadMore({ list, shown, total, itemName }: LoadMoreProps) {
+export function LoadMore({ list, shown, total, itemName, order }: LoadMoreProps) {
   return (
     <div class="table-foot">
       <span>
         {total === undefined
           ? `${formatCount(shown)} ${itemName}`
           : `${formatCount(shown)} of ${formatCount(total)} ${itemName}`}
+        {order !== undefined && `, ${order}`}
         {list.moreError && <span class="tone-bad"> · {list.moreError.message}</span>}
       </span>
       {list.hasMore && (

@@ -1,4 +1,7 @@
 import type { ComponentChildren } from 'preact'
+import { query, setQuery } from '../routing/location.ts'
+import { Icon } from './icon.tsx'
+import { formatSort, nextSort, parseSort, type SortOrder, type SortValue, sortKey, sortRows } from './table-sort.ts'
 
 export interface Column<Row> {
   readonly title: string
@@ -11,9 +14,19 @@ export interface Column<Row> {
   readonly minScreen?: 'middle' | 'wide'
   /** If true, the column takes the remaining width, and its text is truncated. */
   readonly truncate?: boolean
-  /** Replaces the title in the header, for example with a sort button. */
-  readonly header?: ComponentChildren
-  readonly sorted?: 'ascending' | 'descending' | undefined
+  /** The value to sort by. Columns without it cannot be sorted. */
+  readonly sortBy?: (row: Row) => SortValue
+  /** If true, the first click sorts in descending order, which is usual for numbers. Default: as `alignEnd`. */
+  readonly descendingFirst?: boolean
+}
+
+interface TableSort {
+  /** The query parameter with the order, such as `sort=-p95`. Tables on the same page need different ones. */
+  readonly param?: string
+  /** The order of the rows as they are given, such as `-calls`; omitted if it is the order of no column. */
+  readonly initial?: string
+  /** Set if the API sorts, because the table shows only a part of the rows. */
+  readonly remote?: true
 }
 
 interface TableProps<Row> {
@@ -23,10 +36,19 @@ interface TableProps<Row> {
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row) => string
   readonly current?: (row: Row) => boolean
+  readonly sort?: TableSort
+  /** The maximum number of rows that are shown, after sorting. */
+  readonly limit?: number
 }
 
-/** A table. If its cells contain a RowLink, the arrow keys move between rows. */
-export function Table<Row>({ label, columns, rows, keyOf, current }: TableProps<Row>) {
+/** A table that can be sorted by its headers. If its cells contain a RowLink, the arrow keys move between rows. */
+export function Table<Row>({ label, columns, rows, keyOf, current, sort = {}, limit }: TableProps<Row>) {
+  const { param = 'sort', initial, remote } = sort
+  const chosen = parseSort(query.value.get(param))
+  const sortedColumn = columns.find(({ title, sortBy }) => sortBy && sortKey(title) === chosen?.key)
+  const order = sortedColumn ? chosen : parseSort(initial)
+  const sorted =
+    chosen && sortedColumn?.sortBy && !remote ? sortRows(rows, sortedColumn.sortBy, chosen.descending) : rows
   const classes = ({ alignEnd, minScreen, truncate }: Column<Row>) =>
     [alignEnd && 'end', minScreen, truncate && 'clip'].filter(Boolean).join(' ')
   return (
@@ -37,14 +59,14 @@ export function Table<Row>({ label, columns, rows, keyOf, current }: TableProps<
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.title} scope="col" class={classes(column)} aria-sort={column.sorted}>
-                {column.header ?? column.title}
+              <th key={column.title} scope="col" class={classes(column)} aria-sort={ariaSort(order, column.title)}>
+                {column.sortBy ? <SortButton column={column} order={order} param={param} /> : column.title}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
+          {sorted.slice(0, limit).map((row) => (
             <tr key={keyOf(row)} data-current={current?.(row) || undefined}>
               {columns.map((column) => (
                 <td key={column.title} class={classes(column)}>
@@ -56,6 +78,34 @@ export function Table<Row>({ label, columns, rows, keyOf, current }: TableProps<
         </tbody>
       </table>
     </section>
+  )
+}
+
+function ariaSort(order: SortOrder | undefined, title: string): 'ascending' | 'descending' | undefined {
+  if (order?.key !== sortKey(title)) return undefined
+  return order.descending ? 'descending' : 'ascending'
+}
+
+interface SortButtonProps {
+  readonly column: Pick<Column<never>, 'title' | 'alignEnd' | 'descendingFirst'>
+  readonly order: SortOrder | undefined
+  readonly param: string
+}
+
+function SortButton({
+  column: { title, alignEnd = false, descendingFirst = alignEnd },
+  order,
+  param,
+}: SortButtonProps) {
+  const direction = ariaSort(order, title)
+  const change = () => {
+    const next = nextSort(order, sortKey(title), descendingFirst)
+    setQuery({ [param]: next && formatSort(next) })
+  }
+  return (
+    <button type="button" class="sort" onClick={change}>
+      {title} {direction && <Icon name={direction === 'descending' ? 'down' : 'up'} size={11} />}
+    </button>
   )
 }
 

@@ -20,7 +20,7 @@ export const pages = [
 ] as const
 
 /** The pages of which users without admin rights see nothing. */
-export const adminPages: ReadonlySet<PageName> = new Set(['pins', 'keys'])
+export const adminPages: ReadonlySet<PageName> = new Set(['pins', 'keys', 'audit', 'config'])
 
 export type PageName = (typeof pages)[number]
 

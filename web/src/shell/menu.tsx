@@ -60,8 +60,7 @@ function InboxCount() {
 }
 
 function UnhealthyCount() {
-  const servers = liveOverview.value?.servers
-  const unhealthy = (servers?.unhealthy ?? 0) + (servers?.['needs-auth'] ?? 0) + (servers?.degraded ?? 0)
+  const unhealthy = liveOverview.value?.unhealthy ?? 0
   if (unhealthy === 0) return null
   return (
     <span class="count tone-bad" title={`${unhealthy} not healthy`}>

@@ -7,6 +7,7 @@ import { Icon, Logo } from '../components/icon.tsx'
 import { Notices, withNotice } from '../components/notices.tsx'
 import { StatusBadge } from '../components/status-badge.tsx'
 import { streamStatuses } from '../components/statuses.ts'
+import { loadedPages } from '../lazy-page.tsx'
 import { path } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
 import { helpShown } from './keyboard.ts'
@@ -22,9 +23,11 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   useEffect(() => {
     if (previousPath.current === path.value) return
     open.value = false
-    if (main.current) moveFocus(main.current, previousPath.current, path.value)
+    // A page that is still being loaded has no title yet.
+    if (!main.current?.querySelector('h1')) return
+    moveFocus(main.current, previousPath.current, path.value)
     previousPath.current = path.value
-  }, [path.value, open])
+  }, [path.value, loadedPages.value, open])
   return (
     <div class="shell">
       <a class="skip" href="#main">

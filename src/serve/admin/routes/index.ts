@@ -11,6 +11,7 @@ import { keysRoutes } from './keys.ts'
 import { pinsRoutes } from './pins.ts'
 import { playgroundRoutes } from './playground.ts'
 import { policyRoutes } from './policy.ts'
+import { searchRoutes } from './search.ts'
 import { serversRoutes } from './servers.ts'
 import { sessionRoutes } from './session.ts'
 import { toolsRoutes } from './tools.ts'
@@ -20,6 +21,7 @@ export const routes: readonly Route[] = [
   ...sessionRoutes,
   ...gatewayRoutes,
   ...inboxRoutes,
+  ...searchRoutes,
   ...serversRoutes,
   ...toolsRoutes,
   ...pinsRoutes,

@@ -12,7 +12,7 @@ export const policyRoutes: readonly Route[] = [
     run: (_, { admin }) => admin.agents(),
   }),
   adminRoute('GET', 'agents/matrix', 'Which agent may use which tool', {
-    query: calls.toolsQuery,
+    query: calls.toolsQuery.omit({ sort: true }),
     answer: catalog.matrix,
     run: ({ query }, { admin }) => admin.matrix(query),
   }),

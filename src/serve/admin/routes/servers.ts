@@ -3,6 +3,7 @@ import { ToolwayError } from '../../../core/errors.ts'
 import { callbackOf } from '../oauth-callback.ts'
 import { adminRoute, type Route, userRoute } from '../router.ts'
 import * as catalog from '../schemas/catalog.ts'
+import { serverDetail } from '../schemas/server-detail.ts'
 import type { ServerAction } from '../service.ts'
 
 const actions: Readonly<Record<ServerAction, string>> = {
@@ -18,8 +19,8 @@ export const serversRoutes: readonly Route[] = [
     answer: z.array(catalog.serverView),
     run: ({ caller }, { admin }) => admin.servers(caller),
   }),
-  userRoute('GET', 'servers/{name}', 'One server, with its latest stderr output', {
-    answer: catalog.serverDetail,
+  userRoute('GET', 'servers/{name}', 'One server: what it offers, its connections, history and output', {
+    answer: serverDetail,
     run: ({ caller, target }, { admin }) => admin.server(caller, target),
   }),
   ...Object.entries(actions).map(([action, summary]) =>

@@ -145,13 +145,20 @@ export const auditListQuery = z.strictObject({
 })
 export type AuditListQuery = ViewOf<typeof auditListQuery>
 
+const toolOrders = ['tool', 'server', 'access', 'definition', 'tokens'] as const
+
 export const toolsQuery = z.strictObject({
   query: text('Words that must all occur in the name, title, description or server.'),
   server: text('Tools on this server.'),
+  sort: z
+    .enum(toolOrders.flatMap((key) => [key, `-${key}` as const]))
+    .optional()
+    .describe('The order; descending with a minus sign. Default: the order in which the tools are served.'),
   cursor,
   limit: limit(100, 500),
 })
 export type ToolsQuery = ViewOf<typeof toolsQuery>
+export type ToolOrder = (typeof toolOrders)[number]
 
 export const whyQuery = z.strictObject({
   agent: text("The agent to check. Default: the credential's agent."),

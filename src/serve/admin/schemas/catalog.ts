@@ -15,7 +15,8 @@ const serverFinding = named(
   },
 )
 
-const serverFields = {
+/** Shared by the list and the page of a server. */
+export const serverFields = {
   name: z.string(),
   description: z.string(),
   health,
@@ -39,12 +40,6 @@ const serverFields = {
 
 export const serverView = named('ServerView', 'A server and its state.', serverFields)
 export type ServerView = ViewOf<typeof serverView>
-
-export const serverDetail = named('ServerDetail', 'A server, its state and its latest stderr output.', {
-  ...serverFields,
-  stderr: z.array(z.string()).describe('The last lines of stderr, redacted; admins only.'),
-})
-export type ServerDetail = ViewOf<typeof serverDetail>
 
 export const signInView = named('SignInView', 'The URL to sign in at.', {
   url: z.string().describe('Open it in a browser; the browser is redirected back to this gateway.'),

@@ -95,6 +95,7 @@ export const overview = named('Overview', 'Summary of the gateway.', {
     stale: count,
     disabled: count,
   }),
+  unhealthy: count.describe('Servers that are unhealthy, degraded or need a sign-in.'),
   tools: count,
   breakers: z
     .array(z.strictObject({ server: z.string(), state: breakerState, since: z.number() }))

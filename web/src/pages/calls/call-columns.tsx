@@ -22,9 +22,10 @@ const notesOf = ({ operation, parent }: CallView): string =>
 /** The columns of the list. With `narrow`, there are fewer columns, because a call is open beside the list. */
 export function callColumns(narrow: boolean): readonly Column<CallView>[] {
   const columns: readonly (Column<CallView> & { readonly alone?: true })[] = [
-    { title: 'Time', cell: ({ at }) => <ClockTime at={at} /> },
+    { title: 'Time', sortBy: ({ at }) => at, descendingFirst: true, cell: ({ at }) => <ClockTime at={at} /> },
     {
       title: 'Target',
+      sortBy: targetOf,
       truncate: true,
       cell: (call) => (
         <>
@@ -35,9 +36,10 @@ export function callColumns(narrow: boolean): readonly Column<CallView>[] {
         </>
       ),
     },
-    { title: 'Agent', minScreen: 'middle', alone: true, cell: ({ agent }) => agent },
+    { title: 'Agent', minScreen: 'middle', alone: true, sortBy: ({ agent }) => agent, cell: ({ agent }) => agent },
     {
       title: 'Outcome',
+      sortBy: ({ outcome, code }) => `${outcome} ${code}`,
       cell: ({ outcome, code }) => (
         <>
           <StatusBadge status={outcomeStatuses[outcome]} />
@@ -45,8 +47,8 @@ export function callColumns(narrow: boolean): readonly Column<CallView>[] {
         </>
       ),
     },
-    { title: 'Cache', minScreen: 'wide', alone: true, cell: ({ cache }) => cache ?? '' },
-    { title: 'Duration', alignEnd: true, cell: ({ ms }) => formatDuration(ms) },
+    { title: 'Cache', minScreen: 'wide', alone: true, sortBy: ({ cache }) => cache, cell: ({ cache }) => cache ?? '' },
+    { title: 'Duration', alignEnd: true, sortBy: ({ ms }) => ms, cell: ({ ms }) => formatDuration(ms) },
   ]
   return narrow ? columns.filter(({ alone }) => !alone) : columns
 }

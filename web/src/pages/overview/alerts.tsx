@@ -10,9 +10,9 @@ import { pathTo } from '../../routing/route.ts'
  * Warnings about circuit breakers and, for users who have no inbox, about servers and reloads. Renders nothing if there
  * are none.
  */
-export function Alerts({ overview: { breakers, servers, reload } }: { readonly overview: Overview }) {
+export function Alerts({ overview: { breakers, unhealthy: count, reload } }: { readonly overview: Overview }) {
   const inbox = liveInbox.value !== undefined
-  const unhealthy = inbox ? 0 : servers.unhealthy + servers['needs-auth'] + servers.degraded
+  const unhealthy = inbox ? 0 : count
   const lastError = inbox ? null : reload.lastError
   if (breakers.length === 0 && unhealthy === 0 && lastError === null) return null
   return (

@@ -7,7 +7,7 @@ import { formatBytes, formatCount, formatShare } from '../../format/number.ts'
 export function BudgetCard({ budgets }: { readonly budgets: readonly BudgetView[] }) {
   return (
     <Card title="Budgets" flush>
-      <Table label="Budgets" rows={budgets} keyOf={({ name }) => name} columns={columns} />
+      <Table label="Budgets" rows={budgets} keyOf={({ name }) => name} columns={columns} sort={{ param: 'budgets' }} />
       <p class="table-foot">
         <span>
           What waits or is kept, for all callers and for the caller that uses most. At a bound, new requests are
@@ -33,10 +33,11 @@ const amount = (budget: BudgetView, value: number): string =>
 const toneOf = (used: number, limit: number): string | undefined => (used >= limit * 0.9 ? 'tone-warn' : undefined)
 
 const columns: readonly Column<BudgetView>[] = [
-  { title: 'Budget', cell: titleOf },
+  { title: 'Budget', sortBy: titleOf, cell: titleOf },
   {
     title: 'In use',
     alignEnd: true,
+    sortBy: ({ used, limit }) => used / limit,
     cell: (budget) => (
       <span class={toneOf(budget.used, budget.limit)}>
         {amount(budget, budget.used)} ({formatShare(budget.used, budget.limit)})
@@ -47,6 +48,7 @@ const columns: readonly Column<BudgetView>[] = [
   {
     title: 'Largest caller',
     alignEnd: true,
+    sortBy: ({ largest, perCaller }) => largest / perCaller,
     cell: (budget) => <span class={toneOf(budget.largest, budget.perCaller)}>{amount(budget, budget.largest)}</span>,
   },
   {
@@ -55,5 +57,5 @@ const columns: readonly Column<BudgetView>[] = [
     minScreen: 'middle',
     cell: (budget) => amount(budget, budget.perCaller),
   },
-  { title: 'Refused', alignEnd: true, cell: ({ refused }) => formatCount(refused) },
+  { title: 'Refused', alignEnd: true, sortBy: ({ refused }) => refused, cell: ({ refused }) => formatCount(refused) },
 ]

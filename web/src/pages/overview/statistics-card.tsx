@@ -1,7 +1,6 @@
-import type { Figures, Stats } from '../../../../src/serve/admin/contract.ts'
+import type { Stats } from '../../../../src/serve/admin/contract.ts'
 import { useStats } from '../../api/stats.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
-import { Icon } from '../../components/icon.tsx'
 import { Card } from '../../components/page.tsx'
 import { describeRange } from '../../components/range-picker.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
@@ -28,7 +27,6 @@ const groupings = ['server', 'tool', 'agent', 'operation'] as const
 export function StatisticsCard() {
   const by = choiceParam(query.value, 'by', groupings)
   const stats = useStats(by)
-  const sort = choiceParam(query.value, 'sort', sorts)
   const groupControl = (
     <SegmentedControl
       label="Statistics by"
@@ -42,7 +40,7 @@ export function StatisticsCard() {
       title="Statistics"
       side={
         <div class="row">
-          <a class="button tiny" href={withQuery(pathTo('overview'), { by: 'tool', sort: 'p95Ms', range: '1h' })}>
+          <a class="button tiny" href={withQuery(pathTo('overview'), { by: 'tool', sort: '-p95', range: '1h' })}>
             Slowest tools in the last hour
           </a>
           {groupControl}
@@ -60,9 +58,11 @@ export function StatisticsCard() {
             <>
               <Table
                 label={`Statistics by ${data.by}`}
-                rows={sorted(data.rows, sort).slice(0, 25)}
+                rows={data.rows}
                 keyOf={({ name }) => name}
-                columns={statColumns(data, sort)}
+                columns={statColumns(data)}
+                sort={{ initial: '-calls' }}
+                limit={25}
               />
               <p class="table-foot">
                 <span>
@@ -82,25 +82,8 @@ export function StatisticsCard() {
 
 type Row = Stats['rows'][number]
 
-const sortKeys = {
-  calls: ({ calls }: Figures) => calls,
-  averageMs: ({ averageMs }: Figures) => averageMs ?? -1,
-  p50Ms: ({ p50Ms }: Figures) => p50Ms ?? -1,
-  p95Ms: ({ p95Ms }: Figures) => p95Ms ?? -1,
-  p99Ms: ({ p99Ms }: Figures) => p99Ms ?? -1,
-  errors: ({ calls, errors }: Figures) => (calls > 0 ? errors / calls : 0),
-  denials: ({ denials }: Figures) => denials,
-} as const
-
-type SortBy = keyof typeof sortKeys
-const sorts = Object.keys(sortKeys) as SortBy[]
-
 /** When the range begins. Statistics come in steps, so one that begins a little later counts as complete. */
 const askedFrom = (range: TimeRange): number => rangeBounds(range, Date.now()).from + 60_000
-
-/** Sorts rows in descending order. */
-const sorted = (rows: readonly Row[], by: SortBy): readonly Row[] =>
-  rows.toSorted((a, b) => sortKeys[by](b) - sortKeys[by](a))
 
 /** A link to what a row counts, in the same range. */
 function rowLink({ by, since, to }: Stats, name: string): string {
@@ -114,41 +97,46 @@ function rowLink({ by, since, to }: Stats, name: string): string {
   }[by]
 }
 
-function statColumns(stats: Stats, sort: SortBy): readonly Column<Row>[] {
-  const sortableColumn = (
-    title: string,
-    key: SortBy,
-    cell: (row: Row) => string,
-    minScreen?: 'middle' | 'wide',
-  ): Column<Row> => ({
-    title,
-    alignEnd: true,
-    ...(minScreen && { minScreen }),
-    sorted: sort === key ? 'descending' : undefined,
-    header: (
-      <button type="button" class="sort" onClick={() => setQuery({ sort: key === 'calls' ? '' : key })}>
-        {title} {sort === key && <Icon name="down" size={11} />}
-      </button>
-    ),
-    cell,
-  })
+function statColumns(stats: Stats): readonly Column<Row>[] {
   return [
     {
-      title: titles[stats.by],
+      title: groupingNames[stats.by],
+      sortBy: ({ name }) => name,
       cell: ({ name }) => (
         <RowLink href={rowLink(stats, name)}>
           <BreakableName name={name} />
         </RowLink>
       ),
     },
-    sortableColumn('Calls', 'calls', ({ calls }) => formatCount(calls)),
-    sortableColumn('Average', 'averageMs', ({ averageMs }) => formatDuration(averageMs), 'wide'),
-    sortableColumn('p50', 'p50Ms', ({ p50Ms }) => formatDuration(p50Ms), 'middle'),
-    sortableColumn('p95', 'p95Ms', ({ p95Ms }) => formatDuration(p95Ms)),
-    sortableColumn('p99', 'p99Ms', ({ p99Ms }) => formatDuration(p99Ms), 'middle'),
-    sortableColumn('Errors', 'errors', ({ errors, calls }) => formatShare(errors, calls)),
-    sortableColumn('Denials', 'denials', ({ denials }) => formatCount(denials), 'middle'),
+    { title: 'Calls', alignEnd: true, sortBy: ({ calls }) => calls, cell: ({ calls }) => formatCount(calls) },
+    duration('Average', 'averageMs', 'wide'),
+    duration('p50', 'p50Ms', 'middle'),
+    duration('p95', 'p95Ms'),
+    duration('p99', 'p99Ms', 'middle'),
+    {
+      title: 'Errors',
+      alignEnd: true,
+      sortBy: ({ errors, calls }) => (calls > 0 ? errors / calls : 0),
+      cell: ({ errors, calls }) => formatShare(errors, calls),
+    },
+    {
+      title: 'Denials',
+      alignEnd: true,
+      minScreen: 'middle',
+      sortBy: ({ denials }) => denials,
+      cell: ({ denials }) => formatCount(denials),
+    },
   ]
 }
 
-const titles = { server: 'Server', tool: 'Tool', agent: 'Agent', operation: 'Operation' } as const
+const duration = (
+  title: string,
+  key: 'averageMs' | 'p50Ms' | 'p95Ms' | 'p99Ms',
+  minScreen?: 'middle' | 'wide',
+): Column<Row> => ({
+  title,
+  alignEnd: true,
+  ...(minScreen && { minScreen }),
+  sortBy: (row) => row[key],
+  cell: (row) => formatDuration(row[key]),
+})

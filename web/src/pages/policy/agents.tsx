@@ -12,6 +12,7 @@ import { pathTo } from '../../routing/route.ts'
 const columns: readonly Column<AgentView>[] = [
   {
     title: 'Agent',
+    sortBy: ({ name }) => name,
     cell: ({ name, inherits, isDefault }) => (
       <>
         <RowLink href={withQuery(pathTo('calls'), { agent: name })}>{name}</RowLink>
@@ -20,12 +21,19 @@ const columns: readonly Column<AgentView>[] = [
       </>
     ),
   },
-  { title: 'Tools', alignEnd: true, cell: ({ tools }) => formatCount(tools) },
-  { title: 'Exposure', minScreen: 'middle', cell: ({ expose }) => expose },
-  { title: 'Context', alignEnd: true, minScreen: 'wide', cell: ({ tokens }) => <ContextTokens account={tokens} /> },
+  { title: 'Tools', alignEnd: true, sortBy: ({ tools }) => tools, cell: ({ tools }) => formatCount(tools) },
+  { title: 'Exposure', minScreen: 'middle', sortBy: ({ expose }) => expose, cell: ({ expose }) => expose },
+  {
+    title: 'Context',
+    alignEnd: true,
+    minScreen: 'wide',
+    sortBy: ({ tokens }) => tokens.exposed,
+    cell: ({ tokens }) => <ContextTokens account={tokens} />,
+  },
   {
     title: 'Limits',
     minScreen: 'middle',
+    sortBy: ({ perMinute }) => perMinute,
     cell: ({ perMinute, concurrency }) =>
       [
         perMinute !== null && `${formatCount(perMinute)} per minute`,
@@ -34,10 +42,27 @@ const columns: readonly Column<AgentView>[] = [
         .filter(Boolean)
         .join(', ') || 'defaults apply',
   },
-  { title: 'Calls', alignEnd: true, cell: ({ calls }) => formatCount(calls.calls) },
-  { title: 'p95', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatDuration(calls.p95Ms) },
-  { title: 'Errors', alignEnd: true, minScreen: 'wide', cell: ({ calls }) => formatShare(calls.errors, calls.calls) },
-  { title: 'Denials', alignEnd: true, cell: ({ calls }) => formatCount(calls.denials) },
+  { title: 'Calls', alignEnd: true, sortBy: ({ calls }) => calls.calls, cell: ({ calls }) => formatCount(calls.calls) },
+  {
+    title: 'p95',
+    alignEnd: true,
+    minScreen: 'middle',
+    sortBy: ({ calls }) => calls.p95Ms,
+    cell: ({ calls }) => formatDuration(calls.p95Ms),
+  },
+  {
+    title: 'Errors',
+    alignEnd: true,
+    minScreen: 'wide',
+    sortBy: ({ calls }) => calls.errors / Math.max(1, calls.calls),
+    cell: ({ calls }) => formatShare(calls.errors, calls.calls),
+  },
+  {
+    title: 'Denials',
+    alignEnd: true,
+    sortBy: ({ calls }) => calls.denials,
+    cell: ({ calls }) => formatCount(calls.denials),
+  },
 ]
 
 /** The number of tokens that an agent's tools take up in the context, and the share that is saved (B8). */

@@ -1,11 +1,15 @@
+import { useSignal } from '@preact/signals'
 import { Fragment } from 'preact'
 import type { ServerDetail } from '../../../../src/serve/admin/contract.ts'
 import { actions, queries, type ServerAction } from '../../api/endpoints.ts'
 import { liveReload, liveServers, updateLiveServer } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
+import { charts, withoutPartialPoint } from '../../charts/chart.ts'
+import { ChartCard } from '../../charts/chart-card.tsx'
 import { ActionButton } from '../../components/action-button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
 import { lazy } from '../../components/lazy.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
@@ -15,14 +19,21 @@ import { breakerStatuses, findingStatus, healthStatuses } from '../../components
 import { ElapsedTime, RelativeTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, pluralize } from '../../format/number.ts'
+import { query } from '../../routing/location.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
+import { parseRange, rangeBounds } from '../../routing/time-range.ts'
 import { RangeStats } from '../stat-tiles.tsx'
+import { actionOutcome } from './action-outcome.ts'
+import { ServerOutput } from './server-output.tsx'
+import { Connections, Offers, RecentCalls, ServerEvents, ServerTools } from './server-tables.tsx'
+import './server.css'
 
 const ServerEditor = lazy('the buttons', async () => (await import('../../config-edit/server-editor.tsx')).ServerEditor)
 
 export function ServerPage({ name }: { readonly name: string }) {
-  const loaded = useResource(queries.server(name), name, { pollEveryMs: 5000 })
+  const follow = useSignal(true)
+  const loaded = useResource(queries.server(name), name, { pollEveryMs: follow.value ? 2000 : 5000 })
   const live = liveServers.value?.find((server) => server.name === name)
   const server = { ...loaded, data: loaded.data && { ...loaded.data, ...live } }
   const { data } = server
@@ -42,24 +53,26 @@ export function ServerPage({ name }: { readonly name: string }) {
         {(data) => (
           <>
             <RangeStats by="server" name={name} />
-            <div class="row">
-              <a class="button" href={withQuery(pathTo('tools'), { server: name })}>
-                View tools
-              </a>
-              <a class="button" href={withQuery(pathTo('calls'), { server: name })}>
-                View calls
-              </a>
-              {isAdmin.value && (
-                <a class="button" href={withQuery(pathTo('audit'), { server: name })}>
-                  View audit records
-                </a>
-              )}
-            </div>
             {isAdmin.value && data.transport !== 'in-process' && <Definition name={name} />}
             <Findings findings={data.findings} />
             <div class="grid-2">
               <ServerFacts server={data} />
-              <Stderr lines={data.stderr} transport={data.transport} />
+              <ServerEvents events={data.events} />
+            </div>
+            <ServerOutput
+              lines={data.stderr}
+              transport={data.transport}
+              follow={follow.value}
+              onFollow={(next) => (follow.value = next)}
+            />
+            <ServerCharts name={name} />
+            <div class="grid-2">
+              <RecentCalls name={name} />
+              <ServerTools server={data} />
+            </div>
+            <div class="grid-2">
+              <Connections connections={data.connections} />
+              <Offers offers={data.offers} />
             </div>
           </>
         )}
@@ -85,6 +98,32 @@ function Definition({ name }: { readonly name: string }) {
   )
 }
 
+/** Charts over the time range in the address. Dragging across one selects its time range. */
+function ServerCharts({ name }: { readonly name: string }) {
+  const range = parseRange(query.value)
+  const series = useResource(
+    async (signal) => {
+      const { from, to } = rangeBounds(range, Date.now())
+      return withoutPartialPoint(await queries.series(from, to, name)(signal), to)
+    },
+    `${name} ${JSON.stringify(range)}`,
+    'last' in range ? { pollEveryMs: 10_000 } : {},
+  )
+  return (
+    <Loaded resource={series} what="the charts">
+      {(data) => (
+        <div class="charts">
+          {charts
+            .filter(({ title }) => title !== 'Cache')
+            .map((chart) => (
+              <ChartCard key={chart.title} chart={chart} series={data} />
+            ))}
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
 /** What was shortened, left out or refused; nothing if there are no findings. */
 function Findings({ findings }: Pick<ServerDetail, 'findings'>) {
   if (findings.length === 0) return null
@@ -103,24 +142,6 @@ function Findings({ findings }: Pick<ServerDetail, 'findings'>) {
           </Fragment>
         ))}
       </dl>
-    </Card>
-  )
-}
-
-function Stderr({ lines, transport }: { readonly lines: readonly string[]; readonly transport: string }) {
-  return (
-    <Card title="Recent output">
-      {lines.length > 0 ? (
-        <CodeBlock text={lines.join('\n')} label="End of stderr" wrap />
-      ) : (
-        <p class="quiet">
-          {transport !== 'stdio'
-            ? 'Output is available only for servers that Toolway starts (stdio).'
-            : isAdmin.value
-              ? 'The process has written nothing to stderr since it started.'
-              : 'Only admins can see the output.'}
-        </p>
-      )}
     </Card>
   )
 }
@@ -149,6 +170,15 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
             <dd class="tone-bad">{server.lastError}</dd>
           </>
         )}
+        {server.launch !== null && (
+          <>
+            <dt>{server.transport === 'stdio' ? 'Command' : 'URL'}</dt>
+            <dd class="row">
+              <code>{server.launch}</code>
+              <CopyButton text={server.launch} label={server.transport === 'stdio' ? 'Copy command' : 'Copy URL'} />
+            </dd>
+          </>
+        )}
         <dt>Breaker</dt>
         <dd>
           <StatusBadge status={breakerStatuses[server.breaker]} />
@@ -162,7 +192,9 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
           </>
         )}
         <dt>Tools</dt>
-        <dd>{formatCount(server.tools)}</dd>
+        <dd>
+          {formatCount(server.tools)}, {formatCount(server.toolTokens)} tokens of context
+        </dd>
         <dt>Ping latency</dt>
         <dd>{formatDuration(server.latencyMs)}</dd>
         <dt>Process</dt>
@@ -181,6 +213,7 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
           )}
         </dd>
       </dl>
+      {isAdmin.value && <a href={withQuery(pathTo('audit'), { server: server.name })}>View audit records</a>}
     </Card>
   )
 }
@@ -190,18 +223,22 @@ interface ServerActionsProps {
   onDone(): void
 }
 
-function ServerActions({ server: { name, paused, health, transport }, onDone }: ServerActionsProps) {
-  const run = (action: ServerAction, message: string) => async () => {
+function ServerActions({ server, onDone }: ServerActionsProps) {
+  const { name, paused, health, transport } = server
+  const run = (action: ServerAction) => async () => {
     await withNotice(
-      async () => updateLiveServer(await actions.server(name, action)),
-      () => message,
+      async () => {
+        const after = await actions.server(name, action)
+        updateLiveServer(after)
+        return actionOutcome(action, server, after)
+      },
+      (outcome) => outcome,
     )
     onDone()
   }
   // A server that is disabled in the configuration can only be enabled there.
   if (health === 'disabled' && !paused) return <span class="quiet">Disabled in the configuration</span>
-  if (paused)
-    return <ActionButton name="Turn on" icon="play" kind="primary" run={run('enable', `Turned on ${name}.`)} />
+  if (paused) return <ActionButton name="Turn on" icon="play" kind="primary" run={run('enable')} />
   const signIn = () =>
     withNotice(
       async () => location.assign((await actions.signIn(name)).url),
@@ -210,7 +247,7 @@ function ServerActions({ server: { name, paused, health, transport }, onDone }: 
   return (
     <>
       {health === 'needs-auth' && <ActionButton name="Sign in" icon="play" kind="primary" run={signIn} />}
-      <ActionButton name="Refresh tools" run={run('refresh', `Refreshed the tool list for ${name}.`)} />
+      <ActionButton name="Refresh tools" run={run('refresh')} />
       {transport !== 'in-process' && (
         <ActionButton
           name="Restart"
@@ -219,7 +256,7 @@ function ServerActions({ server: { name, paused, health, transport }, onDone }: 
             title: `Restart ${name}?`,
             text: 'This closes and reopens its connection and restarts its process, if it has one. Calls in flight fail, but may already have changed something.',
           }}
-          run={run('restart', `Restarted ${name}.`)}
+          run={run('restart')}
         />
       )}
       <ActionButton
@@ -230,7 +267,7 @@ function ServerActions({ server: { name, paused, health, transport }, onDone }: 
           title: `Turn off ${name}?`,
           text: 'Its tools disappear from all lists and calls to them are refused until you turn it on again or Toolway restarts. The configuration does not change.',
         }}
-        run={run('disable', `Turned off ${name}.`)}
+        run={run('disable')}
       />
     </>
   )

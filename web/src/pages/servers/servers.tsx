@@ -135,6 +135,7 @@ function NoServers() {
 const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] => [
   {
     title: 'Server',
+    sortBy: ({ name }) => name,
     truncate: true,
     cell: ({ name, description }) => (
       <>
@@ -147,6 +148,7 @@ const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] 
   },
   {
     title: 'Health',
+    sortBy: urgency,
     cell: ({ health, reason, since, paused, findings }) => (
       <>
         <StatusBadge status={healthStatuses[health]} title={reason}>
@@ -167,6 +169,7 @@ const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] 
   },
   {
     title: 'Transport',
+    sortBy: ({ transport, protocolVersion }) => `${transport} ${protocolVersion}`,
     minScreen: 'middle',
     cell: ({ transport, era, protocolVersion }) => (
       <>
@@ -179,21 +182,32 @@ const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] 
   },
   {
     title: 'Breaker',
+    sortBy: ({ breaker }) => breaker,
     minScreen: 'wide',
     cell: ({ breaker }) => <StatusBadge status={breakerStatuses[breaker]} />,
   },
-  { title: 'Tools', alignEnd: true, cell: ({ tools }) => formatCount(tools) },
+  { title: 'Tools', alignEnd: true, sortBy: ({ tools }) => tools, cell: ({ tools }) => formatCount(tools) },
   {
     title: 'Calls/s',
     alignEnd: true,
     minScreen: 'middle',
+    sortBy: ({ name }) => figuresIn(stats, name).perSecond,
     cell: ({ name }) => formatRate(figuresIn(stats, name).perSecond),
   },
-  { title: 'p95', alignEnd: true, cell: ({ name }) => formatDuration(figuresIn(stats, name).p95Ms) },
+  {
+    title: 'p95',
+    alignEnd: true,
+    sortBy: ({ name }) => figuresIn(stats, name).p95Ms,
+    cell: ({ name }) => formatDuration(figuresIn(stats, name).p95Ms),
+  },
   {
     title: 'Errors',
     alignEnd: true,
     minScreen: 'middle',
+    sortBy: ({ name }) => {
+      const { errors, calls } = figuresIn(stats, name)
+      return errors / Math.max(1, calls)
+    },
     cell: ({ name }) => {
       const { errors, calls } = figuresIn(stats, name)
       return formatShare(errors, calls)
@@ -201,6 +215,7 @@ const serverColumns = (stats: Stats | undefined): readonly Column<ServerView>[] 
   },
   {
     title: 'Restarts',
+    sortBy: ({ process }) => process?.restarts,
     alignEnd: true,
     minScreen: 'wide',
     cell: ({ process }) => (process ? formatCount(process.restarts) : ''),

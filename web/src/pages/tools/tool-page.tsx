@@ -153,12 +153,13 @@ function Permissions({ tool }: { readonly tool: ToolDetail }) {
         rows={tool.agents}
         keyOf={({ agent }) => agent}
         columns={[
-          { title: 'Agent', cell: ({ agent }) => <strong>{agent}</strong> },
+          { title: 'Agent', sortBy: ({ agent }) => agent, cell: ({ agent }) => <strong>{agent}</strong> },
           {
             title: 'Permission',
+            sortBy: ({ allowed }) => String(allowed),
             cell: ({ allowed }) => <StatusBadge status={allowed ? allowedStatus : deniedStatus} />,
           },
-          { title: 'Rule', cell: ({ rule }) => <code>{rule}</code> },
+          { title: 'Rule', sortBy: ({ rule }) => rule, cell: ({ rule }) => <code>{rule}</code> },
           {
             title: 'Explanation',
             alignEnd: true,

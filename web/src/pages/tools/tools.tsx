@@ -12,6 +12,7 @@ import { EmptyState, Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { pinStatuses } from '../../components/statuses.ts'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { parseSort, sortKey } from '../../components/table-sort.ts'
 import { Tabs } from '../../components/tabs.tsx'
 import { formatCount } from '../../format/number.ts'
 import { query, setQuery } from '../../routing/location.ts'
@@ -27,6 +28,7 @@ export function Tools() {
   const text = query.value.get('q') ?? ''
   const server = query.value.get('server') ?? ''
   const filter = { query: text, server }
+  const sort = parseToolSort(query.value.get('sort'))
   const servers = useResource(queries.servers, 'servers')
   return (
     <Page title="Tools" note="Tools as agents see them, with the number of tokens that each definition takes.">
@@ -40,7 +42,7 @@ export function Tools() {
         value={view}
         onChange={(next) => setQuery({ view: next === 'tools' ? '' : next, entry: '' })}
       >
-        {view === 'tools' && <AllTools filter={filter} />}
+        {view === 'tools' && <AllTools filter={{ ...filter, sort }} />}
         {view === 'resources' && <Resources filter={filter} />}
         {view === 'prompts' && <Prompts filter={filter} />}
       </Tabs>
@@ -48,7 +50,13 @@ export function Tools() {
   )
 }
 
-function AllTools({ filter }: { readonly filter: { readonly query: string; readonly server: string } }) {
+interface ToolFilter {
+  readonly query: string
+  readonly server: string
+  readonly sort: string | undefined
+}
+
+function AllTools({ filter }: { readonly filter: ToolFilter }) {
   const tools = usePages<ToolPage>((cursor) => queries.tools({ ...filter, cursor }), JSON.stringify(filter))
   useReloadOnToolChange(tools.first)
   return (
@@ -65,7 +73,7 @@ function ToolList({ tools, filtered }: { readonly tools: PagedList<ToolPage>; re
   if (rows.length === 0) return filtered ? <NoMatchingTools /> : <NoTools />
   return (
     <>
-      <Table label="Tools" rows={rows} keyOf={({ name }) => name} columns={toolColumns} />
+      <Table label="Tools" rows={rows} keyOf={({ name }) => name} columns={toolColumns} sort={{ remote: true }} />
       <LoadMore list={tools} shown={rows.length} total={tools.pages[0]?.total ?? rows.length} itemName="tools" />
     </>
   )
@@ -91,9 +99,16 @@ function NoTools() {
   )
 }
 
+/** The order for the API; none if the address has an unknown one. */
+const parseToolSort = (text: string | null): string | undefined => {
+  const order = parseSort(text)
+  return toolColumns.some(({ title }) => sortKey(title) === order?.key) ? (text ?? undefined) : undefined
+}
+
 const toolColumns: readonly Column<ToolView>[] = [
   {
     title: 'Tool',
+    sortBy: ({ name }) => name,
     truncate: true,
     cell: ({ name, description }) => (
       <>
@@ -104,10 +119,11 @@ const toolColumns: readonly Column<ToolView>[] = [
       </>
     ),
   },
-  { title: 'Server', minScreen: 'middle', cell: ({ server }) => server },
-  { title: 'Access', cell: ({ access }) => <AccessBadge access={access} /> },
+  { title: 'Server', minScreen: 'middle', sortBy: ({ server }) => server, cell: ({ server }) => server },
+  { title: 'Access', sortBy: ({ access }) => access, cell: ({ access }) => <AccessBadge access={access} /> },
   {
     title: 'Definition',
+    sortBy: ({ pin }) => pin,
     minScreen: 'middle',
     cell: ({ pin, flags }) => (
       <>
@@ -120,5 +136,5 @@ const toolColumns: readonly Column<ToolView>[] = [
       </>
     ),
   },
-  { title: 'Tokens', alignEnd: true, cell: ({ tokens }) => formatCount(tokens) },
+  { title: 'Tokens', alignEnd: true, sortBy: ({ tokens }) => tokens, cell: ({ tokens }) => formatCount(tokens) },
 ]

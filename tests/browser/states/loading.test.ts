@@ -1,0 +1,69 @@
+import { gzipSync } from 'node:zlib'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBrowser } from '../chromium.ts'
+import { inBrowser } from '../in-browser.ts'
+import { openScene, type SceneDoor } from '../stand-in/door.ts'
+import { visit } from '../visit.ts'
+
+/** The bound for the overview: main script and charts. */
+const maxBytes = 75 * 1024
+
+inBrowser('G10: loading', () => {
+  let browser: Browser
+  let door: SceneDoor
+  beforeAll(async () => {
+    browser = await openBrowser()
+    door = await openScene('usual')
+  })
+  afterAll(async () => {
+    await browser.close()
+    await door[Symbol.asyncDispose]()
+  })
+
+  test('G10: the overview needs at most 75 KB of JavaScript, compressed, in few files', async () => {
+    await using visitor = await visit(browser, door.origin)
+    const { page } = visitor
+    const scripts: Promise<Buffer>[] = []
+    page.on('response', (response) => {
+      if (response.request().resourceType() === 'script') scripts.push(response.body())
+    })
+    await page.goto('/#token=operator')
+    await page.locator('.uplot').first().waitFor()
+    const bytes = (await Promise.all(scripts)).map((script) => gzipSync(script).length)
+    expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(maxBytes)
+    expect(bytes.length).toBeLessThanOrEqual(4)
+  })
+
+  test('G10: a page whose code is gone after an update says so, and works after a reload', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await page.route(/\/assets\/servers-/, (route) => route.fulfill({ status: 404 }))
+    await page.keyboard.press('g')
+    await page.keyboard.press('s')
+    await page.getByRole('heading', { level: 1, name: 'This page could not be loaded' }).waitFor()
+    await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H1')
+    expect(await visitor.axe()).toEqual([])
+    await page.unroute(/\/assets\/servers-/)
+    await page.getByRole('button', { name: 'Reload the dashboard' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Servers' }).waitFor()
+  })
+
+  test('G10: headers sort a table, and the address keeps the order', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator', { at: '/servers' })
+    const { page } = visitor
+    const names = () => page.locator('tbody .row-link').allTextContents()
+    const header = page.getByRole('columnheader', { name: 'Server' })
+    await header.getByRole('button').press('Enter')
+    expect(await header.getAttribute('aria-sort')).toBe('ascending')
+    const ascending = await names()
+    expect(ascending).toEqual(ascending.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true })))
+    await header.getByRole('button').press('Enter')
+    expect(new URL(page.url()).searchParams.get('sort')).toBe('-server')
+    await page.reload()
+    await expect.poll(names).toEqual(ascending.toReversed())
+    await header.getByRole('button').press('Enter')
+    expect(await header.getAttribute('aria-sort')).toBeNull()
+    expect(new URL(page.url()).search).toBe('')
+  })
+})
