@@ -31,7 +31,7 @@ export interface PreparedStep {
 export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
   const { request, config } = run
   if (request.toolChoice === 'none') return yield* answerDirectly(run)
-  yield stage('discover')
+  yield stage(run, 'discover')
   const toolSet = await discover(run)
   if (toolSet.tools.length === 0) return yield* answerDirectly(run)
 
@@ -42,7 +42,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
   let before = ''
 
   for (let round = 1; ; round++) {
-    yield stage('call', round)
+    yield stage(run, 'call', round)
     const { offered, toolChoice } = prepared(run, hooks, toolSet, { round, steps })
     const messages = [...opening, ...added]
     const tools = offered.tools.map(({ callable }) => callable)
@@ -65,7 +65,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
       return { reason: reasonOf(answer.reason) }
     }
 
-    yield stage('execute', round)
+    yield stage(run, 'execute', round)
     const commentary = answer.held === '' ? answer.text.trim() : ''
     const calls = await parseCalls(withUniqueIds(made, messages), offered, run.validate, isComplete(answer.reason))
     const ours = calls.filter((call) => !isForClient(call))
@@ -84,7 +84,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
   /** Asks for a final answer without tools once the loop has been stopped. */
   async function* lastAnswer(why: string, round: number): ChatLoop {
     run.note(`The model had to answer without more tool calls, because ${why}.`)
-    yield stage('answer', round)
+    yield stage(run, 'answer', round)
     const content = `No more tools can be called, because ${why}. Answer now with what you know, and state what is missing.`
     try {
       const messages: readonly ChatMessage[] = [...opening, ...added, { role: 'user', content }]

@@ -15,6 +15,7 @@ function library(chat: Chat) {
   const requests: ChatRequest[] = []
   const noted: Chat = {
     models: () => chat.models(),
+    visionModels: () => chat.visionModels(),
     answer: (request) => {
       requests.push(request)
       return chat.answer(request)
@@ -35,9 +36,11 @@ describe('the fluent builder', () => {
       handed: [],
       notes: [],
       model: 'local',
+      durationMs: 0,
       usage: { promptTokens: 14, completionTokens: 6 },
       calls: [
         {
+          id: expect.any(String),
           name: 'weather__forecast',
           server: 'weather',
           arguments: { city: 'Rome' },

@@ -11,6 +11,8 @@ export interface ChatAnswer extends Omit<ChatEnd, 'kind'> {
 }
 
 export interface AnswerCall {
+  /** The call's id in the call log, audit and traces. */
+  readonly id?: string
   readonly name: string
   readonly server: string
   readonly arguments: unknown

@@ -38,6 +38,8 @@ export interface ChatRun extends ChatDependencies {
   readonly signal: AbortSignal
   /** Tokens used so far. */
   readonly usage: Usage
+  /** Milliseconds since the answer began. */
+  elapsedMs(): number
   /** Reports, in the log and at the end of the answer, that a fallback was used. */
   note(sentence: string): void
   /** Asks the model and adds up the token usage. */
@@ -75,7 +77,11 @@ export const ignoringFailure = <T>(run: ChatRun, work: Promise<T>): Promise<T | 
     return undefined
   })
 
-export const stage = (name: ChatStage, round = 1): ChatEvent => ({ kind: 'stage', stage: name, round })
+/** The event for entering a stage, with the time and the tokens up to now. */
+export const stage = ({ usage, elapsedMs }: ChatRun, name: ChatStage, round = 1): ChatEvent => ({
+  ...{ kind: 'stage', stage: name, round },
+  ...{ atMs: elapsedMs(), usage: { ...usage } },
+})
 
 export function createChatRun(
   dependencies: ChatDependencies,
@@ -84,17 +90,20 @@ export function createChatRun(
   const { request, model, signal, messages } = own
   const notes: string[] = []
   const usage = { promptTokens: 0, completionTokens: 0 }
+  const { clock } = dependencies
+  const began = clock.monotonic()
   const lastMessage = messages[lastQuestion(messages)]
   const common: PromptValues = {
     message: textOf(lastMessage?.content ?? ''),
     tools: '',
     agent: request.caller.agent,
-    date: new Date(dependencies.clock.now()).toISOString().slice(0, 10),
+    date: new Date(clock.now()).toISOString().slice(0, 10),
   }
   return {
     ...dependencies,
     ...own,
     usage,
+    elapsedMs: () => clock.monotonic() - began,
     notes,
     note(sentence) {
       notes.push(sentence)

@@ -3,7 +3,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { didYouMean } from '../lib/near.ts'
 import { type AgentHooks, agent } from './agent-loop.ts'
 import { type ChatDependencies, compilePrompts, createChatRun } from './chat-run.ts'
-import { modelNames } from './models/create-models.ts'
+import { modelNames, visionModels } from './models/create-models.ts'
 import type { Model } from './models/model.ts'
 import { staged } from './staged-loop.ts'
 
@@ -21,7 +21,7 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
   const names = () => modelNames(models, config)
   const open = new Set<AbortController>()
 
-  return { models: names, answer, [Symbol.asyncDispose]: close }
+  return { models: names, visionModels: () => visionModels(models), answer, [Symbol.asyncDispose]: close }
 
   async function* answer(request: ChatRequest): AsyncGenerator<ChatEvent> {
     const model = pick(request.model)
@@ -33,7 +33,8 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     const loop = (request.mode ?? config.mode) === 'agent' ? agent(run, hooks) : staged(run)
     try {
       const { reason, handed = [] } = yield* loop
-      yield { kind: 'end', reason, handed, usage: { ...run.usage }, model: model.name, notes: [...run.notes] }
+      const spent = { usage: { ...run.usage }, durationMs: run.elapsedMs() }
+      yield { kind: 'end', reason, handed, ...spent, model: model.name, notes: [...run.notes] }
     } catch (thrown) {
       throw failure(signal.aborted ? signal.reason : thrown, signal.aborted)
     } finally {

@@ -10,6 +10,7 @@ test('G8: an answer ends with the configuration it started with, which stays ope
   const chat = (name: string) => ({
     name,
     models: () => [name],
+    visionModels: () => [],
     async *answer() {
       yield { kind: 'text', text: `${name} begins` } as const
       yield { kind: 'text', text: closed.includes(name) ? 'too late' : `${name} ends` } as const

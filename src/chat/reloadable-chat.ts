@@ -9,6 +9,7 @@ export const reloadableChat = (
   within: (work: (chat: Chat) => Promise<void>) => Promise<void>,
 ): Chat => ({
   models: () => current().models(),
+  visionModels: () => current().visionModels(),
   async *answer(request) {
     const opened = Promise.withResolvers<Chat>()
     const closed = Promise.withResolvers<void>()

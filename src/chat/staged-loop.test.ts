@@ -43,12 +43,28 @@ describe.each([{ stream: false }, { stream: true }])('the staged loop, with stre
       reason: 'stop',
       handed: [],
       usage: { promptTokens: 21, completionTokens: 9 },
+      durationMs: 0,
       model: 'local',
       notes: [],
     })
+    const [first, second] = house.calls
     expect(events.filter(({ kind }) => kind === 'call')).toEqual([
-      { kind: 'call', call: 'a', name: 'weather__forecast', server: 'weather', arguments: { city: 'Rome' } },
-      { kind: 'call', call: 'b', name: 'arithmetic__add', server: 'arithmetic', arguments: { a: 2, b: 3 } },
+      {
+        kind: 'call',
+        call: 'a',
+        id: first?.id,
+        name: 'weather__forecast',
+        server: 'weather',
+        arguments: { city: 'Rome' },
+      },
+      {
+        kind: 'call',
+        call: 'b',
+        id: second?.id,
+        name: 'arithmetic__add',
+        server: 'arithmetic',
+        arguments: { a: 2, b: 3 },
+      },
     ])
     expect(events.filter(({ kind }) => kind === 'result')).toMatchObject([
       { call: 'a', isError: false, text: 'Rome: sunny, 21 degrees' },
@@ -57,6 +73,26 @@ describe.each([{ stream: false }, { stream: true }])('the staged loop, with stre
     expect(house.calls).toMatchObject([
       { parent: 'chat-1', entry: { server: 'weather', name: 'forecast' } },
       { parent: 'chat-1', entry: { server: 'arithmetic', name: 'add' } },
+    ])
+  })
+
+  test('G10: each stage tells the time and the tokens up to its beginning', async () => {
+    const { chat, clock } = await chatting([both])
+    const steps: unknown[] = []
+    for await (const event of chat.answer(requestOf(question, { stream }))) {
+      if (event.kind === 'stage') steps.push([event.stage, event.atMs, event.usage?.promptTokens])
+      if (event.kind === 'end') steps.push(['end', event.durationMs, event.usage.promptTokens])
+      if (event.kind === 'stage') await clock.pass(10)
+    }
+    expect(steps).toEqual([
+      ...[
+        ['discover', 0, 0],
+        ['select', 10, 0],
+        ['call', 20, 7],
+        ['execute', 30, 14],
+        ['interpret', 40, 14],
+      ],
+      ['end', 50, 21],
     ])
   })
 

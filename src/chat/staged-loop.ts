@@ -12,23 +12,23 @@ import { isForClient } from './tool-set.ts'
 export async function* staged(run: ChatRun): ChatLoop {
   const { request, messages } = run
   if (isResumed(messages)) {
-    yield stage('interpret')
+    yield stage(run, 'interpret')
     return yield* interpret(run, messages)
   }
   if (request.toolChoice === 'none') return yield* answerDirectly(run)
 
-  yield stage('discover')
+  yield stage(run, 'discover')
   const toolSet = await discover(run)
   if (toolSet.tools.length === 0) return yield* answerDirectly(run)
 
-  yield stage('select')
+  yield stage(run, 'select')
   const selected = await ignoringFailure(run, select(run, toolSet))
   if (!selected) run.note('The model did not select tools in a usable form; it answers without tools.')
   const mustCall = request.toolChoice === 'required'
   const chosen = selected?.tools.length ? selected : selected && mustCall ? toolSet : undefined
   if (!chosen) return yield* answerDirectly(run)
 
-  yield stage('call')
+  yield stage(run, 'call')
   const called = await call(run, chosen)
   if (!called) {
     run.note('The model did not make usable tool calls; it answers without tools.')
@@ -39,7 +39,7 @@ export async function* staged(run: ChatRun): ChatLoop {
     return { reason: called.reason }
   }
 
-  yield stage('execute')
+  yield stage(run, 'execute')
   const theirs = called.calls.filter(isForClient)
   const ours = called.calls.filter((one) => !isForClient(one))
   const round = roundMessages('', called.calls, yield* execute(run, ours))
@@ -47,6 +47,6 @@ export async function* staged(run: ChatRun): ChatLoop {
     const calls = theirs.map((one) => one.call)
     return { reason: 'calls', handed: await run.clientToolState.keep(request.caller, round, calls) }
   }
-  yield stage('interpret')
+  yield stage(run, 'interpret')
   return yield* interpret(run, [...messages, ...round])
 }

@@ -5,6 +5,8 @@ import type { TraceContext } from './trace-context.ts'
 export interface Chat {
   /** The names of the configured models; the default model comes first. */
   models(): readonly string[]
+  /** The models among them that accept images. */
+  visionModels(): readonly string[]
   /**
    * Streams the answer; `end` is the last event. If a model or a tool fails, the stream still ends with an answer or
    * with the fallback that S5 specifies. Throws a `ToolwayError` only if there is nothing to answer with. To stop the
@@ -41,12 +43,25 @@ export interface ChatRequest {
 }
 
 export type ChatEvent =
-  /** The loop enters a stage; rounds count from 1. */
-  | { readonly kind: 'stage'; readonly stage: ChatStage; readonly round: number }
-  /** A tool is about to run. `name` is its served name; the event with its result has the same `call`. */
+  /**
+   * The loop enters a stage; rounds count from 1. `atMs` is the time since the answer began, `usage` the tokens used so
+   * far: what a stage took is the difference to the next stage or to the end.
+   */
+  | {
+      readonly kind: 'stage'
+      readonly stage: ChatStage
+      readonly round: number
+      readonly atMs?: number
+      readonly usage?: TokenUsage
+    }
+  /**
+   * A tool is about to run. `name` is its served name; the event with its result has the same `call`. `id` identifies
+   * the call in the call log, audit and traces, while `call` is the model's id.
+   */
   | {
       readonly kind: 'call'
       readonly call: string
+      readonly id?: string
       readonly name: string
       readonly server: string
       readonly arguments: unknown
@@ -65,12 +80,19 @@ export type ChatEvent =
 
 export type ChatStage = 'discover' | 'select' | 'call' | 'execute' | 'interpret' | 'answer'
 
+interface TokenUsage {
+  readonly promptTokens: number
+  readonly completionTokens: number
+}
+
 export interface ChatEnd {
   readonly kind: 'end'
   /** Why the answer ended. `calls` means that the client must run the calls in `handed` and send their results. */
   readonly reason: 'stop' | 'length' | 'calls' | 'filtered' | 'steps'
   readonly handed: readonly FunctionCall[]
-  readonly usage: { readonly promptTokens: number; readonly completionTokens: number }
+  readonly usage: TokenUsage
+  /** The duration of the answer. */
+  readonly durationMs?: number
   readonly model: string
   /** The fallbacks that were used, one sentence each. */
   readonly notes: readonly string[]

@@ -8,7 +8,7 @@ import { createPins, type Pins, watchDefinitions } from '../catalog/pins/pins.ts
 import { createLookalikeFlags } from '../catalog/scan/lookalike-names.ts'
 import { scanResults } from '../catalog/scan/scan-results.ts'
 import type { CreateChatOptions } from '../chat/chat.ts'
-import { modelNames } from '../chat/models/create-models.ts'
+import { modelNames, visionModels } from '../chat/models/create-models.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { secretSettings } from '../config/schema-lookup.ts'
@@ -287,6 +287,7 @@ function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
   }
   return {
     models: () => modelNames(options.models, options.config),
+    visionModels: () => visionModels(options.models),
     async *answer(request) {
       yield* (await open()).answer(request)
     },

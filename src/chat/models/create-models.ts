@@ -22,9 +22,9 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
   return new Map(made.map(([name, model]) => [name, makeModel(name, model)]))
 
   function makeModel(name: string, model: ModelConfig): Model {
-    if (model.kind === 'gguf') return lazyModel(name, () => gguf(name, model))
+    if (model.kind === 'gguf') return lazyModel({ name, vision: false }, () => gguf(name, model))
     const profile = profiles?.(model.baseUrl, model.model, model.constraint)
-    return lazyModel(name, async () => {
+    return lazyModel({ name, vision: model.vision }, async () => {
       // Load the module on demand: many gateways never use a model, and the HTTP client is large.
       const { openaiModel } = await import('./openai/openai-model.ts')
       return openaiModel({ name, config: model, profile, clock, log })
@@ -39,10 +39,10 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
 }
 
 /** Creates the model on first use; retries after a failure. */
-function lazyModel(name: string, make: () => Promise<Model>): Model {
+function lazyModel(facts: Pick<Model, 'name' | 'vision'>, make: () => Promise<Model>): Model {
   let making: Promise<Model> | undefined
   return {
-    name,
+    ...facts,
     async *complete(request) {
       making ??= make().catch((error) => {
         making = undefined
@@ -63,3 +63,6 @@ export function modelNames(models: ReadonlyMap<string, unknown>, { model }: Pick
   const first = model ?? all[0]
   return all.toSorted((one, other) => Number(other === first) - Number(one === first))
 }
+
+export const visionModels = (models: ReadonlyMap<string, Pick<Model, 'vision'>>): readonly string[] =>
+  [...models].filter(([, { vision }]) => vision === true).map(([name]) => name)

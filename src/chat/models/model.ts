@@ -5,6 +5,8 @@ import type { CallableTool } from '../constrain/stage-schemas.ts'
 export interface Model extends AsyncDisposable {
   /** The model's name in the configuration. */
   readonly name: string
+  /** Whether the model accepts images, according to the configuration. */
+  readonly vision?: boolean
   /**
    * Streams one answer; the last delta is `end`. Ending the iteration or aborting the signal stops the model. Throws
    * `ToolwayError`, or the signal's reason.

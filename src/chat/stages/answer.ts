@@ -79,7 +79,7 @@ function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswer
 }
 
 export async function* answerDirectly(run: ChatRun): ChatLoop {
-  yield stage('answer')
+  yield stage(run, 'answer')
   const { text, reason } = yield* streamAnswer(run, { messages: withSystem(run.prompt('direct'), run.messages) })
   if (text.trim() === '') run.note('The model gave an empty answer.')
   return { reason: reasonOf(reason) }

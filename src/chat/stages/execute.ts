@@ -31,9 +31,9 @@ export async function* execute(
   let running = 0
   let wake = (): void => {}
 
-  const begin = async (call: ParsedCall, served: Served): Promise<void> => {
+  const begin = async (id: string, call: ParsedCall, served: Served): Promise<void> => {
     const start = clock.monotonic()
-    const { text, isError } = await runCall(run, call, served)
+    const { text, isError } = await runCall(run, id, call, served)
     ran.set(call, { call: call.call, text, isError })
     const durationMs = clock.monotonic() - start
     ended.push({ kind: 'result', call: call.call.id, isError, durationMs, text: oneLine(text) })
@@ -59,21 +59,27 @@ export async function* execute(
     }
     while (running >= config.parallel) yield* endedCalls()
     const { name, entry } = served
-    yield { kind: 'call', call: call.call.id, name, server: entry.server, arguments: call.arguments }
+    const id = randomUUID()
+    yield { kind: 'call', call: call.call.id, id, name, server: entry.server, arguments: call.arguments }
     running++
-    void begin(call, served)
+    void begin(id, call, served)
   }
   while (running > 0) yield* endedCalls()
   return calls.map((call) => ran.get(call) as CallResult)
 }
 
 /** Runs one call. Never rejects: a failure becomes a result for the model. */
-async function runCall(run: ChatRun, { json }: ParsedCall, { entry }: Served): Promise<Omit<CallResult, 'call'>> {
+async function runCall(
+  run: ChatRun,
+  id: string,
+  { json }: ParsedCall,
+  { entry }: Served,
+): Promise<Omit<CallResult, 'call'>> {
   const { access, request, signal, config, log } = run
   const approval = approvalRule(config.approve, entry)
   try {
     const result = await access.handle({
-      id: randomUUID(),
+      id,
       parent: request.id,
       caller: request.caller,
       entry,

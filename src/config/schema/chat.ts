@@ -82,6 +82,9 @@ const openai = z.strictObject({
     .enum(['auto', 'json_schema', 'grammar', 'json_object', 'none'])
     .default('auto')
     .describe('How answers are constrained to a schema; auto uses the strictest form that the server supports.'),
+  vision: flag()
+    .prefault(false)
+    .describe('Whether the model accepts images. If so, they can be attached on the chat page.'),
   timeouts: timeouts.prefault({}).describe('Time limits for requests to the server.'),
   disabled,
 })

@@ -18,9 +18,9 @@ const messages = [{ role: 'user', content: 'Hi' }]
 describe('G10, S6: the chat of the dashboard', () => {
   test('tells what one can talk to, and says so where there is nothing', async () => {
     const { api } = await open()
-    expect((await api('chat', { token: 'dev' })).json).toEqual({ models: ['local', 'large'] })
+    expect((await api('chat', { token: 'dev' })).json).toEqual({ models: ['local', 'large'], vision: ['large'] })
     const none = stack.use(await openTestAdmin())
-    expect((await none.api('chat')).json).toEqual({ models: [] })
+    expect((await none.api('chat')).json).toEqual({ models: [], vision: [] })
     const refused = await none.api('chat', { body: { messages } })
     expect([refused.status, refused.json.error.code]).toEqual([404, 'model_not_found'])
   })
@@ -28,7 +28,7 @@ describe('G10, S6: the chat of the dashboard', () => {
   test('answers as a stream of events, as the agent that is asked for', async () => {
     const { api, chat, access } = await open()
     access.agentOf = (_, asked) => asked ?? 'usual'
-    const body = { messages, model: 'large', mode: 'agent', agent: 'dev' }
+    const body = { messages, model: 'large', mode: 'agent', agent: 'dev', only: ['files.*'] }
     const { status, headers, text } = await api('chat', { body })
     expect([status, headers['content-type']]).toEqual([200, 'text/event-stream'])
     const { handed, ...end } = endOf()
@@ -36,9 +36,30 @@ describe('G10, S6: the chat of the dashboard', () => {
     const start = { kind: 'start', id: asked?.id, model: 'large' }
     expect(eventsOf(text)).toEqual([start, ...usual.slice(0, -1), end])
     expect(asked).toMatchObject({
-      ...{ mode: 'agent', stream: true, messages },
+      ...{ mode: 'agent', stream: true, messages, only: ['files.*'] },
       caller: { agent: 'dev', principal: 'token', session: 'admin token', capabilities: {} },
     })
+  })
+
+  test('images reach only models that accept them, and are bounded', async () => {
+    const { api, chat } = await open()
+    const image = (url: string) => ({ type: 'image_url', image_url: { url } })
+    const ask = async (model: string, ...parts: readonly object[]) => {
+      const { status, json } = await api('chat', { body: { model, messages: [{ role: 'user', content: parts }] } })
+      return [status, json?.error?.code]
+    }
+    const png = image('data:image/png;base64,iVBORw0KGgo=')
+    const text = { type: 'text', text: 'What is this?' }
+    expect(await ask('large', text, png)).toEqual([200, undefined])
+    expect(chat.asked.map((one) => one.messages[0]?.content)).toEqual([[text, png]])
+    expect(await ask('local', text, png)).toEqual([400, 'INVALID_ARGUMENTS'])
+    expect(await ask('local', text)).toEqual([200, undefined])
+    // The gateway must not make the model server fetch anything, or read other formats.
+    for (const url of ['https://example.com/a.png', 'data:image/svg+xml;base64,AAAA', 'data:image/png;base64,A A'])
+      expect((await ask('large', image(url)))[0], url).toBe(400)
+    expect((await ask('large', image(`data:image/png;base64,${'A'.repeat(1_400_000)}`)))[0]).toBeGreaterThanOrEqual(400)
+    expect((await ask('large', ...Array.from({ length: 9 }, () => png)))[0]).toBe(400)
+    expect(chat.asked).toHaveLength(2)
   })
 
   test('B6: by cookie it needs the header that only our page can send', async () => {

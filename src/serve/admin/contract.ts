@@ -48,10 +48,22 @@ export type ReplayStreamEvent =
 export type ChatStreamEvent =
   /** `id` identifies the answer. In the audit log, it is the parent of the calls made for the answer. */
   | { readonly kind: 'start'; readonly id: string; readonly model: string }
-  | { readonly kind: 'stage'; readonly stage: ChatStageName; readonly round: number }
+  /**
+   * `atMs` is the time since the answer began, `usage` the tokens used so far: what a stage took is the difference to the
+   * next stage or to the end.
+   */
+  | {
+      readonly kind: 'stage'
+      readonly stage: ChatStageName
+      readonly round: number
+      readonly atMs?: number
+      readonly usage?: ChatUsage
+    }
+  /** `id` identifies the call in the call log and in the audit log; `call` is the model's id. */
   | {
       readonly kind: 'call'
       readonly call: string
+      readonly id?: string
       readonly name: string
       readonly server: string
       readonly arguments: unknown
@@ -68,7 +80,9 @@ export type ChatStreamEvent =
       readonly kind: 'end'
       readonly reason: string
       readonly model: string
-      readonly usage: { readonly promptTokens: number; readonly completionTokens: number }
+      readonly usage: ChatUsage
+      /** The duration of the answer. */
+      readonly durationMs?: number
       /** Fallbacks that were used, one sentence each. */
       readonly notes: readonly string[]
     }
@@ -90,5 +104,10 @@ export type PlaygroundEvent =
   | { readonly kind: 'withdrawn'; readonly id: string }
   | { readonly kind: 'end'; readonly outcome: TryResult }
   | { readonly kind: 'error'; readonly code: string; readonly message: string }
+
+export interface ChatUsage {
+  readonly promptTokens: number
+  readonly completionTokens: number
+}
 
 export type ChatStageName = 'discover' | 'select' | 'call' | 'execute' | 'interpret' | 'answer'

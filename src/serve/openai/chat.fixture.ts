@@ -51,6 +51,7 @@ export function createTestChat(script: Script = () => usual, models: readonly st
       return open
     },
     models: () => models,
+    visionModels: () => ['large'],
     async *answer(request) {
       asked.push(request)
       open++

@@ -14,6 +14,7 @@ const call = (id: string, name: string, server: string, given: object): ChatEven
 /** The response depends on a word in the question. */
 export const sceneChat: Chat = {
   models: () => ['local', 'large'],
+  visionModels: () => ['large'],
   async *answer({ messages, signal, caller, model, mode }: ChatRequest) {
     const asked = String(messages.at(-1)?.content)
     yield { kind: 'stage', stage: 'discover', round: 1 }

@@ -1,12 +1,22 @@
 import type { ChatStreamEvent } from '../../../src/serve/admin/contract.ts'
 import { ApiError, fetchResponse } from './request.ts'
 
+export type RequestMessage =
+  | { readonly role: 'user'; readonly content: string | readonly RequestPart[] }
+  | { readonly role: 'assistant'; readonly content: string }
+
+type RequestPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
+
 export interface ChatRequest {
-  readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly content: string }[]
+  readonly messages: readonly RequestMessage[]
   readonly model: string
   /** The chat mode. If undefined, the configured mode applies. */
   readonly mode: string | undefined
   readonly agent: string
+  /** Patterns such as `server.*` or `server.tool`. If undefined, all of the agent's tools are offered. */
+  readonly only: readonly string[] | undefined
 }
 
 /**

@@ -98,6 +98,7 @@ export type ChainView = ViewOf<typeof chainView>
 
 export const chatView = named('ChatView', 'The chat models.', {
   models: z.array(z.string()).describe('Model names, the default first; empty if none is configured.'),
+  vision: z.array(z.string()).describe('The models that accept images (`models.NAME.vision`).'),
 })
 export type ChatView = ViewOf<typeof chatView>
 

@@ -5,10 +5,11 @@ import { useResource } from '../../api/resource.ts'
 import { Icon } from '../../components/icon.tsx'
 import { Page } from '../../components/page.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
-import { Composer } from './composer.tsx'
+import { Composer, useChatOptions } from './composer.tsx'
 import './chat.css'
 import { CodeBlock } from '../../components/code-block.tsx'
-import { startNewChat, turns } from './conversation.ts'
+import { resend, startNewChat, turns } from './conversation.ts'
+import { ConversationList } from './conversation-list.tsx'
 import { TurnView } from './turn-view.tsx'
 
 export function ChatPage() {
@@ -25,7 +26,7 @@ export function ChatPage() {
       actions={turns.value.length > 0 && newChatButton}
     >
       <Loaded resource={chat} what="the models">
-        {({ models }: ChatView) => (models.length === 0 ? <NoModel /> : <Conversation models={models} />)}
+        {(view: ChatView) => (view.models.length === 0 ? <NoModel /> : <Conversation {...view} />)}
       </Loaded>
     </Page>
   )
@@ -37,7 +38,8 @@ export function ChatPage() {
  */
 const followWithinPx = 240
 
-function Conversation({ models }: ChatView) {
+function Conversation({ models, vision }: ChatView) {
+  const chosen = useChatOptions({ models })
   useEffect(() => {
     const { scrollHeight, scrollTop, clientHeight } = document.documentElement
     if (turns.value.length > 0 && scrollHeight - scrollTop - clientHeight < followWithinPx)
@@ -45,14 +47,20 @@ function Conversation({ models }: ChatView) {
   }, [turns.value])
   return (
     <div class="stack">
+      <ConversationList />
       {turns.value.length > 0 && (
         <ol class="stack turns" aria-label="Conversation">
           {turns.value.map((turn, index) => (
-            <TurnView key={index} turn={turn} />
+            <TurnView
+              key={index}
+              turn={turn}
+              retry={() => void resend(index, chosen.options)}
+              edit={(text) => void resend(index, chosen.options, { text, images: turn.images })}
+            />
           ))}
         </ol>
       )}
-      <Composer models={models} />
+      <Composer models={models} vision={vision} chosen={chosen} />
     </div>
   )
 }

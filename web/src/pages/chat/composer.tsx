@@ -1,10 +1,17 @@
 import { useSignal } from '@preact/signals'
 import type { TargetedKeyboardEvent } from 'preact'
+import { useId } from 'preact/hooks'
+import type { ChatView } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin, selectableAgents } from '../../api/session.ts'
 import { Icon } from '../../components/icon.tsx'
-import { sendMessage, stop, turns } from './conversation.ts'
+import { Note } from '../../components/states.tsx'
+import { attachImage, imageTypes, maxImages } from './attach-image.ts'
+import { type ChatOptions, sendMessage, stop, turns } from './conversation.ts'
+import type { ToolChoice } from './tool-choice.ts'
+import { ToolPicker } from './tool-picker.tsx'
+import type { AttachedImage } from './turn.ts'
 
 const modes = [
   ['', 'as configured'],
@@ -12,21 +19,47 @@ const modes = [
   ['agent', 'agent'],
 ] as const
 
-export function Composer({ models }: { readonly models: readonly string[] }) {
+/** What the user can choose for the next answers. It also applies to retries and edited messages. */
+export function useChatOptions({ models }: Pick<ChatView, 'models'>) {
   const known = useResource(isAdmin.value ? queries.agents : async () => [], 'agents')
   const agents = selectableAgents(known.data?.map(({ name }) => name) ?? [])
-  const text = useSignal('')
-  const model = useSignal(models[0] ?? '')
+  const model = useSignal<string | undefined>(undefined)
   const mode = useSignal('')
-  const selectedAgent = useSignal<string | undefined>(undefined)
-  const agent = selectedAgent.value ?? agents[0] ?? ''
+  const agent = useSignal<string | undefined>(undefined)
+  const only = useSignal<ToolChoice>(undefined)
+  const options: ChatOptions = {
+    model: model.value ?? models[0] ?? '',
+    mode: mode.value || undefined,
+    agent: agent.value ?? agents[0] ?? '',
+    only: only.value,
+  }
+  return { options, agents, model, mode, agent, only }
+}
+
+interface ComposerProps extends ChatView {
+  readonly chosen: ReturnType<typeof useChatOptions>
+}
+
+export function Composer({ models, vision, chosen }: ComposerProps) {
+  const { options, agents } = chosen
+  const text = useSignal('')
+  const images = useSignal<readonly AttachedImage[]>([])
+  const problem = useSignal('')
   const running = turns.value.at(-1)?.state === 'running'
+  const sees = vision.includes(options.model)
+  const isEmpty = text.value.trim() === '' && images.value.length === 0
 
   const send = () => {
-    const message = text.value.trim()
-    if (message === '' || running) return
+    if (isEmpty || running) return
+    if (images.value.length > 0 && !sees) {
+      problem.value = `${options.model} does not accept images. Remove them or choose another model.`
+      return
+    }
+    const message = { text: text.value.trim(), images: images.value }
     text.value = ''
-    void sendMessage(message, { model: model.value, mode: mode.value || undefined, agent })
+    images.value = []
+    problem.value = ''
+    void sendMessage(message, options)
   }
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>) => {
     // While an input method is composing text, Enter only confirms the composition.
@@ -34,14 +67,45 @@ export function Composer({ models }: { readonly models: readonly string[] }) {
     event.preventDefault()
     send()
   }
+  const attach = async (files: readonly File[]) => {
+    problem.value = ''
+    for (const file of files) {
+      if (images.value.length >= maxImages) {
+        problem.value = `A message can have at most ${maxImages} images.`
+        return
+      }
+      try {
+        images.value = [...images.value, await attachImage(file)]
+      } catch (thrown) {
+        problem.value = (thrown as Error).message
+      }
+    }
+  }
   return (
-    <form
-      class="card composer"
-      onSubmit={(event) => {
-        event.preventDefault()
-        send()
-      }}
-    >
+    <div class="card composer">
+      {problem.value !== '' && (
+        <Note tone="bad">
+          <p>{problem.value}</p>
+        </Note>
+      )}
+      {images.value.length > 0 && (
+        <ul class="row" aria-label="Attached images">
+          {images.value.map((image, index) => (
+            <li key={index} class="chip">
+              {image.url && <img class="thumbnail" src={image.url} alt="" />}
+              {image.name}
+              <button
+                type="button"
+                class="button plain icon tiny"
+                aria-label={`Remove ${image.name}`}
+                onClick={() => (images.value = images.value.filter((one) => one !== image))}
+              >
+                <Icon name="close" size={12} />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
       <textarea
         class="input"
         aria-label="Message"
@@ -53,25 +117,60 @@ export function Composer({ models }: { readonly models: readonly string[] }) {
         data-search
       />
       <div class="filters">
-        <SelectField label="Model" value={model.value} options={models} onChange={(next) => (model.value = next)} />
-        <SelectField label="Mode" value={mode.value} options={modes} onChange={(next) => (mode.value = next)} />
+        <SelectField
+          label="Model"
+          value={options.model}
+          options={models}
+          onChange={(next) => (chosen.model.value = next)}
+        />
+        <SelectField
+          label="Mode"
+          value={chosen.mode.value}
+          options={modes}
+          onChange={(next) => (chosen.mode.value = next)}
+        />
         <SelectField
           label="Act as agent"
-          value={agent}
+          value={options.agent}
           options={agents}
-          onChange={(next) => (selectedAgent.value = next)}
+          onChange={(next) => (chosen.agent.value = next)}
         />
+        <ToolPicker choice={options.only} onChange={(next) => (chosen.only.value = next)} />
+        {sees && <ImageField onFiles={attach} />}
         {running ? (
           <button key="stop" type="button" class="button" onClick={stop}>
             <Icon name="close" size={14} /> Stop
           </button>
         ) : (
-          <button key="send" type="submit" class="button primary" aria-disabled={text.value.trim() === ''}>
+          <button key="send" type="button" class="button primary" aria-disabled={isEmpty} onClick={send}>
             <Icon name="up" size={14} /> Send
           </button>
         )}
       </div>
-    </form>
+    </div>
+  )
+}
+
+/** A file input that looks like a button. */
+function ImageField({ onFiles }: { onFiles(files: readonly File[]): void }) {
+  const id = useId()
+  return (
+    <div class="file-field">
+      <input
+        id={id}
+        class="hidden"
+        type="file"
+        accept={imageTypes.join(',')}
+        multiple
+        onChange={({ currentTarget }) => {
+          onFiles([...(currentTarget.files ?? [])])
+          currentTarget.value = ''
+        }}
+      />
+      <label class="button" for={id}>
+        <Icon name="add" size={14} /> Images
+      </label>
+    </div>
   )
 }
 

@@ -1,5 +1,9 @@
+import { useSignal } from '@preact/signals'
 import { isAdmin } from '../../api/session.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { Markdown } from '../../components/markdown/markdown.tsx'
 import { Note } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { outcomeStatuses } from '../../components/statuses.ts'
@@ -7,17 +11,61 @@ import { formatDuration } from '../../format/duration.ts'
 import { formatCount } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { stageNames, type ToolRun, type Turn } from './turn.ts'
+import { type AttachedImage, type Step, stageNames, type ToolRun, type Turn } from './turn.ts'
 
-export function TurnView({ turn }: { readonly turn: Turn }) {
-  const { question, id, calls, thinking, text, notes, error, state, tokens } = turn
+interface TurnViewProps {
+  readonly turn: Turn
+  retry(): void
+  /** Sends another message instead of this one. The turns after it are removed. */
+  edit(text: string): void
+}
+
+export function TurnView({ turn, retry, edit }: TurnViewProps) {
+  const { question, id, calls, thinking, text, notes, error, state, tokens, durationMs, images, steps } = turn
+  const draft = useSignal<string | undefined>(undefined)
   return (
     <li class="turn stack tight">
-      <p class="question">
-        <span class="hidden">You: </span>
-        {question}
-      </p>
-      {calls.length > 0 && <ToolRuns runs={calls} chat={id} />}
+      {draft.value === undefined ? (
+        <p class="question">
+          <span class="hidden">You: </span>
+          {question}
+          {images.map((image, index) => (
+            <ImageView key={index} image={image} />
+          ))}
+        </p>
+      ) : (
+        <form
+          class="question stack tight"
+          onSubmit={(event) => {
+            event.preventDefault()
+            const next = draft.value?.trim() ?? ''
+            draft.value = undefined
+            if (next !== '') edit(next)
+          }}
+        >
+          <textarea
+            class="input"
+            aria-label="Edit the message"
+            rows={3}
+            value={draft.value}
+            ref={(element) => element?.focus()}
+            onInput={({ currentTarget }) => (draft.value = currentTarget.value)}
+            onKeyDown={({ key }) => {
+              if (key === 'Escape') draft.value = undefined
+            }}
+          />
+          <p class="quiet small">The messages after this one are removed.</p>
+          <div class="row">
+            <button type="submit" class="button primary">
+              Send
+            </button>
+            <button type="button" class="button" onClick={() => (draft.value = undefined)}>
+              Cancel
+            </button>
+          </div>
+        </form>
+      )}
+      {calls.length > 0 && <ToolRuns runs={calls} />}
       {thinking !== '' && (
         <details>
           <summary class="quiet small">Reasoning</summary>
@@ -25,10 +73,10 @@ export function TurnView({ turn }: { readonly turn: Turn }) {
         </details>
       )}
       {text !== '' && (
-        <p class="message-text">
+        <div>
           <span class="hidden">Answer: </span>
-          {text}
-        </p>
+          <Markdown text={text} />
+        </div>
       )}
       {notes.map((note) => (
         <Note key={note}>
@@ -41,33 +89,67 @@ export function TurnView({ turn }: { readonly turn: Turn }) {
           <p class="quiet small">{error.code}</p>
         </Note>
       )}
-      <p class="row quiet small" role="status">
-        {statusOf(turn)}
+      <div class="row quiet small">
+        <span role="status">{statusOf(turn)}</span>
+        {durationMs !== undefined && <span>{formatDuration(durationMs)}</span>}
         {tokens !== undefined && tokens > 0 && <span>{formatCount(tokens)} tokens</span>}
         {state !== 'running' && id !== undefined && isAdmin.value && (
           <a href={withQuery(pathTo('audit'), { parent: id })}>Audit records</a>
         )}
-      </p>
+        {state !== 'running' && (
+          <>
+            <button type="button" class="button plain tiny" onClick={retry}>
+              <Icon name="refresh" size={12} /> Retry
+            </button>
+            <button type="button" class="button plain tiny" onClick={() => (draft.value = question)}>
+              <Icon name="write" size={12} /> Edit
+            </button>
+            {text !== '' && <CopyButton text={text} label="Copy the answer" />}
+          </>
+        )}
+      </div>
+      {steps.length > 0 && <Steps steps={steps} />}
     </li>
   )
 }
 
-function statusOf({ state, stage }: Turn): string {
+function statusOf({ state, steps }: Turn): string {
+  const stage = steps.at(-1)?.stage
   if (state === 'running') return `${stage ? stageNames[stage] : 'Sending'}…`
   return { answered: 'Answered', stopped: 'Stopped', failed: 'Failed' }[state]
 }
 
-interface ToolRunsProps {
-  readonly runs: readonly ToolRun[]
-  /** The chat's ID. In the audit log, the chat is the parent of its calls. */
-  readonly chat: string | undefined
+const ImageView = ({ image: { name, url } }: { readonly image: AttachedImage }) =>
+  url === undefined ? <span class="chip">{name}</span> : <img class="attached" src={url} alt={name} />
+
+/** What each step took. */
+function Steps({ steps }: { readonly steps: readonly Step[] }) {
+  return (
+    <details>
+      <summary class="quiet small">
+        {steps.length} step{steps.length === 1 ? '' : 's'}
+      </summary>
+      <ol class="steps small" aria-label="Steps">
+        {steps.map(({ stage, round, ms, tokens }, index) => (
+          <li key={index} class="row">
+            <span>
+              {stageNames[stage]}
+              {round > 1 && `, round ${round}`}
+            </span>
+            {ms !== undefined && <span class="quiet">{formatDuration(ms)}</span>}
+            {tokens !== undefined && tokens > 0 && <span class="quiet">{formatCount(tokens)} tokens</span>}
+          </li>
+        ))}
+      </ol>
+    </details>
+  )
 }
 
-function ToolRuns({ runs, chat }: ToolRunsProps) {
+function ToolRuns({ runs }: { readonly runs: readonly ToolRun[] }) {
   return (
     <ul class="runs" aria-label="Tools">
       {runs.map((run) => (
-        <li key={run.call}>
+        <li key={run.call} class="run">
           <details>
             <summary class="row">
               <StatusBadge status={outcomeStatuses[run.state]} />
@@ -79,13 +161,13 @@ function ToolRuns({ runs, chat }: ToolRunsProps) {
             <div class="stack tight">
               <pre class="message-text small">{JSON.stringify(run.arguments, undefined, 2)}</pre>
               {run.text !== '' && <p class="message-text small">{run.text}</p>}
-              {chat !== undefined && isAdmin.value && (
-                <a class="small" href={withQuery(pathTo('audit'), { parent: chat, server: run.server })}>
-                  Audit records of {run.server} in this chat
-                </a>
-              )}
             </div>
           </details>
+          {run.id !== undefined && (
+            <a class="small" href={pathTo('calls', run.id)} aria-label={`Call of ${run.name}`}>
+              Call
+            </a>
+          )}
         </li>
       ))}
     </ul>

@@ -32,8 +32,14 @@ describe('G10: a turn of a chat', () => {
       end,
     ])
     expect(turn).toMatchObject({
-      ...{ question: 'Hi', id: 'chat-1', stage: 'execute', thinking: 'Hm.', text: 'Hello' },
-      ...{ state: 'answered', notes: ['A note.'], tokens: 7, error: undefined },
+      ...{ question: 'Hi', id: 'chat-1', thinking: 'Hm.', text: 'Hello' },
+      ...{
+        state: 'answered',
+        notes: ['A note.'],
+        steps: [{ stage: 'execute', round: 1 }],
+        tokens: 7,
+        error: undefined,
+      },
     })
     expect(turn.calls.map(({ call, state, ms }) => [call, state, ms])).toEqual([
       ['a', 'answered', 7],

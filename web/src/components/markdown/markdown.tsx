@@ -1,0 +1,154 @@
+import { useMemo } from 'preact/hooks'
+import { CodeBlock } from '../code-block.tsx'
+import { type Block, type Cell, parseBlocks } from './blocks.ts'
+import { type Inline, parseInline } from './inline.ts'
+import './markdown.css'
+
+/** Longer text is shown as it is: a page with that many elements would be slow. */
+const maxLength = 256 * 1024
+
+/**
+ * Shows Markdown from an untrusted source. It builds elements, never HTML; links lead only to web pages and mail
+ * addresses; images are links, so that nothing is loaded from other origins.
+ */
+export function Markdown({ text }: { readonly text: string }) {
+  const blocks = useMemo(() => (text.length > maxLength ? undefined : parseBlocks(text)), [text])
+  return <div class="markdown">{blocks ? <Blocks blocks={blocks} /> : <p>{text}</p>}</div>
+}
+
+const Blocks = ({ blocks }: { readonly blocks: readonly Block[] }) => (
+  <>
+    {blocks.map((block, index) => (
+      <BlockView key={`${index} ${block.kind}`} block={block} />
+    ))}
+  </>
+)
+
+function BlockView({ block }: { readonly block: Block }) {
+  switch (block.kind) {
+    case 'paragraph':
+      return (
+        <p>
+          <Formatted text={block.text} />
+        </p>
+      )
+    case 'heading':
+      return <Heading level={block.level} text={block.text} />
+    case 'code':
+      return <CodeBlock text={block.text} label={block.language === '' ? 'Code' : `Code (${block.language})`} />
+    case 'quote':
+      return (
+        <blockquote>
+          <Blocks blocks={block.blocks} />
+        </blockquote>
+      )
+    case 'list': {
+      const items = block.items.map((blocks, index) => (
+        <li key={index}>
+          <Blocks blocks={blocks} />
+        </li>
+      ))
+      return block.start === undefined ? <ul>{items}</ul> : <ol start={block.start}>{items}</ol>
+    }
+    case 'table':
+      return (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
+        // biome-ignore lint/a11y/useSemanticElements: it contains no form fields
+        <div class="table-scroll" tabIndex={0} role="group" aria-label="Table">
+          <table>
+            <thead>
+              <Row cells={block.head} isHead />
+            </thead>
+            <tbody>
+              {block.rows.map((cells, index) => (
+                <Row key={index} cells={cells} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )
+    case 'rule':
+      return <hr />
+  }
+}
+
+/** The page's own headings have levels 1 and 2. */
+function Heading({ level, text }: { readonly level: number; readonly text: string }) {
+  const Element = (['h3', 'h4', 'h5'] as const)[level - 1] ?? 'h6'
+  return (
+    <Element class={`heading level-${level}`}>
+      <Formatted text={text} />
+    </Element>
+  )
+}
+
+function Row({ cells, isHead = false }: { readonly cells: readonly Cell[]; readonly isHead?: boolean }) {
+  const Element = isHead ? 'th' : 'td'
+  return (
+    <tr>
+      {cells.map(({ text, align }, index) => (
+        <Element key={index} class={align && `align-${align}`}>
+          <Formatted text={text} />
+        </Element>
+      ))}
+    </tr>
+  )
+}
+
+/** Parses the text only when it changes: while an answer is being written, only its last block does. */
+function Formatted({ text }: { readonly text: string }) {
+  const content = useMemo(() => parseInline(text), [text])
+  return <Inlines content={content} />
+}
+
+interface InlinesProps {
+  readonly content: readonly Inline[]
+  readonly inLink?: boolean
+}
+
+const Inlines = ({ content, inLink = false }: InlinesProps) => (
+  <>
+    {content.map((node, index) => (
+      <InlineView key={`${index} ${node.kind}`} node={node} inLink={inLink} />
+    ))}
+  </>
+)
+
+function InlineView({ node, inLink }: { readonly node: Inline; readonly inLink: boolean }) {
+  switch (node.kind) {
+    case 'text':
+      return <>{node.text}</>
+    case 'code':
+      return <code>{node.text}</code>
+    case 'strong':
+      return (
+        <strong>
+          <Inlines content={node.content} inLink={inLink} />
+        </strong>
+      )
+    case 'emphasis':
+      return (
+        <em>
+          <Inlines content={node.content} inLink={inLink} />
+        </em>
+      )
+    case 'strike':
+      return (
+        <del>
+          <Inlines content={node.content} inLink={inLink} />
+        </del>
+      )
+    case 'link':
+    case 'image': {
+      const { href, content, kind } = node
+      const shown = content.length > 0 ? <Inlines content={content} inLink /> : href
+      if (inLink) return <>{shown}</>
+      return (
+        <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={href}>
+          {kind === 'image' && 'Image: '}
+          {shown}
+        </a>
+      )
+    }
+  }
+}
