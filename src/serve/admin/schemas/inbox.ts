@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { named, type ViewOf } from './figures.ts'
 
-export const inboxKinds = [
+const inboxKinds = [
   'approval',
   'definition',
   'server',

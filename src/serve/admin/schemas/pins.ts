@@ -48,7 +48,6 @@ const scanFinding = named('ScanFinding', 'Something in a definition that a perso
   where: z.string().describe('The path within the definition; empty if it is not known.'),
   excerpt: z.string().describe('The text, with invisible characters spelt out.'),
 })
-export type FindingView = ViewOf<typeof scanFinding>
 
 const reviewedDefinition = named('ReviewedDefinition', 'One definition kept for a pin.', {
   hash,

@@ -20,7 +20,6 @@ const connection = named('ServerConnection', 'An open connection to a server, in
   sessions: z.int().min(0).describe('Open sessions that have used it.'),
   inUse: z.boolean().describe('Whether calls are running on it.'),
 })
-export type ServerConnection = ViewOf<typeof connection>
 
 const event = named('ServerEvent', "Something that happened to a server's processes or connections.", {
   at: z.number(),
@@ -31,7 +30,6 @@ const event = named('ServerEvent', "Something that happened to a server's proces
   reason: z.string().nullable(),
   times: z.int().min(1).describe('How many times in a row it happened, of which `at` is the last.'),
 })
-export type ServerEvent = ViewOf<typeof event>
 
 export const serverDetail = named('ServerDetail', 'A server, what it offers, its connections, history and output.', {
   ...serverFields,
