@@ -31,9 +31,11 @@ test('G10: every view of a gateway in this process fits its schema', async () =>
   const called = await ask('tools/native__hash/call', { arguments: { data: 'x' } })
   expect(called).toMatchObject({ status: 200, json: { call: expect.any(String) } })
   const targets: Record<string, unknown> = { servers: 'resting', tools: 'native__hash', calls: called.json.call }
-  const queries: Record<string, string> = { stats: '?by=tool', why: '?agent=none&tool=native.hash' }
+  // No server of this gateway has a definition to pin.
+  const without = ['openapi.json', 'pins/{label}']
+  const queries: Record<string, string> = { search: '?q=hash', stats: '?by=tool', why: '?agent=none&tool=native.hash' }
   for (const { method, stream, path, answer } of routes) {
-    if (method !== 'GET' || stream || path === 'openapi.json') continue
+    if (method !== 'GET' || stream || without.includes(path)) continue
     const concrete = path.replace(/\{\w+\}/, String(targets[path.split('/')[0] as string]))
     const { status, json } = await ask(concrete + (queries[path] ?? ''))
     expect([path, status, (answer as z.ZodType).safeParse(json).error?.message]).toEqual([path, 200, undefined])

@@ -47,9 +47,10 @@ export function createRejections(clock: Clock): Rejections {
       if (malformed) return
       const header = /^(origin|host): /.exec(detail ?? '')?.[1]
       const cause = header ?? code
-      const now = clock.now()
-      const account = accounts.get(cause) ?? { slices: [], example: undefined, lastAt: now }
+      const lastAt = clock.now()
+      const account = accounts.get(cause) ?? { slices: [], example: undefined, lastAt }
       accounts.set(cause, account)
+      const now = clock.monotonic()
       const start = now - (now % sliceMs)
       let slice = account.slices.at(-1)
       if (slice?.start !== start) {
@@ -60,10 +61,10 @@ export function createRejections(clock: Clock): Rejections {
       const from = slice.addresses.has(known) || slice.addresses.size < maxAddresses ? known : others
       slice.addresses.set(from, (slice.addresses.get(from) ?? 0) + 1)
       account.example = (header ? detail?.slice(header.length + 2) : principal)?.slice(0, 200)
-      account.lastAt = now
+      account.lastAt = lastAt
     },
     recent() {
-      const since = clock.now() - windowMs
+      const since = clock.monotonic() - windowMs
       return [...accounts].flatMap(([cause, account]) => {
         account.slices = account.slices.filter(({ start }) => start > since)
         if (account.slices.length === 0) return []

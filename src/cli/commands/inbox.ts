@@ -1,7 +1,6 @@
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { pause } from '../../core/deadline.ts'
-import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { NoGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
@@ -10,6 +9,22 @@ interface InboxOptions extends CommonOptions {
   readonly host?: string
   readonly port?: number
   readonly follow?: boolean
+}
+
+/** The members of the inbox of the admin API that are shown here. */
+interface ListedInbox {
+  readonly items: readonly ListedItem[]
+  readonly dismissed: number
+  readonly left: number
+}
+
+interface ListedItem {
+  readonly id: string
+  readonly severity: keyof typeof colours
+  readonly title: string
+  readonly detail: string
+  readonly since: number
+  readonly actions: readonly { readonly name: string; readonly path: string }[]
 }
 
 const everyMs = 2_000
@@ -27,8 +42,8 @@ export async function inbox(shell: Shell, options: InboxOptions, clock: Clock = 
   return exit.ok
 }
 
-async function fetchInbox(gateway: RunningGateway, signal: AbortSignal): Promise<InboxView> {
-  const view = await gateway.get<InboxView>('inbox', signal)
+async function fetchInbox(gateway: RunningGateway, signal: AbortSignal): Promise<ListedInbox> {
+  const view = await gateway.get<ListedInbox>('inbox', signal)
   if (Array.isArray(view?.items)) return view
   throw new NoGateway(`${gateway.url} responded, but not with an inbox.`)
 }
@@ -60,9 +75,9 @@ async function follow(
   }
 }
 
-const textOf = ({ severity, title, detail }: InboxItem): string => JSON.stringify([severity, title, detail])
+const textOf = ({ severity, title, detail }: ListedItem): string => JSON.stringify([severity, title, detail])
 
-function print({ items, dismissed, left }: InboxView, output: Output): void {
+function print({ items, dismissed, left }: ListedInbox, output: Output): void {
   if (items.length === 0) output.note('Nothing needs attention.')
   for (const item of items) printItem(item, output)
   if (left > 0) output.note(`${left} more items are not shown.`)
@@ -71,7 +86,7 @@ function print({ items, dismissed, left }: InboxView, output: Output): void {
 
 const colours = { critical: 'red', warning: 'yellow', info: 'dim' } as const
 
-function printItem({ severity, title, detail, since, actions }: InboxItem, { print, paint }: Output): void {
+function printItem({ severity, title, detail, since, actions }: ListedItem, { print, paint }: Output): void {
   const at = new Date(since).toISOString()
   print(`${paint(colours[severity], severity.padEnd(8))}  ${visible(title)}  ${paint('dim', at)}`)
   if (detail !== '') print(`          ${visible(detail)}`)

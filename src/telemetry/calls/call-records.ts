@@ -368,10 +368,11 @@ function stepViews({ trail, start, ms }: CallRecord, redact: (text: string) => s
   let attempt: TrailStep | undefined
   for (const step of steps.slice(0, maxSteps)) {
     if (step.name === 'attempt') {
-      // A restored call has these steps already.
-      if (decided !== undefined && attempt?.end !== undefined) add('pause', attempt.end, step.start)
+      if (attempt?.end !== undefined) add('pause', attempt.end, step.start)
       attempt = step
     }
+    // A restored call has its pauses already.
+    if ((step.name as string) === 'pause') attempt = undefined
     add(step.name, step.start, step.end, step.error)
   }
   // Stable: steps that begin together stay in this order.

@@ -9,7 +9,7 @@ import { createCallTurns, type ToolHabit } from '../requests/call-turns.ts'
 import { unsentError } from '../transports/transport-errors.ts'
 import { type ConnectionScope, type Connector, connectWithinMs } from './connect.ts'
 import { type InitializedConnection, requestLogLevel } from './handshake.ts'
-import { createManagedConnection, type ManagedConnection } from './managed-connection.ts'
+import { type ConnectionState, createManagedConnection, type ManagedConnection, stateOf } from './managed-connection.ts'
 import { createReconnectBackoff } from './reconnect.ts'
 import { createRootsOf, pingOnce, rootsApplied, rootsKey, waitForRoots } from './roots.ts'
 import { createWarmPool } from './warm-pool.ts'
@@ -43,20 +43,6 @@ export interface ConnectionPool extends AsyncDisposable {
   describe(limit: number): readonly ConnectionState[]
 }
 
-export interface ConnectionState {
-  /**
-   * Who uses it: all callers with the same capabilities (`shared`), one session (`session`), one call (`call`), or nobody
-   * yet (`spare`).
-   */
-  readonly scope: 'shared' | 'session' | 'call' | 'spare'
-  readonly pid: number | undefined
-  readonly openedAt: number | undefined
-  /** The principal for which it was opened, if it has one. */
-  readonly principal: string | undefined
-  readonly sessions: number
-  readonly inUse: boolean
-}
-
 /** The part of a call that selects its connection. */
 export type ConnectionUser = Pick<Call, 'caller' | 'peer' | 'signal'>
 
@@ -85,11 +71,7 @@ const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 /** The maximum number of shared connections; there is one for each client profile. */
 const maxShared = 32
 
-interface PoolState {
-  lost: ToolwayError | undefined
-  latest: InitializedConnection | undefined
-  breaks: number
-}
+type PoolState = { -readonly [Key in 'lost' | 'latest' | 'breaks']: ConnectionPool[Key] }
 
 interface Owner {
   /** The key of the connection in `owned`; set for an owner without a session. */
@@ -189,14 +171,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       all()
         .filter(({ current }) => current)
         .slice(0, limit)
-        .map((managed) => ({
-          scope: scopeOf(managed),
-          pid: managed.current?.connection.transport.pid,
-          openedAt: managed.openedAt,
-          principal: openedFor.get(managed) ?? managed.current?.principal,
-          sessions: managed.sessions.size,
-          inUse: managed.inUse,
-        })),
+        .map(describe),
     async [Symbol.asyncDispose]() {
       closed = true
       await Promise.all(all().map((managed) => managed[Symbol.asyncDispose]()))
@@ -208,10 +183,11 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return [...new Set([...shared.values(), ...owned.values(), ...shortLived, ...warmPool.all])]
   }
 
-  function scopeOf(managed: ManagedConnection): ConnectionState['scope'] {
-    if (managed === stateless || [...shared.values()].includes(managed)) return 'shared'
-    if (shortLived.has(managed)) return 'call'
-    return [...owned.values()].includes(managed) ? 'session' : 'spare'
+  function describe(managed: ManagedConnection): ConnectionState {
+    const isShared = managed === stateless || [...shared.values()].includes(managed)
+    const ownScope = [...owned.values()].includes(managed) ? 'session' : 'spare'
+    const scope = isShared ? 'shared' : shortLived.has(managed) ? 'call' : ownScope
+    return stateOf(managed, scope, openedFor.get(managed))
   }
 
   function use<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {

@@ -54,6 +54,20 @@ const patienceMs = 5_000
 /** How long callers are told to wait during a connection attempt, whose duration is unknown. */
 const firstHintMs = 1_000
 
+export interface ConnectionState {
+  /**
+   * Who uses it: all callers with the same capabilities (`shared`), one session (`session`), one call (`call`), or nobody
+   * yet (`spare`).
+   */
+  readonly scope: 'shared' | 'session' | 'call' | 'spare'
+  readonly pid: number | undefined
+  readonly openedAt: number | undefined
+  /** The principal for which it was opened, if it has one. */
+  readonly principal: string | undefined
+  readonly sessions: number
+  readonly inUse: boolean
+}
+
 export function createManagedConnection(options: ManagedConnectionOptions): ManagedConnection {
   const { server, backoff, connectWithinMs, clock, log } = options
   const disposal = new AbortController()
@@ -275,3 +289,14 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
 /** Whether a request may be sent again: it was not sent, or its session was lost and it is safe to repeat (F12). */
 const mayBeResent = (error: unknown): boolean =>
   error instanceof ToolwayError && (error.details.unsent === true || error.details.resendable === true)
+
+/** Describes an open connection, for the dashboard. */
+export function stateOf(
+  managed: ManagedConnection,
+  scope: ConnectionState['scope'],
+  openedFor: string | undefined,
+): ConnectionState {
+  const { current, openedAt, sessions, inUse } = managed
+  const principal = openedFor ?? current?.principal
+  return { scope, pid: current?.connection.transport.pid, openedAt, principal, sessions: sessions.size, inUse }
+}
