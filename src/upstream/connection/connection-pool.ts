@@ -11,7 +11,7 @@ import { type ConnectionScope, type Connector, connectWithinMs } from './connect
 import { type InitializedConnection, requestLogLevel } from './handshake.ts'
 import { type ConnectionState, createManagedConnection, type ManagedConnection, stateOf } from './managed-connection.ts'
 import { createReconnectBackoff } from './reconnect.ts'
-import { createRootsOf, pingOnce, rootsApplied, rootsKey, waitForRoots } from './roots.ts'
+import { type ConnectionOwner, createRootsOf, pingOnce, rootsApplied, rootsKey, waitForRoots } from './roots.ts'
 import { createWarmPool } from './warm-pool.ts'
 
 /** All connections to one server. Chooses which connection each caller uses (G3). */
@@ -71,21 +71,10 @@ const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 /** The maximum number of shared connections; there is one for each client profile. */
 const maxShared = 32
 
-type PoolState = { -readonly [Key in 'lost' | 'latest' | 'breaks']: ConnectionPool[Key] }
-
-interface Owner {
-  /** The key of the connection in `owned`; set for an owner without a session. */
-  key?: string | undefined
-  roots?: Json
-  readonly rooted: PromiseWithResolvers<Json>
-  /** Resolves when the server has had time to ask for roots. */
-  greeting?: Promise<void> | undefined
-  /** Resolves when a server that asked for roots has applied them. */
-  rooting?: Promise<void> | undefined
-  /** The owner's calls on this connection, including those that are waiting for it to open. */
-  readonly users: Set<ConnectionUser>
-  /** The route to the owner's client outside any call, if there is one. */
-  peer?: Peer | undefined
+interface PoolState {
+  lost: ToolwayError | undefined
+  latest: InitializedConnection | undefined
+  breaks: number
 }
 
 export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
@@ -100,7 +89,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const shortLived = new Set<ManagedConnection>()
   /** The principal for which each connection was opened, unless it has no share. */
   const openedFor = new WeakMap<ManagedConnection, string>()
-  const owners = new WeakMap<ManagedConnection, Owner>()
+  const owners = new WeakMap<ManagedConnection, ConnectionOwner>()
   /** Whether calls to each known tool send requests or log messages before the result. */
   const habits = new Map<string, ToolHabit>()
   const rootsOf = createRootsOf()
@@ -206,7 +195,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const owner = owners.get(managed)
     const logged = (open: InitializedConnection) =>
       peer.logLevel ? requestLogLevel(open, peer.logLevel, signal).then(() => work(open)) : work(open)
-    const settled = async (open: InitializedConnection, { greeting }: Owner) => {
+    const settled = async (open: InitializedConnection, { greeting }: ConnectionOwner) => {
       if (greeting) await waitFor(greeting, signal)
       if (!rooted && needsRoots(user)) return useRooted(user, work)
       if (owner?.rooting) await waitForRoots(owner.rooting, clock, signal)
@@ -351,7 +340,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   function createOwned(capabilities: Capabilities, principal?: string): ManagedConnection {
-    const owner: Owner = { users: new Set(), rooted: Promise.withResolvers() }
+    const owner: ConnectionOwner = { users: new Set(), rooted: Promise.withResolvers() }
     const managed = create({
       capabilities,
       owned: true,
@@ -372,7 +361,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   /** Answers roots requests for an owner without a session, using the roots that the call `first` provides. */
-  function rootsProvider(managed: ManagedConnection, owner: Owner, first: Peer): Peer {
+  function rootsProvider(managed: ManagedConnection, owner: ConnectionOwner, first: Peer): Peer {
     wantsRoots = true
     return {
       ...first,
@@ -470,7 +459,11 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   /** Makes the first calls wait, because some servers request roots right after the handshake. */
-  function awaitRoots(open: InitializedConnection, capabilities: Capabilities, owner: Owner | undefined): void {
+  function awaitRoots(
+    open: InitializedConnection,
+    capabilities: Capabilities,
+    owner: ConnectionOwner | undefined,
+  ): void {
     if (!owner || capabilities.roots === undefined || open.handshake.era === 'modern') return
     // Do not wait over HTTP, where we cannot tell when the server has had time to ask.
     if (open.connection.transport.kind === 'http') return

@@ -1,10 +1,26 @@
 import { hash } from 'node:crypto'
-import type { Peer } from '../../core/call.ts'
+import type { Call, Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline, pause, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { RpcConnection } from './rpc-connection.ts'
+
+/** The only client of a connection, and where it stands with its roots. */
+export interface ConnectionOwner {
+  /** The key of the connection in `owned`; set for an owner without a session. */
+  key?: string | undefined
+  roots?: Json
+  readonly rooted: PromiseWithResolvers<Json>
+  /** Resolves when the server has had time to ask for roots. */
+  greeting?: Promise<void> | undefined
+  /** Resolves when a server that asked for roots has applied them. */
+  rooting?: Promise<void> | undefined
+  /** The owner's calls on this connection, including those that are waiting for it to open. */
+  readonly users: Set<Pick<Call, 'caller' | 'peer' | 'signal'>>
+  /** The route to the owner's client outside any call, if there is one. */
+  peer?: Peer | undefined
+}
 
 /**
  * Returns a function that requests the roots for a call once and resolves with undefined if the client does not provide
