@@ -197,8 +197,8 @@ describe("a tool that needs a person's yes", () => {
     expect(asked).toHaveLength(2)
   })
 
-  test('is refused where nobody can be asked', async () => {
-    await using toolway = await startToolway(config)
+  test('V8: is refused at once if only the client may answer and it cannot be asked', async () => {
+    await using toolway = await startToolway({ ...config, approvals: { by: ['client'] } })
     await using caller = await connectCaller('v2', toolway)
     const refused = await caller.call('everything__get-sum', { a: 1, b: 2 })
     expect(refusalOf(refused)?.code).toBe('DENIED_BY_POLICY')
