@@ -146,7 +146,10 @@ describe('F11: a token that lacks scopes leaves one record', () => {
 })
 
 describe('F11: a refused approval is recorded exactly once', () => {
-  const config = { mcpServers: { probe: { ...stdioServers.probe(), approve: ['echo'] } } }
+  const config = {
+    approvals: { by: ['client'] },
+    mcpServers: { probe: { ...stdioServers.probe(), approve: ['echo'] } },
+  }
   test.each([
     ['a no', able, { action: 'accept', content: { approve: false } }],
     ['a declined question', able, { action: 'decline' }],
