@@ -57,6 +57,9 @@ export function acceptConnections({ server, path, limit, handle, leaving }: Conn
         if (--connection.requests > 0) return
         connection.bytesBefore = socket.bytesRead
         drain.answered(connection)
+        // The rest of a body that was refused is not part of the next request.
+        const { req } = response
+        if (!req.complete) req.once('close', () => (connection.bytesBefore = socket.bytesRead))
       })
       return true
     },

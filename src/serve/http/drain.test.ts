@@ -106,6 +106,18 @@ describe('B7: a gateway that stops', () => {
     await stopped
   })
 
+  test('does not mistake the rest of a refused body for a request', async () => {
+    const { request, client, stop } = await openSession()
+    const text = request(call('echo')).replace(token, 'unknown')
+    client.send(text.slice(0, -10))
+    expect((await client.answer()).status).toBe(401)
+    client.send(text.slice(-10))
+    for (let turns = 0; turns < 5; turns++) await turn()
+    const stopped = stop()
+    expect(await client.closed()).toBe('')
+    await stopped
+  })
+
   test.each([10_000, 30_000_000])('sends all %i bytes of a response to a client that reads slowly', async (size) => {
     const { access, request, client, stop } = await openSession()
     client.socket.pause()
