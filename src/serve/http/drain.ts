@@ -95,8 +95,6 @@ export function createDrain() {
   }
 }
 
-export type Drain = ReturnType<typeof createDrain>
-
 /** Sends what is buffered, closes our side, and reads on until the client closes its side or `lingerMs` have passed. */
 export function endGracefully(socket: Socket): void {
   if (!socket.writable) return
