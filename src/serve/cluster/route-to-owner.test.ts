@@ -166,6 +166,14 @@ test.each<[string, RequestListener, (answer: Promise<unknown>) => Promise<void>]
   expect([adopted, here()]).toEqual([[], 0])
 })
 
+test('B10: a replica that stops relays requests, but no new streams', async () => {
+  const owner = await serve((_request, response) => response.end('the owner'))
+  const { url, drain } = await replica({ known: new Map([['gone', owner]]) })
+  drain()
+  expect(await ask(url)).toEqual([200, 'the owner'])
+  expect((await fetch(url, { headers: { 'mcp-session-id': 'gone.1' } })).status).toBe(503)
+})
+
 test('B10: a replica that stops takes over no sessions', async () => {
   const { url, adopted, drain } = await replica({ takeOver: () => ({ record: 'it' }) })
   drain()

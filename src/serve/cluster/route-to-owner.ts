@@ -89,6 +89,8 @@ export function createOwnerRouting(options: {
     async function hand(address: string): Promise<boolean> {
       if ((forwardedFrom(request, membership)?.hops ?? 0) >= maxHops) return false
       if (request.method === 'GET') {
+        // A stream would last until the end of `shutdownGrace`.
+        if (draining) return false
         streams.add(response)
         response.once('close', () => streams.delete(response))
       }
