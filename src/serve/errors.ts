@@ -130,11 +130,14 @@ export const methodNotAllowed = (method: string | undefined, allowed: string): H
     headers: { Allow: allowed },
   })
 
+/** Marks the refusal of a request that was not started because the gateway is shutting down. */
+export const stoppingHeader = 'toolway-stopping'
+
 export const shuttingDown = (id?: Id): HttpError =>
   HttpError.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
     id,
     retryAfterMs: 1_000,
-    headers: { Connection: 'close' },
+    headers: { Connection: 'close', [stoppingHeader]: '1' },
   })
 
 /** Sends an error response. The body is a JSON-RPC error, unless `bodyOf` encodes it differently. */

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { errorBody } from '../admin/responses.ts'
-import { HttpError, sendHttpError } from '../errors.ts'
+import { HttpError, sendHttpError, stoppingHeader } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 
 /** The header that tells the other replica the client's address. It is signed, because anyone can send a header. */
@@ -34,8 +34,8 @@ interface ForwardRequestOptions {
 }
 
 /**
- * Forwards a request to another replica, which authenticates it again. Resolves with false only if that replica never
- * received the request. If the client has disconnected, resolves with true.
+ * Forwards a request to another replica, which authenticates it again. Resolves with false only if that replica did
+ * not start the request: it could not be reached, or is shutting down. If the client has disconnected, resolves with true.
  */
 export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> {
   const { request, response, body, address, membership } = handed
@@ -54,6 +54,7 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
   const target = { agent: false, method: request.method, path: request.url ?? '/', headers }
   const onward = ask(new URL(address), target)
   let connected = false
+  let refused = false
   onward.once('socket', (socket) => {
     // Wait one more tick, because the connection may have opened while this process was blocked.
     socket.setTimeout(connectMs, () => setImmediate(() => connected || onward.destroy()))
@@ -63,14 +64,20 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
     })
   })
   onward.once('response', (answer) => {
-    resolve(true)
+    refused = answer.headers[stoppingHeader] !== undefined
+    resolve(!refused || response.destroyed)
+    if (refused) {
+      answer.on('error', () => {}).resume()
+      return
+    }
     response.writeHead(answer.statusCode ?? 502, withoutHop(answer.headers))
     // Send the headers now, because the first event may come much later.
     if (answer.headers['content-type'] === 'text/event-stream') response.flushHeaders()
     answer.pipe(response)
     answer.once('error', () => response.destroy())
   })
-  onward.once('error', () => {
+  onward.on('error', () => {
+    if (refused) return
     // The request may have been processed, so the outcome is unknown: break the client's connection too.
     if (connected) response.destroy()
     // If the client has disconnected, report success, because the other replica is not at fault.

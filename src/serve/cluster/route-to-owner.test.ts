@@ -4,6 +4,7 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { Membership, TakenOver } from '../../core/cluster.ts'
+import type { HttpError } from '../errors.ts'
 import { createOwnerRouting } from './route-to-owner.ts'
 
 let open = new AsyncDisposableStack()
@@ -61,12 +62,17 @@ async function replica(knows: Knows) {
     const session = String(request.headers['mcp-session-id'])
     const led = elsewhere.route({ request, response, identity, body: Buffer.alloc(0) })
     knows.meanwhile?.(response)
-    if (await led) return
+    try {
+      if (await led) return
+    } catch (thrown) {
+      response.writeHead((thrown as HttpError).status).end()
+      return
+    }
     here++
     if (held.has(session)) response.end('held')
     else response.writeHead(404).end()
   })
-  return { url, adopted, requests: () => requests, here: () => here }
+  return { url, adopted, requests: () => requests, here: () => here, drain: elsewhere.drain }
 }
 
 const ask = async (url: string, session = 'gone.1') => {
@@ -131,6 +137,48 @@ test('B10: nothing is begun for a client that has left while somebody was asked'
   await left.promise
   expect(await ask(await serve((_request, response) => response.end()))).toEqual([200, ''])
   expect([heard, here()]).toEqual([0, 0])
+})
+
+test('B10: a session is taken over from a replica that refuses a request because it stops', async () => {
+  const stopping = await serve((_request, response) =>
+    response.writeHead(503, { 'toolway-stopping': '1' }).end('later'),
+  )
+  const { url, adopted } = await replica({ known: new Map([['gone', stopping]]), takeOver: () => ({ record: 'it' }) })
+  expect(await ask(url)).toEqual([200, 'held'])
+  expect(adopted).toEqual(['it'])
+})
+
+test.each<[string, RequestListener, (answer: Promise<unknown>) => Promise<void>]>([
+  [
+    'refuses it for another reason',
+    (_request, response) => response.writeHead(503).end('full'),
+    (answer) => expect(answer).resolves.toEqual([503, 'full']),
+  ],
+  [
+    'may have run it before the connection broke',
+    ({ socket }) => socket.resetAndDestroy(),
+    (answer) => expect(answer).rejects.toThrow('fetch failed'),
+  ],
+])('B10: a request is not repeated elsewhere if the replica %s', async (_, owner, check) => {
+  const known = new Map([['gone', await serve(owner)]])
+  const { url, adopted, here } = await replica({ known, takeOver: () => ({ record: 'it' }) })
+  await check(ask(url))
+  expect([adopted, here()]).toEqual([[], 0])
+})
+
+test('B10: a replica that stops relays requests, but no new streams', async () => {
+  const owner = await serve((_request, response) => response.end('the owner'))
+  const { url, drain } = await replica({ known: new Map([['gone', owner]]) })
+  drain()
+  expect(await ask(url)).toEqual([200, 'the owner'])
+  expect((await fetch(url, { headers: { 'mcp-session-id': 'gone.1' } })).status).toBe(503)
+})
+
+test('B10: a replica that stops takes over no sessions', async () => {
+  const { url, adopted, drain } = await replica({ takeOver: () => ({ record: 'it' }) })
+  drain()
+  expect(await ask(url)).toEqual([503, ''])
+  expect(adopted).toEqual([])
 })
 
 test('B10: a machine that does not even refuse counts as gone after a second', async () => {

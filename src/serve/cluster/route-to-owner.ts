@@ -6,6 +6,7 @@ import type { Log } from '../../core/log.ts'
 import { readTaskId } from '../../core/task-id.ts'
 import { type AuthIdentity, agentFor } from '../auth/identity.ts'
 import { replicaOfState } from '../calls/pending-calls.ts'
+import { shuttingDown } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 import {
   type InboundMessage,
@@ -41,6 +42,7 @@ export function createOwnerRouting(options: {
 }) {
   const { membership, holds, adopt } = options
   const streams = new Set<ServerResponse>()
+  let draining = false
   /** For each adopted session, the replica that took it over. Cached here, because Redis may be unavailable. */
   const heirs = new Map<string, string>()
   const inherited = (session: string, heir: string) => {
@@ -50,8 +52,9 @@ export function createOwnerRouting(options: {
   }
   return {
     route: find,
-    /** Closes streams that are relayed from other replicas. Their clients reconnect through another replica. */
+    /** Closes streams that are relayed from other replicas, and adopts no more sessions. Clients go to another replica. */
     drain() {
+      draining = true
       for (const stream of streams) stream.destroy()
     },
   }
@@ -69,6 +72,7 @@ export function createOwnerRouting(options: {
     const owner = heirs.get(session) ?? ownerOf(session)
     const address = membership.addressOf(owner)
     if (address !== undefined && (await hand(address))) return true
+    if (draining) throw shuttingDown(inbound?.kind === 'request' ? inbound.id : undefined)
     if (address !== undefined) membership.unreachable(owner)
     heirs.delete(session)
     let taken = await membership.takeOver(session, address && owner)
@@ -85,6 +89,8 @@ export function createOwnerRouting(options: {
     async function hand(address: string): Promise<boolean> {
       if ((forwardedFrom(request, membership)?.hops ?? 0) >= maxHops) return false
       if (request.method === 'GET') {
+        // A stream would last until the end of `shutdownGrace`.
+        if (draining) return false
         streams.add(response)
         response.once('close', () => streams.delete(response))
       }

@@ -21,7 +21,9 @@ export const createTestServer = (handle: Handle) =>
 
 /** A listening server that has its connections taken. */
 export async function openTaken(handle: Handle, leaving = () => false): Promise<Taken> {
-  const server = createTestServer(handle)
+  const server = createTestServer((request, response) => {
+    if (connections.begin(request.socket as Socket, response)) handle(request, response)
+  })
   const connections = acceptConnections({ server, path: '/mcp', handle, leaving })
   const sockets: Socket[] = []
   server.on('connection', (socket: Socket) => sockets.push(socket))
@@ -33,8 +35,7 @@ export async function openTaken(handle: Handle, leaving = () => false): Promise<
     sockets,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve))
-      connections.closeAll()
-      server.closeAllConnections()
+      for (const socket of sockets) socket.destroy()
       await closed
     },
   }

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { HttpConfig } from '../../config/schema.ts'
 import { type Budgets, createBudget } from '../../core/budgets.ts'
 import { networkOf } from '../auth/throttle.ts'
+import { createDrain, endGracefully } from './drain.ts'
 import { BufferedRequest, createPostReader, type ReceivedRequest } from './request.ts'
 import { BufferedResponse, keepAliveMs } from './response.ts'
 
@@ -13,12 +14,6 @@ interface ConnectionsOptions {
   readonly limit?: ConnectionLimit
   handle(request: ReceivedRequest, response: ServerResponse): void
   leaving(): boolean
-}
-
-interface Connection {
-  readonly socket: Socket
-  /** True between two requests, but not before the first one. */
-  idle: boolean
 }
 
 /** Limits the connections of each address. */
@@ -46,16 +41,27 @@ const maxHeld = 16 * 1024
 export function acceptConnections({ server, path, limit, handle, leaving }: ConnectionsOptions) {
   const handOn = server.listeners('connection')
   const read = createPostReader(path)
-  /** Connections that have not been handed over to node:http. */
-  const connections = new Set<Connection>()
+  const drain = createDrain()
   server.removeAllListeners('connection')
   server.on('connection', take)
   return {
-    closeIdle() {
-      for (const { socket, idle } of connections) if (idle) socket.destroySoon()
-    },
-    closeAll() {
-      for (const { socket } of connections) socket.destroy()
+    drain,
+    /** To be called with every request that node:http reads. Returns false if it cannot be answered any more. */
+    begin(socket: Socket, response: ServerResponse): boolean {
+      const connection = drain.of(socket)
+      if (connection === undefined || !socket.writable) return false
+      connection.requests++
+      limit?.begins(socket)
+      response.once('close', () => {
+        limit?.ends(socket)
+        if (--connection.requests > 0) return
+        connection.bytesBefore = socket.bytesRead
+        drain.answered(connection)
+        // The rest of a body that was refused is not part of the next request.
+        const { req } = response
+        if (!req.complete) req.once('close', () => (connection.bytesBefore = socket.bytesRead))
+      })
+      return true
     },
   }
 
@@ -64,10 +70,9 @@ export function acceptConnections({ server, path, limit, handle, leaving }: Conn
     let response: BufferedResponse | undefined
     /** Bytes received before the previous response was complete. */
     let held: Buffer | undefined
-    const connection: Connection = { socket, idle: false }
+    const connection = drain.opened(socket)
     const line = { leaving, done }
     const listeners = { data: heard, end: () => socket.end(), close: closed, timeout: silent, error: ignored }
-    connections.add(connection)
     for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener)
     socket.setNoDelay(true)
     socket.setTimeout(silentMs)
@@ -93,7 +98,7 @@ export function acceptConnections({ server, path, limit, handle, leaving }: Conn
       if (whole.length < bytes.length) hold(bytes.subarray(whole.length))
       const request = new BufferedRequest(socket, path, whole.headers, whole.body)
       response = new BufferedResponse(request, line)
-      connection.idle = false
+      connection.requests = 1
       limit?.begins(socket)
       allow(idleMs)
       handle(request, response)
@@ -102,11 +107,13 @@ export function acceptConnections({ server, path, limit, handle, leaving }: Conn
     function done(last: boolean): void {
       response = undefined
       if (last) {
-        socket.destroySoon()
+        endGracefully(socket)
         return
       }
-      connection.idle = held === undefined
-      if (connection.idle) limit?.ends(socket)
+      if (held === undefined) {
+        drain.answered(connection)
+        limit?.ends(socket)
+      }
       allow(idleMs)
       // Do not process further requests from a client that is not reading its responses.
       if (socket.writableNeedDrain) socket.once('drain', goOn).pause()
@@ -121,7 +128,8 @@ export function acceptConnections({ server, path, limit, handle, leaving }: Conn
     }
 
     function leave(bytes: Buffer): void {
-      connections.delete(connection)
+      connection.requests = 0
+      connection.bytesBefore = socket.bytesRead - bytes.length
       for (const [event, listener] of Object.entries(listeners)) socket.off(event, listener)
       socket.setTimeout(0)
       socket.pause()
@@ -148,7 +156,6 @@ export function acceptConnections({ server, path, limit, handle, leaving }: Conn
     }
 
     function closed(): void {
-      connections.delete(connection)
       response?.ended()
     }
   }

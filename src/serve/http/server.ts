@@ -148,12 +148,6 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 
   let draining = false
   let retiring = false
-  let active = 0
-  let idle: (() => void) | undefined
-  const finished = () => {
-    active--
-    if (active === 0) idle?.()
-  }
 
   const enter = (request: ReceivedRequest, response: ServerResponse) => {
     const { host, origin } = request.headers
@@ -206,8 +200,6 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const serving =
     <R extends ReceivedRequest>(by: (request: R, response: ServerResponse) => void) =>
     (request: R, response: ServerResponse) => {
-      active++
-      response.once('close', finished)
       if (leaving()) response.setHeader('Connection', 'close')
       // Ignore errors from writing to a closed connection: the `close` listener handles that case.
       response.on('error', ignored)
@@ -217,20 +209,16 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
         refused(request, response, thrown)
       }
     }
-  const connectionLimit = createConnectionLimit(config, budgets)
-  const connections = acceptConnections({
+  const { drain, begin } = acceptConnections({
     server,
     path: config.path,
-    limit: connectionLimit,
+    limit: createConnectionLimit(config, budgets),
     handle: serving(enter),
     leaving,
   })
   const serveRoute = serving(route)
   server.on('request', (request, response) => {
-    const { socket } = request
-    connectionLimit.begins(socket)
-    response.once('close', () => connectionLimit.ends(socket))
-    serveRoute(request, response)
+    if (begin(request.socket, response)) serveRoute(request, response)
   })
   answerUnreadable(server, ({ remoteAddress }, detail) => recordMalformed(access, { address: remoteAddress }, detail))
 
@@ -242,28 +230,29 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 
   const close = async () => {
     draining = true
-    void privatePort?.close()
     endpoint.drain()
     for (const { opened } of further) void opened?.then((endpoint) => endpoint[Symbol.dispose]())
     changes[Symbol.dispose]()
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    connections.closeIdle()
+    const closed = drain.acceptQueued().then(() => Promise.all([closeMainPort(), privatePort?.close()]))
+    drain.start()
     sessions.closeStreams()
-    if (active > 0) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      idle = resolve
-      await settles(promise, config.shutdownGrace, clock)
-    }
+    await settles(closed, config.shutdownGrace, clock)
     sessions[Symbol.dispose]()
-    connections.closeAll()
-    server.closeAllConnections()
+    drain.closeAll()
     await closed
+    // Stops the timer with which node:http checks its connections.
+    server.close()
   }
+
+  /**
+   * Stops listening. Resolves when all connections have ended. This is not the HTTP server's own `close`, which would
+   * close idle connections on which a request may be in transit.
+   */
+  const closeMainPort = () => new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
 
   const retire = async (ms: number) => {
     retiring = true
-    // Do not call the HTTP server's own `close`: it would close idle connections on which a request may be in transit.
-    await settles(new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())), ms, clock)
+    await settles(drain.acceptQueued().then(closeMainPort), ms, clock)
     // Close the private port last, because other workers forward requests to it while their clients are connected.
     if (privatePort) await settles(privatePort.close(), handedMs, clock)
   }

@@ -82,4 +82,16 @@ withPart('redis-server', 'B10: three replicas behind a plain balancer', () => {
       expect((await caller.callTool('time', { name: 'get_time_utc' })).isError).not.toBe(true)
     }
   })
+
+  test('B10, B7: a replica that leaves under load breaks no connection: all calls succeed, repeated if refused', async () => {
+    const load = await startLoad(fleet.endpoint, { callers: 8, name: 'load-leaves', retry: true })
+    await load.more(60)
+    const leaving = fleet.replicas[1] as LocalToolway
+    fleet.balancer.without(leaving.url)
+    const left = leaving[Symbol.asyncDispose]()
+    await load.more(60)
+    const outcomes = await load.stop()
+    await left
+    expect(outcomes.filter(({ failure }) => failure !== undefined)).toEqual([])
+  })
 })

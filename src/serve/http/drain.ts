@@ -1,0 +1,111 @@
+import type { Socket } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
+
+/** What is known about an open connection. */
+export interface OpenConnection {
+  readonly socket: Socket
+  /** Requests that have not been answered. */
+  requests: number
+  /** When the connection was opened or last answered a request, by `performance.now`. */
+  usedAt: number
+  /** Set if node:http reads the connection: the bytes up to the last answered request. More are part of a request. */
+  bytesBefore?: number
+}
+
+/**
+ * A connection without a request for this long is closed on shutdown. Clients that send one request after the other
+ * send the next within this time, and its response tells them to close the connection (0047).
+ */
+const quietMs = 100
+
+/** How long a client may take to send the rest of its request headers on shutdown. */
+const partialMs = 1_000
+
+/** How long to read and discard data after the last response: closing a socket with unread data resets it. */
+const lingerMs = 1_000
+
+/** How long to accept connections that the kernel has already established. Closing the listener would reset them. */
+const maxAcceptMs = 100
+
+const refusal = 'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
+
+/**
+ * Tracks the connections of a server and closes them on shutdown without losing requests or responses in transit. Like
+ * socket timeouts, it uses real time and not the injected clock.
+ */
+export function createDrain() {
+  const connections = new Map<Socket, OpenConnection>()
+  let accepted = 0
+  let draining = false
+
+  const closeWhenQuiet = (connection: OpenConnection) => {
+    const { socket, usedAt } = connection
+    if (connection.requests > 0 || !socket.writable) return
+    const { bytesRead } = socket
+    const waitMs = hasPartialRequest(connection) ? partialMs : Math.max(usedAt + quietMs - performance.now(), 0)
+    const close = () => {
+      if (socket.bytesRead !== bytesRead) closeWhenQuiet(connection)
+      else if (connection.requests === 0 && socket.writable) {
+        if (hasPartialRequest(connection)) socket.write(refusal)
+        endGracefully(socket)
+      }
+    }
+    // Wait one more turn, even if the time is over: requests that have already arrived are read first.
+    setTimeout(() => setImmediate(close), waitMs).unref()
+  }
+
+  return {
+    opened(socket: Socket): OpenConnection {
+      accepted++
+      const connection = { socket, requests: 0, usedAt: performance.now() }
+      connections.set(socket, connection)
+      socket.once('close', () => connections.delete(socket))
+      if (draining) closeWhenQuiet(connection)
+      return connection
+    },
+    of: (socket: Socket) => connections.get(socket),
+    /** To be called when a connection has no more requests to answer. */
+    answered(connection: OpenConnection): void {
+      connection.requests = 0
+      connection.usedAt = performance.now()
+      if (draining) closeWhenQuiet(connection)
+    },
+    /** Accepts connections that wait in the kernel's queue. Node accepts one per turn of the event loop. */
+    async acceptQueued(): Promise<void> {
+      const until = performance.now() + maxAcceptMs
+      // Two turns, because the first may end before the event loop polls.
+      for (let quietTurns = 0; quietTurns < 2 && performance.now() < until; ) {
+        const before = accepted
+        await turn()
+        quietTurns = accepted === before ? quietTurns + 1 : 0
+      }
+    },
+    /** Closes every connection as soon as it is idle. */
+    start(): void {
+      draining = true
+      for (const connection of connections.values()) closeWhenQuiet(connection)
+    },
+    /** Closes all connections, also those with requests in flight. */
+    closeAll(): void {
+      for (const { socket } of connections.values()) {
+        endGracefully(socket)
+        destroyLater(socket)
+      }
+    },
+  }
+}
+
+/** Sends what is buffered, closes our side, and reads on until the client closes its side or `lingerMs` have passed. */
+export function endGracefully(socket: Socket): void {
+  if (!socket.writable) return
+  socket.once('finish', () => destroyLater(socket))
+  socket.end()
+  socket.resume()
+}
+
+function destroyLater(socket: Socket): void {
+  setTimeout(() => socket.destroy(), lingerMs).unref()
+}
+
+const hasPartialRequest = ({ socket, bytesBefore }: OpenConnection): boolean =>
+  bytesBefore !== undefined && socket.bytesRead > bytesBefore
