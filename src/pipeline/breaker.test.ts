@@ -127,6 +127,67 @@ describe('what counts', () => {
     expect(breakers.state().failures).toBe(1)
   })
 
+  describe('a timeout', () => {
+    const tooLate = new ToolwayError('TIMEOUT', 'Too late.')
+    type Breakers = ReturnType<typeof breakersOf>
+
+    /** A call that times out after 30 s. Meanwhile something else happens. */
+    const timedOut = async (breakers: Breakers, meanwhile: (breakers: Breakers) => unknown = () => {}) => {
+      const controller = new AbortController()
+      const running = breakers.begin(callOf({ signal: controller.signal }))
+      breakers.clock.advance(15_000)
+      await meanwhile(breakers)
+      breakers.clock.advance(15_000)
+      controller.abort(tooLate)
+      await running.end(tooLate)
+    }
+
+    test.each([
+      { title: 'another call returned a result', meanwhile: ({ run }: Breakers) => run(fine) },
+      { title: 'another call returned an error', meanwhile: ({ run }: Breakers) => run(serverError) },
+      { title: 'it answered a health check', meanwhile: ({ answered }: Breakers) => answered('files') },
+    ])('J3, V6: does not count for or against the server if $title since the call began', async ({ meanwhile }) => {
+      const breakers = breakersOf()
+      for (let count = 0; count < 10; count++) await timedOut(breakers, meanwhile)
+      expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
+      await failing(breakers, 1)
+      await timedOut(breakers, ({ answered }) => answered('files'))
+      expect(breakers.state().failures).toBe(1)
+    })
+
+    test('J3: counts if the server answered only before the call began, or another server answered', async () => {
+      const breakers = breakersOf()
+      await breakers.run(fine)
+      breakers.answered('files')
+      const other = callOf({ entry: entryOf({ server: 'other' }) })
+      for (let count = 0; count < 3; count++) await timedOut(breakers, ({ run }) => run(fine, other))
+      expect(breakers.state()).toMatchObject({ state: 'open', failures: 3 })
+    })
+
+    test('J3: counts if other calls failed, were cancelled or timed out since the call began', async () => {
+      const breakers = breakersOf({ failures: 100 })
+      await timedOut(breakers, ({ run }) => run(down))
+      await timedOut(breakers, ({ run }) => run(cancelled))
+      await timedOut(breakers, (same) => timedOut(same))
+      expect(breakers.state().failures).toBe(5)
+    })
+
+    test('J3: opens a half-open breaker again, whatever else the server answered', async () => {
+      const breakers = breakersOf()
+      const earlier = breakers.begin()
+      await failing(breakers, 3)
+      breakers.clock.advance(1_000)
+      await timedOut(breakers, async ({ answered }) => {
+        answered('files')
+        await earlier.end(fine)
+      })
+      expect(breakers.state().state).toBe('open')
+      breakers.clock.advance(2_000)
+      await breakers.run(fine)
+      expect(breakers.state().state).toBe('closed')
+    })
+  })
+
   test('J3: what happens inside this process never breaks', async () => {
     const breakers = breakersOf()
     const call = callOf({ entry: entryOf({ server: 'native' }) })

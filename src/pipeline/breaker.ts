@@ -47,6 +47,8 @@ export interface Breakers extends Disposable {
   stateOf(server: string): BreakerStatus
   onChange(listener: (server: string, state: BreakerState) => void): Disposable
   hint(server: string): void
+  /** Records that the server answered something other than a call, such as a health check. */
+  answered(server: string): void
   /** Drops a server's breaker, because the server was removed or its name now belongs to another server. */
   forget(server: string): void
 }
@@ -100,6 +102,7 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
       const sentence = 'calls to the server are failing on another replica; the next failure here opens the breaker'
       if (breakerOf(server)?.hint()) log.info({ server }, sentence)
     },
+    answered: (server) => breakers.get(server)?.responded(),
     forget(server) {
       breakers.get(server)?.[Symbol.dispose]()
       breakers.delete(server)
@@ -137,7 +140,7 @@ const fullTimeShare = 0.9
 function outcomeOf(thrown: unknown, call: Call, tookMs: number): BreakerOutcome {
   if (thrown instanceof ServerError) return 'answered'
   // After an abort, the thrown error says nothing about the server; the abort reason does.
-  if (call.signal.aborted) return timedOut(call, tookMs) ? 'failed' : 'nothing'
+  if (call.signal.aborted) return timedOut(call, tookMs) ? 'timed-out' : 'nothing'
   if (!(thrown instanceof ToolwayError) || !thrown.kind.serverFault) return 'nothing'
   // Do not count calls whose session ended: when a server restarts, all calls in a session fail at once.
   return thrown.details.sessionEnded === 'established' ? 'nothing' : 'failed'
@@ -151,8 +154,17 @@ function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
   return isTimeout && (timeoutMs ?? own) >= own && tookMs >= own * fullTimeShare
 }
 
-/** What a call shows about its server. `nothing` means that the call does not count. */
-type BreakerOutcome = 'answered' | 'failed' | 'nothing'
+/**
+ * What a call shows about its server. `nothing` means that the call does not count. `timed-out` counts as a failure
+ * unless the server has answered something else since the call began: then only this call, or its tool, is slow.
+ */
+type BreakerOutcome = 'answered' | 'failed' | 'timed-out' | 'nothing'
+
+/** The breaker as it was when a call began. */
+interface BreakerTicket {
+  readonly time: number
+  readonly answers: number
+}
 
 /** The open time doubles with each failed probe, up to this limit (or `openFor`, if that is longer). */
 const maxPauseMs = 120_000
@@ -178,6 +190,8 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
   let reason = ''
   /** Incremented with each state change; tickets from an earlier state are ignored. */
   let time = 0
+  /** How often the server has answered a call or a health check, in any state. */
+  let answers = 0
   let probes = 0
   let openings = 0
   let until = 0
@@ -238,17 +252,24 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
       return { state, since, failures, reason, retryAfterMs: Math.max(Math.ceil(until - clock.monotonic()), 1) }
     },
     /** Returns a ticket to pass to `leave`, or undefined if the call must not proceed. */
-    enter(): number | undefined {
-      if (state === 'closed') return time
+    enter(): BreakerTicket | undefined {
+      if (state === 'closed') return { time, answers }
       if (state === 'open' || probes >= config().halfOpenCalls) return undefined
       probes++
-      return time
+      return { time, answers }
     },
-    leave(ticket: number, outcome: BreakerOutcome): void {
-      if (ticket !== time) return
-      if (state === 'half-open') probes--
-      if (outcome === 'failed') failed()
-      else if (outcome === 'answered') answered()
+    leave(ticket: BreakerTicket, outcome: BreakerOutcome): void {
+      // Also count answers to calls that began in an earlier state: they show that the server is alive.
+      if (outcome === 'answered') answers++
+      if (ticket.time !== time) return
+      const isProbe = state === 'half-open'
+      if (isProbe) probes--
+      if (outcome === 'answered') answered()
+      // A probe that times out has shown no recovery, whatever else the server answered.
+      else if (outcome === 'failed' || (outcome === 'timed-out' && (isProbe || ticket.answers === answers))) failed()
+    },
+    responded(): void {
+      answers++
     },
     /**
      * Reports that the server is failing on another replica: for the next `openFor`, a single failure opens this

@@ -58,10 +58,13 @@ const none: Params = Object.freeze({})
 
 /** Parses a message. Requests are parsed only once, and all later code uses the parsed value. */
 export const readInbound = (bytes: Buffer): InboundMessage | UnreadableMessage =>
-  (bytes.length <= small ? readPlain(bytes) : undefined) ?? readCarefully(bytes)
+  (bytes.length <= small || seemsRequest(bytes) ? readPlain(bytes) : undefined) ?? readCarefully(bytes)
 
-/** Maximum size of messages that are parsed whole. Larger client responses are passed on unparsed. */
+/** Maximum size of messages that are parsed whole, whatever they are. Larger client responses are passed on unparsed. */
 const small = 64 * 1024
+
+/** Whether a large message is probably a request. Only the time that reading it takes depends on this. */
+const seemsRequest = (bytes: Buffer): boolean => bytes.subarray(0, 512).includes('"method"')
 
 /** A fast path for ordinary requests. Returns undefined for everything else, which `readCarefully` then reads. */
 function readPlain(bytes: Buffer): InboundRequest | undefined {

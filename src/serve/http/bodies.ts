@@ -34,31 +34,63 @@ const uncounted = 16 * 1024
  */
 const large = 64 * 1024
 
-/** Maximum pause between two large bodies. */
-const maxPauseMs = 250
+/** Upper bound for the time of one large body, which is also the length of the pauses after it. */
+const maxTurnMs = 250
+
+/** Maximum number of pauses between two large bodies of one caller. */
+const maxPauses = 9
+
+/** A pause in which the event loop was active for a smaller share of the time shows that it has time to spare. */
+const busyShare = 0.5
+
+/** Time for turns. It depends on the speed of the machine, so it is real even if tests control the clock. */
+const realTime = {
+  now: () => performance.now(),
+  /** Resolves with the share of the pause in which the event loop was active. */
+  async pause(ms: number): Promise<number> {
+    const before = performance.eventLoopUtilization()
+    await setTimeout(ms)
+    return performance.eventLoopUtilization(before).utilization
+  },
+}
 
 /**
- * Returns a function that resolves in a later turn of the event loop, in each turn only once. Between two such turns, it
- * leaves the event loop to other work for as long as the first of them took. This depends on the speed of the machine, so
- * it uses real time even if tests control the clock.
+ * Returns a function that waits for a caller's turn to have a large body handled. Each turn is in an iteration of the
+ * event loop of its own, and is followed by a pause of the same length. While `isContended` and the loop is busy, the
+ * caller's next turn comes only after several pauses: most of the cost of a large body, such as its result and garbage
+ * collection, follows after its turn.
  */
-function createTurns(): () => Promise<void> {
-  let last = Promise.resolve()
-  const rest = async () => {
-    const begun = performance.now()
-    await setImmediate()
-    await setTimeout(Math.min(performance.now() - begun, maxPauseMs))
+export function createTurns(time = realTime): (caller: string, isContended: () => boolean) => Promise<void> {
+  let last: Promise<unknown> = Promise.resolve()
+  const lastOf = new Map<string, Promise<void>>()
+
+  const take = () => {
+    const begun = last.then(() => setImmediate())
+    const tookMs = begun.then(async () => {
+      const start = time.now()
+      await setImmediate()
+      return Math.min(time.now() - start, maxTurnMs)
+    })
+    last = tookMs.then(time.pause)
+    return { begun, tookMs }
   }
-  return () => {
-    const next = last.then(() => setImmediate())
-    last = next.then(rest)
-    return next
+
+  return (caller, isContended) => {
+    const turn = (lastOf.get(caller) ?? Promise.resolve()).then(take)
+    const rest = async (): Promise<void> => {
+      const ms = await (await turn).tookMs
+      for (let left = maxPauses; left > 0 && isContended(); left--) if ((await time.pause(ms)) < busyShare) break
+      if (lastOf.get(caller) === rested) lastOf.delete(caller)
+    }
+    const rested = rest()
+    lastOf.set(caller, rested)
+    return turn.then(({ begun }) => begun)
   }
 }
 
 export function createBodyReader(
   { maxBody, maxValues, ...limits }: BodyLimits,
-  budgets?: Pick<Budgets, 'register'>,
+  budgets?: Pick<Budgets, 'register' | 'requests'>,
 ): RequestBodies {
   const budget = createBodyBudget(limits)
   budgets?.register('request_bytes', budget.use)
@@ -70,11 +102,34 @@ export function createBodyReader(
     return account
   }
 
-  const turn = createTurns()
+  const turns = createTurns()
+  const turnOf = ({ request, identity }: BodyRequest): Promise<void> => {
+    const principal = identity?.principal ?? ''
+    const othersWait = () => budgets !== undefined && budgets.requests.used > budgets.requests.usedBy(principal)
+    return turns(callerOf(request, identity), othersWait)
+  }
 
   const checked = (body: Buffer): Buffer => {
     if (hasMoreValues(body, maxValues)) throw tooManyValues(maxValues)
     return body
+  }
+
+  /** Hands on a large body in its turn. If the client disconnects before, the body does not stay in memory. */
+  const inTurn = (whole: Buffer, asked: BodyRequest): Promise<Buffer> => {
+    const { response } = asked
+    if (response.closed) throw incomplete()
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+    let waiting: Buffer | undefined = whole
+    const gone = () => {
+      waiting = undefined
+      reject(incomplete())
+    }
+    response.once('close', gone)
+    void turnOf(asked).then(() => {
+      response.off('close', gone)
+      if (waiting) resolve(waiting)
+    })
+    return promise.then(checked)
   }
 
   return {
@@ -84,7 +139,7 @@ export function createBodyReader(
       const { body } = request
       if (body === undefined) {
         const reading = bodyOf(request as IncomingMessage, limit, accountOf(asked))
-        return reading.then((whole) => (whole.length > large ? turn().then(() => checked(whole)) : checked(whole)))
+        return reading.then((whole) => (whole.length > large ? inTurn(whole, asked) : checked(whole)))
       }
       if (body.length > uncounted) accountOf(asked).add(body.length)
       return checked(body)
@@ -110,7 +165,9 @@ function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): 
         request.off('data', onData).pause()
         gathered.clear()
         account.close()
-        reject(refusal)
+        // Not at once: a client that repeats refused requests at full speed would keep this process from serving others.
+        if (refusal instanceof HttpError && refusal.status === 429) setTimeout(refusedMs).then(() => reject(refusal))
+        else reject(refusal)
       }
     }
     request.on('data', onData)
@@ -130,6 +187,9 @@ function checkHeaders({ headers }: ReceivedRequest, limit: number): void {
   }
   if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
 }
+
+/** How long a request waits for its refusal if the requests in flight have reached a limit. */
+const refusedMs = 500
 
 const incomplete = () => new HttpError(400, rpcCodes.parse, 'The body is incomplete.')
 

@@ -21,6 +21,8 @@ export interface HealthCheckOptions {
   readonly timeoutMs: number
   connections(): readonly ManagedConnection[]
   healthMayHaveChanged(): void
+  /** Called when the server has answered a check, even with an error. */
+  answered(): void
   readonly clock: Clock
   readonly log: Log
 }
@@ -106,6 +108,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
       if (!(error instanceof ServerError)) throw error
     }
     if (method === 'ping') knowsPing = true
+    options.answered()
     return clock.monotonic() - start
   }
 
