@@ -145,20 +145,18 @@ describe('what counts', () => {
     test.each([
       { title: 'another call returned a result', meanwhile: ({ run }: Breakers) => run(fine) },
       { title: 'another call returned an error', meanwhile: ({ run }: Breakers) => run(serverError) },
-      { title: 'it answered a health check', meanwhile: ({ answered }: Breakers) => answered('files') },
     ])('J3, V6: does not count for or against the server if $title since the call began', async ({ meanwhile }) => {
       const breakers = breakersOf()
       for (let count = 0; count < 10; count++) await timedOut(breakers, meanwhile)
       expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
       await failing(breakers, 1)
-      await timedOut(breakers, ({ answered }) => answered('files'))
+      await timedOut(breakers, ({ run }) => run(serverError))
       expect(breakers.state().failures).toBe(1)
     })
 
     test('J3: counts if the server answered only before the call began, or another server answered', async () => {
       const breakers = breakersOf()
       await breakers.run(fine)
-      breakers.answered('files')
       const other = callOf({ entry: entryOf({ server: 'other' }) })
       for (let count = 0; count < 3; count++) await timedOut(breakers, ({ run }) => run(fine, other))
       expect(breakers.state()).toMatchObject({ state: 'open', failures: 3 })
@@ -177,10 +175,7 @@ describe('what counts', () => {
       const earlier = breakers.begin()
       await failing(breakers, 3)
       breakers.clock.advance(1_000)
-      await timedOut(breakers, async ({ answered }) => {
-        answered('files')
-        await earlier.end(fine)
-      })
+      await timedOut(breakers, () => earlier.end(fine))
       expect(breakers.state().state).toBe('open')
       breakers.clock.advance(2_000)
       await breakers.run(fine)

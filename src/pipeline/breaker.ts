@@ -47,8 +47,6 @@ export interface Breakers extends Disposable {
   stateOf(server: string): BreakerStatus
   onChange(listener: (server: string, state: BreakerState) => void): Disposable
   hint(server: string): void
-  /** Records that the server answered something other than a call, such as a health check. */
-  answered(server: string): void
   /** Drops a server's breaker, because the server was removed or its name now belongs to another server. */
   forget(server: string): void
 }
@@ -102,7 +100,6 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
       const sentence = 'calls to the server are failing on another replica; the next failure here opens the breaker'
       if (breakerOf(server)?.hint()) log.info({ server }, sentence)
     },
-    answered: (server) => breakers.get(server)?.responded(),
     forget(server) {
       breakers.get(server)?.[Symbol.dispose]()
       breakers.delete(server)
@@ -156,7 +153,7 @@ function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
 
 /**
  * What a call shows about its server. `nothing` means that the call does not count. `timed-out` counts as a failure
- * unless the server has answered something else since the call began: then only this call, or its tool, is slow.
+ * unless the server has answered another call since this one began: then only this call, or its tool, is slow.
  */
 type BreakerOutcome = 'answered' | 'failed' | 'timed-out' | 'nothing'
 
@@ -190,7 +187,10 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
   let reason = ''
   /** Incremented with each state change; tickets from an earlier state are ignored. */
   let time = 0
-  /** How often the server has answered a call or a health check, in any state. */
+  /**
+   * How many calls the server has answered, in any state. Health checks do not count, because a server whose calls all
+   * hang may still answer them.
+   */
   let answers = 0
   let probes = 0
   let openings = 0
@@ -267,9 +267,6 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
       if (outcome === 'answered') answered()
       // A probe that times out has shown no recovery, whatever else the server answered.
       else if (outcome === 'failed' || (outcome === 'timed-out' && (isProbe || ticket.answers === answers))) failed()
-    },
-    responded(): void {
-      answers++
     },
     /**
      * Reports that the server is failing on another replica: for the next `openFor`, a single failure opens this

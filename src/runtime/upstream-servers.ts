@@ -82,7 +82,6 @@ function buildServer(
       decide: (caller, entry) => context.policy().decide(caller, entry),
       judgesDefinitions: () => context.policy().judgesDefinitions,
       breaker: () => context.breakers.stateOf(name),
-      answered: () => context.breakers.answered(name),
       store,
       servedUri: (uri) => context.servedUri(name, uri),
       connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, tasks, clock, log }),

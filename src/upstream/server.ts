@@ -44,8 +44,6 @@ export interface UpstreamServerOptions {
   /** Whether a changed definition can make the policy deny a call; false by default. */
   readonly judgesDefinitions?: () => boolean
   readonly breaker?: () => BreakerCondition
-  /** Called when the server has answered a health check. */
-  readonly answered?: () => void
   /** Converts this server's URI for a resource to the URI that callers use. */
   servedUri(uri: string): string
   readonly seal: Seal
@@ -123,7 +121,6 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     timeoutMs: options.health?.timeout ?? 0,
     connections: () => pool.all,
     healthMayHaveChanged,
-    answered: () => options.answered?.(),
     clock,
     log,
   })

@@ -21,8 +21,6 @@ export interface HealthCheckOptions {
   readonly timeoutMs: number
   connections(): readonly ManagedConnection[]
   healthMayHaveChanged(): void
-  /** Called when the server has answered a check, even with an error. */
-  answered(): void
   readonly clock: Clock
   readonly log: Log
 }
@@ -108,7 +106,6 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
       if (!(error instanceof ServerError)) throw error
     }
     if (method === 'ping') knowsPing = true
-    options.answered()
     return clock.monotonic() - start
   }
 
