@@ -36,13 +36,16 @@ export function picturesOf({ files }: World, since: number, until: number): read
     { name: 'calls', path: '/calls' },
     {
       name: 'call',
-      path: '/calls?server=filesystem&outcome=denied',
+      path: '/calls?server=everything&q=get-sum',
       async prepare(page) {
-        await newest(page, 'filesystem.write_file')
-        await page.getByRole('complementary', { name: 'Call' }).getByText('DENIED_BY_POLICY').first().waitFor()
+        await newest(page, 'everything.get-sum')
+        await page.getByRole('complementary', { name: 'Call' }).getByText('The sum of').first().waitFor()
       },
     },
+    { name: 'definition', path: '/pins/crm.find_customer' },
+    { name: 'approvals', path: '/approvals' },
     { name: 'policy', path: '/policy' },
+    { name: 'policy-edit', path: '/policy?view=edit' },
     { name: 'matrix', path: '/policy?view=matrix&server=filesystem' },
     { name: 'why', path: '/policy?view=why&agent=researcher.junior&tool=filesystem.write_file' },
     {
@@ -55,6 +58,7 @@ export function picturesOf({ files }: World, since: number, until: number): read
         await page.getByRole('button', { name: 'Dismiss' }).click()
       },
     },
+    { name: 'keys', path: '/keys' },
     { name: 'configuration', path: '/config' },
   ]
 }
