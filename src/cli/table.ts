@@ -61,7 +61,14 @@ export function table<Row>(
   ]
 }
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+let segmenter: Intl.Segmenter | undefined
+
+function graphemesOf(text: string): Intl.Segments {
+  // Created on first use: the first one loads all locales, which takes 15 ms, and most texts are plain.
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
+  return segmenter.segment(text)
+}
+
 const plain = /^[\x20-\x7e]*$/
 const combining = /^[\p{Mark}\p{Default_Ignorable_Code_Point}]+$/u
 const emoji = /\p{Emoji_Presentation}|\ufe0f/u
@@ -90,7 +97,7 @@ function cellsOf(grapheme: string): number {
 export function widthOf(text: string): number {
   if (plain.test(text)) return text.length
   let width = 0
-  for (const { segment } of graphemes.segment(text)) width += cellsOf(segment)
+  for (const { segment } of graphemesOf(text)) width += cellsOf(segment)
   return width
 }
 
@@ -99,7 +106,7 @@ export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ''
   let used = 1
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemesOf(text)) {
     used += cellsOf(segment)
     if (used > width) break
     kept += segment

@@ -45,21 +45,31 @@ export function createFinder(needles: readonly Needle[], { dense = false } = {})
 type Automaton = ReturnType<typeof build>
 
 function denseFinder(automaton: Automaton): FindMatches {
-  const { size, way, order, fail, child, reach } = automaton
+  const { size, way, parent, order, fail, reach } = automaton
   const used = [...new Set(way.subarray(1, size))]
   const width = used.length + 1
   /** The column of each character. 0 for characters that no needle contains. */
   const columns = new Uint8Array(256)
   for (const [index, code] of used.entries()) columns[code] = index + 1
+  /** The children of each state, as linked lists. */
+  const firstChild = new Uint16Array(size)
+  const sibling = new Uint16Array(size)
+  for (const state of order) {
+    sibling[state] = firstChild[parent[state] as number] as number
+    firstChild[parent[state] as number] = state
+  }
   const next = new Uint16Array(size * width)
-  for (const code of used) next[columns[code] as number] = child(0, code)
+  const addChildren = (state: number) => {
+    for (let child = firstChild[state] as number; child !== 0; child = sibling[child] as number) {
+      next[state * width + (columns[way[child] as number] as number)] = child
+    }
+  }
+  addChildren(0)
   for (const state of order) {
     // The fallback state stands for a shorter string, so its row is already complete.
     const behind = (fail[state] as number) * width
-    for (const code of used) {
-      const column = columns[code] as number
-      next[state * width + column] = child(state, code) || (next[behind + column] as number)
-    }
+    next.copyWithin(state * width, behind, behind + width)
+    addChildren(state)
   }
   return (text, found) => {
     let state = 0
@@ -137,7 +147,7 @@ function build(needles: readonly Needle[]) {
     }
     shares[state] = (shares[state] as number) | (shares[target] as number)
   }
-  return { size, root, way, order, child: table.child, fail, reach, shares, ids }
+  return { size, root, way, parent, order, child: table.child, fail, reach, shares, ids }
 }
 
 /** All states except the root, shortest first, because a state's (shorter) fallback must be computed before it. */

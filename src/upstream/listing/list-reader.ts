@@ -209,8 +209,9 @@ const longCursor = (method: string) =>
   `${method} returned a cursor of more than ${maxCursor / 1024} KiB (a fixed limit); the rest is left out.`
 const restOf = (leftOut: number) => `At least ${written(leftOut)} ${leftOut === 1 ? 'is' : 'are'} left out.`
 
+/** A whole number with commas. `toLocaleString` loads all locales, which takes 15 ms of a start. */
 export function written(count: number): string {
-  return count.toLocaleString('en')
+  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
 const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
