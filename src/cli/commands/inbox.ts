@@ -71,9 +71,13 @@ function print({ items, dismissed, left }: InboxView, output: Output): void {
 
 const colours = { critical: 'red', warning: 'yellow', info: 'dim' } as const
 
-function printItem({ severity, title, detail, since, actions }: InboxItem, { print, paint }: Output): void {
+function printItem({ severity, title, detail, since, until, actions }: InboxItem, { print, paint }: Output): void {
   const at = new Date(since).toISOString()
   print(`${paint(colours[severity], severity.padEnd(8))}  ${visible(title)}  ${paint('dim', at)}`)
+  if (until !== undefined) print(`          Ends at ${new Date(until).toISOString()}.`)
   if (detail !== '') print(`          ${visible(detail)}`)
-  for (const { name, path } of actions) print(paint('dim', `          ${name}: POST /admin/api/${visible(path)}`))
+  for (const { name, path, body } of actions) {
+    const content = body === undefined ? '' : ` ${JSON.stringify(body)}`
+    print(paint('dim', `          ${name}: POST /admin/api/${visible(`${path}${content}`)}`))
+  }
 }

@@ -1,20 +1,24 @@
 import { statfs } from 'node:fs/promises'
 import { isOpen, type PinState } from '../../catalog/pins/pin-state.ts'
 import type { Pins } from '../../catalog/pins/pins.ts'
+import type { ApprovalDecision } from '../../core/approval.ts'
 import type { InboxAction } from '../../serve/admin/contract.ts'
 import { keyFileMark, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
 import type { Generation } from '../generation.ts'
 import type { ProcessState } from '../process-state.ts'
 import type { ReloadHistory } from '../reload.ts'
+import type { SharedApprovals } from '../shared-approvals.ts'
 import type { InboxEntry, InboxSource } from './inbox.ts'
 
 export interface InboxContext extends Pick<ProcessState, 'audit' | 'clock' | 'rejections' | 'storeReadings'> {
   current(): Generation
   readonly history: ReloadHistory
+  readonly sharedApprovals: Pick<SharedApprovals, 'list' | 'onChange'>
 }
 
 /** The sources that every gateway has. Further ones are added with `Inbox.add`, such as the audit log's verification. */
 export const inboxSources = (context: InboxContext): readonly InboxSource[] => [
+  approvalSource(context),
   definitionSource(context),
   { items: () => serverItems(context) },
   { items: () => auditItems(context) },
@@ -34,6 +38,37 @@ const turnOff = (server: string): InboxAction =>
     danger: true,
     confirm: `All tools of ${server} disappear, and calls to them are refused, until you turn it on again or Toolway restarts.`,
   })
+
+/**
+ * Calls that wait for a person, in all workers and replicas. The arguments are left out, because items are also posted to
+ * the webhook; the page and `toolway approvals` show them.
+ */
+const approvalSource = ({ sharedApprovals, current }: InboxContext): InboxSource => ({
+  items: () =>
+    sharedApprovals.list().map(({ id, agent, principal, server, tool, rule, askedAt, until }) => {
+      const answer = (name: string, decision: ApprovalDecision, more: Partial<InboxAction> = {}) =>
+        post(name, `approvals/${encodeURIComponent(id)}`, { body: { decision }, ...more })
+      return {
+        id: approvalItemId(id),
+        kind: 'approval',
+        severity: 'warning',
+        title: `${agent} wants to call ${server}.${current().redactName(tool)}`,
+        detail: `Caller ${principal}, rule ${rule}.`,
+        since: askedAt,
+        until,
+        revision: '',
+        link: '/approvals',
+        actions: [
+          answer('Allow once', 'once'),
+          answer('Allow for this session', 'session'),
+          answer('Deny', 'deny', { danger: true }),
+        ],
+      }
+    }),
+  onChange: (listener) => sharedApprovals.onChange(listener),
+})
+
+export const approvalItemId = (approval: string): string => `approval:${approval}`
 
 /** Definitions that changed, are quarantined or were flagged, unless an operator has decided about them. */
 function definitionSource({ current, history }: InboxContext): InboxSource {
@@ -136,7 +171,7 @@ function auditItems({ audit }: InboxContext): InboxEntry[] {
       ...item,
       id: 'audit:outage',
       title: 'Audit records cannot be written',
-      detail: `${error}. Calls that change something are refused until the log can be written again.`,
+      detail: `${error}. Calls that change something are refused until the log can be written again. Toolway keeps trying.`,
       revision: error,
       actions: [],
     })
@@ -236,7 +271,7 @@ function keySource({ current, clock }: InboxContext): InboxSource {
     items() {
       look()
       const now = clock.now()
-      const item = { kind: 'key', link: null, actions: [] } as const
+      const item = { kind: 'key', link: '/keys', actions: [] } as const
       const expiring = keys.flatMap(({ id, expires }): InboxEntry[] => {
         const end = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires)
         if (end > now + expiresWithinMs || end < now - expiredWithinMs) return []
@@ -247,9 +282,10 @@ function keySource({ current, clock }: InboxContext): InboxSource {
             id: `key:${id}`,
             severity: over ? 'warning' : 'info',
             title: over ? `The key ${id} has expired` : `The key ${id} expires soon`,
-            detail: `${over ? 'Expired' : 'Expires'} at ${new Date(end).toISOString()}. Create a new key, or revoke this one.`,
+            detail: `${over ? 'Expired' : 'Expires'} at ${new Date(end).toISOString()}. Rotate it, or revoke it.`,
             since: over ? end : end - expiresWithinMs,
             revision: String(over),
+            actions: [revoke(id)],
           },
         ]
       })
@@ -259,6 +295,12 @@ function keySource({ current, clock }: InboxContext): InboxSource {
     },
   }
 }
+
+const revoke = (key: string): InboxAction =>
+  post('Revoke', `keys/${encodeURIComponent(key)}/revoke`, {
+    danger: true,
+    confirm: `Requests with the key ${key} are refused from now on. This cannot be undone.`,
+  })
 
 const storeNames: Readonly<Record<string, string>> = {
   redis: 'Redis',
@@ -274,7 +316,8 @@ const storeItems = ({ storeReadings }: InboxContext): InboxEntry[] =>
         ? 'Audit records stay in the local log until it is back.'
         : 'This process uses its own limits, cache and sessions until it is back.'
     const title = `${storeNames[name] ?? name} cannot be reached`
-    const facts = { id: `store:${name}`, title, detail: effect, revision: 'down', link: null, actions: [] }
+    const detail = `${effect} Toolway reconnects automatically.`
+    const facts = { id: `store:${name}`, title, detail, revision: 'down', link: '/config', actions: [] }
     return [{ ...facts, kind: 'store', severity: 'critical' }]
   })
 
@@ -310,7 +353,7 @@ function diskSource({ current, clock }: InboxContext): InboxSource {
         title: 'The disk is almost full',
         detail: `${path} has ${Math.floor(bytes / 1_048_576)} MiB left. Calls that change something are refused when audit records do not fit.`,
         revision: 'full',
-        link: null,
+        link: '/config',
         actions: [],
       }))
     },

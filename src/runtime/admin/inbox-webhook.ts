@@ -10,6 +10,8 @@ import type { Inbox } from './inbox.ts'
 
 export interface InboxWebhookOptions {
   readonly inbox: Pick<Inbox, 'onChange' | 'view'>
+  /** Whether this process posts an item. Others post theirs. */
+  isOwn(item: InboxItem): boolean
   /** The setting `inbox.webhook`, which a reload may change. */
   url(): string | undefined
   readonly version: string
@@ -27,7 +29,8 @@ const backoff = { firstMs: 1_000, maxMs: 30_000 }
  * Posts new inbox items, and those that are open at the start. Items that wait are bounded; the oldest are dropped. Each
  * request has an idempotency key, so that the receiver can detect a repeated one. Redirects are not followed.
  */
-export function createInboxWebhook({ inbox, url, version, clock, log, random }: InboxWebhookOptions): Disposable {
+export function createInboxWebhook(options: InboxWebhookOptions): Disposable {
+  const { inbox, isOwn, url, version, clock, log, random } = options
   const stop = new AbortController()
   let waiting = new Map<string, InboxItem>()
   let sending = false
@@ -84,7 +87,7 @@ export function createInboxWebhook({ inbox, url, version, clock, log, random }: 
 
   const add = (items: readonly InboxItem[]) => {
     if (url() === undefined) return
-    for (const item of items) waiting.set(item.id, item)
+    for (const item of items.filter(isOwn)) waiting.set(item.id, item)
     for (const id of [...waiting.keys()].slice(0, Math.max(0, waiting.size - maxWaiting))) waiting.delete(id)
     if (!sending && waiting.size > 0) void send()
   }

@@ -7,11 +7,12 @@ import { pluralize } from '../../format/number.ts'
 import { pathTo } from '../../routing/route.ts'
 
 /**
- * Warnings about circuit breakers and, for users who have no inbox, about servers and reloads. Renders nothing if there
+ * Warnings about circuit breakers, servers and reloads. Admins have most of them in the inbox. Renders nothing if there
  * are none.
  */
-export function Alerts({ overview: { breakers, unhealthy: count, reload } }: { readonly overview: Overview }) {
+export function Alerts({ overview: { unhealthy: count, reload, ...overview } }: { readonly overview: Overview }) {
   const inbox = liveInbox.value !== undefined
+  const breakers = inbox ? overview.breakers.filter(({ state }) => state !== 'open') : overview.breakers
   const unhealthy = inbox ? 0 : count
   const lastError = inbox ? null : reload.lastError
   if (breakers.length === 0 && unhealthy === 0 && lastError === null) return null
