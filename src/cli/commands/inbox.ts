@@ -60,7 +60,9 @@ async function follow(
   }
 }
 
-const textOf = ({ severity, title, detail }: InboxItem): string => JSON.stringify([severity, title, detail])
+/** Without numbers: a count that grows, such as that of refused requests, is no reason to print an item again. */
+const textOf = ({ severity, title, detail }: InboxItem): string =>
+  JSON.stringify([severity, title, detail]).replaceAll(/\d+/g, '#')
 
 function print({ items, dismissed, left }: InboxView, output: Output): void {
   if (items.length === 0) output.note('Nothing needs attention.')

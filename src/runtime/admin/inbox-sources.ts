@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { isOpen, type PinState } from '../../catalog/pins/pin-state.ts'
 import type { Pins } from '../../catalog/pins/pins.ts'
 import type { ApprovalDecision } from '../../core/approval.ts'
+import { isUnhealthy } from '../../core/source-status.ts'
 import type { InboxAction } from '../../serve/admin/contract.ts'
 import { keyFileMark, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
 import type { Generation } from '../generation.ts'
@@ -14,6 +15,8 @@ export interface InboxContext extends Pick<ProcessState, 'audit' | 'clock' | 're
   current(): Generation
   readonly history: ReloadHistory
   readonly sharedApprovals: Pick<SharedApprovals, 'list' | 'onChange'>
+  /** The free space of the disk with a folder. By default, what the operating system reports. */
+  freeBytes?(path: string): Promise<number>
 }
 
 /** The sources that every gateway has. Further ones are added with `Inbox.add`, such as the audit log's verification. */
@@ -144,8 +147,10 @@ function serverItems({ current }: InboxContext): InboxEntry[] {
   return current()
     .catalog.summaries()
     .flatMap(({ name, status }): InboxEntry[] => {
-      const { health, reason, since, breaker, transport, lastError } = status
-      if (health !== 'needs-auth' && health !== 'unhealthy' && breaker !== 'open') return []
+      const { health, since, breaker, transport, lastError } = status
+      if (!isUnhealthy(health) && breaker !== 'open') return []
+      // The item must not change every second.
+      const reason = status.reason.replace(/ Next attempt in \d+ s\./, '')
       const item = { id: `server:${name}`, since, link: page('servers', name), revision: `${health} ${breaker}` }
       const path = `servers/${encodeURIComponent(name)}`
       if (health === 'needs-auth') {
@@ -154,11 +159,12 @@ function serverItems({ current }: InboxContext): InboxEntry[] {
           { ...item, kind: 'sign-in', severity: 'warning', title: `${name} needs a sign-in`, detail: reason, actions },
         ]
       }
-      const title = health === 'unhealthy' ? `${name} is not working` : `${name} keeps failing`
+      const title = `${name} ${health === 'degraded' ? 'works only partly' : 'is not working'}`
       const isOpenNow = breaker === 'open' ? ' Its circuit breaker is open: calls fail immediately.' : ''
       const detail = `${reason || (lastError ?? '')}${isOpenNow}`.trim()
       const actions = transport === 'in-process' ? [] : [post('Restart', `${path}/restart`), turnOff(name)]
-      return [{ ...item, kind: 'server', severity: 'warning', title, detail, actions }]
+      const severity = health === 'degraded' ? 'info' : 'warning'
+      return [{ ...item, kind: 'server', severity, title, detail, actions }]
     })
 }
 
@@ -325,8 +331,13 @@ const storeItems = ({ storeReadings }: InboxContext): InboxEntry[] =>
 const minFreeBytes = 256 * 1_048_576
 const lookMs = 30_000
 
+async function freeDiskBytes(path: string): Promise<number> {
+  const { bavail, bsize } = await statfs(path)
+  return bavail * bsize
+}
+
 /** The free space of the state folder and of the audit log's folder, read in the background. */
-function diskSource({ current, clock }: InboxContext): InboxSource {
+function diskSource({ current, clock, freeBytes = freeDiskBytes }: InboxContext): InboxSource {
   let lookedAt = Number.NEGATIVE_INFINITY
   let full = new Map<string, number>()
 
@@ -334,8 +345,8 @@ function diskSource({ current, clock }: InboxContext): InboxSource {
     const { stores, audit } = current().loaded.config
     const found = new Map<string, number>()
     for (const path of new Set([stores.path, audit.path])) {
-      const disk = await statfs(path).catch(() => undefined)
-      if (disk && disk.bavail * disk.bsize < minFreeBytes) found.set(path, disk.bavail * disk.bsize)
+      const bytes = await freeBytes(path).catch(() => undefined)
+      if (bytes !== undefined && bytes < minFreeBytes) found.set(path, bytes)
     }
     full = found
   }

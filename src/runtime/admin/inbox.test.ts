@@ -79,6 +79,17 @@ describe('V7: the inbox', () => {
     expect(log.lines).toHaveLength(1)
   })
 
+  test('approvals come first, the one that ends soonest at the top; they cannot be dismissed or hide the rest', async () => {
+    const { inbox, set, ids } = opened()
+    const approval = (id: string, until: number) => entry(id, { kind: 'approval', until })
+    set(entry('a', { severity: 'critical' }), approval('b', 20), approval('c', 10))
+    expect(ids()).toEqual(['c', 'b', 'a'])
+    await expect(inbox.dismiss('b', 'token')).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect(ids()).toEqual(['c', 'b', 'a'])
+    set(...Array.from({ length: 300 }, (_, index) => approval(`p${index}`, index)), entry('a'))
+    expect(inbox.view()).toMatchObject({ items: { length: 101, 100: { id: 'a' } }, left: 200, dismissed: 0 })
+  })
+
   test('a dismissed item returns when it changes, and when it ended and comes back; other processes know', async () => {
     const { inbox, set, ids } = opened()
     set(entry('a'), entry('b'))
