@@ -1,7 +1,6 @@
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { pause } from '../../core/deadline.ts'
-import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { NoGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
@@ -10,6 +9,23 @@ interface InboxOptions extends CommonOptions {
   readonly host?: string
   readonly port?: number
   readonly follow?: boolean
+}
+
+/** The members of the inbox of the admin API that are shown here. */
+interface ListedInbox {
+  readonly items: readonly ListedItem[]
+  readonly dismissed: number
+  readonly left: number
+}
+
+interface ListedItem {
+  readonly id: string
+  readonly severity: keyof typeof colours
+  readonly title: string
+  readonly detail: string
+  readonly since: number
+  readonly until?: number
+  readonly actions: readonly { readonly name: string; readonly path: string; readonly body?: object }[]
 }
 
 const everyMs = 2_000
@@ -27,8 +43,8 @@ export async function inbox(shell: Shell, options: InboxOptions, clock: Clock = 
   return exit.ok
 }
 
-async function fetchInbox(gateway: RunningGateway, signal: AbortSignal): Promise<InboxView> {
-  const view = await gateway.get<InboxView>('inbox', signal)
+async function fetchInbox(gateway: RunningGateway, signal: AbortSignal): Promise<ListedInbox> {
+  const view = await gateway.get<ListedInbox>('inbox', signal)
   if (Array.isArray(view?.items)) return view
   throw new NoGateway(`${gateway.url} responded, but not with an inbox.`)
 }
@@ -61,10 +77,10 @@ async function follow(
 }
 
 /** Without numbers: a count that grows, such as that of refused requests, is no reason to print an item again. */
-const textOf = ({ severity, title, detail }: InboxItem): string =>
+const textOf = ({ severity, title, detail }: ListedItem): string =>
   JSON.stringify([severity, title, detail]).replaceAll(/\d+/g, '#')
 
-function print({ items, dismissed, left }: InboxView, output: Output): void {
+function print({ items, dismissed, left }: ListedInbox, output: Output): void {
   if (items.length === 0) output.note('Nothing needs attention.')
   for (const item of items) printItem(item, output)
   if (left > 0) output.note(`${left} more items are not shown.`)
@@ -73,7 +89,7 @@ function print({ items, dismissed, left }: InboxView, output: Output): void {
 
 const colours = { critical: 'red', warning: 'yellow', info: 'dim' } as const
 
-function printItem({ severity, title, detail, since, until, actions }: InboxItem, { print, paint }: Output): void {
+function printItem({ severity, title, detail, since, until, actions }: ListedItem, { print, paint }: Output): void {
   const at = new Date(since).toISOString()
   print(`${paint(colours[severity], severity.padEnd(8))}  ${visible(title)}  ${paint('dim', at)}`)
   if (until !== undefined) print(`          Ends at ${new Date(until).toISOString()}.`)

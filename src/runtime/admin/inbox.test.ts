@@ -1,4 +1,4 @@
-import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -13,7 +13,10 @@ let open: AsyncDisposableStack
 let folder: string
 beforeEach(async () => {
   open = new AsyncDisposableStack()
-  folder = open.use(await mkdtempDisposable(join(tmpdir(), 'toolway-inbox-'))).path
+  folder = open.adopt(await mkdtemp(join(tmpdir(), 'toolway-inbox-')), (path) =>
+    // Repeat: dismissals of items that have ended are removed from the file in the background.
+    rm(path, { recursive: true, maxRetries: 10 }),
+  )
 })
 afterEach(() => open.disposeAsync())
 

@@ -1,6 +1,7 @@
 import { queries } from '../../api/endpoints.ts'
-import { liveApprovals, liveCalls, liveInbox, liveOverview, streamState } from '../../api/live.ts'
+import { liveApprovals, liveCalls, liveOverview, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
+import { isAdmin } from '../../api/session.ts'
 import { charts, withoutPartialPoint } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
 import { Page } from '../../components/page.tsx'
@@ -47,8 +48,8 @@ export function Overview() {
         {(data) => (
           <>
             <InboxCard />
-            <WaitingApprovals />
             <Alerts overview={data} />
+            <WaitingApprovals />
             {unused && <FirstSteps overview={data} />}
             <OverviewTiles overview={data} />
           </>
@@ -79,7 +80,7 @@ export function Overview() {
 /** Calls that wait for a person, for users who have no inbox. Renders nothing if there are none. */
 function WaitingApprovals() {
   const approvals = liveApprovals.value ?? []
-  if (approvals.length === 0 || liveInbox.value) return null
+  if (approvals.length === 0 || isAdmin.value) return null
   return (
     <section class="stack" aria-label="Approvals">
       <h2>Waiting for approval</h2>
