@@ -160,8 +160,8 @@ function serverItems({ current }: InboxContext): InboxEntry[] {
         ]
       }
       const title = `${name} ${health === 'degraded' ? 'works only partly' : 'is not working'}`
-      const isOpenNow = breaker === 'open' ? ' Its circuit breaker is open: calls fail immediately.' : ''
-      const detail = `${reason || (lastError ?? '')}${isOpenNow}`.trim()
+      const effect = breaker === 'open' ? ' Calls fail immediately while its circuit breaker is open.' : ''
+      const detail = `${reason || (lastError ?? '')}${effect}`.trim()
       const actions = transport === 'in-process' ? [] : [post('Restart', `${path}/restart`), turnOff(name)]
       const severity = health === 'degraded' ? 'info' : 'warning'
       return [{ ...item, kind: 'server', severity, title, detail, actions }]

@@ -6,16 +6,10 @@ import { withoutExcerpt } from '../../format/excerpt.ts'
 import { pluralize } from '../../format/number.ts'
 import { pathTo } from '../../routing/route.ts'
 
-/**
- * Warnings about circuit breakers, servers and reloads. Admins have most of them in the inbox. Renders nothing if there
- * are none.
- */
-export function Alerts({ overview: { unhealthy: count, reload, ...overview } }: { readonly overview: Overview }) {
-  const inbox = liveInbox.value !== undefined
-  const breakers = inbox ? overview.breakers.filter(({ state }) => state !== 'open') : overview.breakers
-  const unhealthy = inbox ? 0 : count
-  const lastError = inbox ? null : reload.lastError
-  if (breakers.length === 0 && unhealthy === 0 && lastError === null) return null
+/** Warnings for users who have no inbox. Renders nothing if there are none. */
+export function Alerts({ overview: { breakers, unhealthy, reload } }: { readonly overview: Overview }) {
+  const { lastError } = reload
+  if (liveInbox.value || (breakers.length === 0 && unhealthy === 0 && lastError === null)) return null
   return (
     <Note tone="warn">
       {breakers.map(({ server, state, since }) => (
