@@ -192,7 +192,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   /** Opens the inbox when the dashboard or a webhook needs it. */
   const openInbox = (): Promise<Inbox> => {
     opening ??= import('./admin/inbox-service.ts').then(({ openInbox }) =>
-      openInbox({ ...processState, current, history, version }),
+      openInbox({ ...processState, current, history, sharedApprovals, version }),
     )
     return opening
   }

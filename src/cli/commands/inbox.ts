@@ -24,7 +24,8 @@ interface ListedItem {
   readonly title: string
   readonly detail: string
   readonly since: number
-  readonly actions: readonly { readonly name: string; readonly path: string }[]
+  readonly until?: number
+  readonly actions: readonly { readonly name: string; readonly path: string; readonly body?: object }[]
 }
 
 const everyMs = 2_000
@@ -75,7 +76,9 @@ async function follow(
   }
 }
 
-const textOf = ({ severity, title, detail }: ListedItem): string => JSON.stringify([severity, title, detail])
+/** Without numbers: a count that grows, such as that of refused requests, is no reason to print an item again. */
+const textOf = ({ severity, title, detail }: ListedItem): string =>
+  JSON.stringify([severity, title, detail]).replaceAll(/\d+/g, '#')
 
 function print({ items, dismissed, left }: ListedInbox, output: Output): void {
   if (items.length === 0) output.note('Nothing needs attention.')
@@ -86,9 +89,13 @@ function print({ items, dismissed, left }: ListedInbox, output: Output): void {
 
 const colours = { critical: 'red', warning: 'yellow', info: 'dim' } as const
 
-function printItem({ severity, title, detail, since, actions }: ListedItem, { print, paint }: Output): void {
+function printItem({ severity, title, detail, since, until, actions }: ListedItem, { print, paint }: Output): void {
   const at = new Date(since).toISOString()
   print(`${paint(colours[severity], severity.padEnd(8))}  ${visible(title)}  ${paint('dim', at)}`)
+  if (until !== undefined) print(`          Ends at ${new Date(until).toISOString()}.`)
   if (detail !== '') print(`          ${visible(detail)}`)
-  for (const { name, path } of actions) print(paint('dim', `          ${name}: POST /admin/api/${visible(path)}`))
+  for (const { name, path, body } of actions) {
+    const content = body === undefined ? '' : ` ${JSON.stringify(body)}`
+    print(paint('dim', `          ${name}: POST /admin/api/${visible(`${path}${content}`)}`))
+  }
 }

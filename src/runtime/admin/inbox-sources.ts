@@ -1,20 +1,27 @@
 import { statfs } from 'node:fs/promises'
 import { isOpen, type PinState } from '../../catalog/pins/pin-state.ts'
 import type { Pins } from '../../catalog/pins/pins.ts'
+import type { ApprovalDecision } from '../../core/approval.ts'
+import { isUnhealthy } from '../../core/source-status.ts'
 import type { InboxAction } from '../../serve/admin/contract.ts'
 import { keyFileMark, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
 import type { Generation } from '../generation.ts'
 import type { ProcessState } from '../process-state.ts'
 import type { ReloadHistory } from '../reload.ts'
+import type { SharedApprovals } from '../shared-approvals.ts'
 import type { InboxEntry, InboxSource } from './inbox.ts'
 
 export interface InboxContext extends Pick<ProcessState, 'audit' | 'clock' | 'rejections' | 'storeReadings'> {
   current(): Generation
   readonly history: ReloadHistory
+  readonly sharedApprovals: Pick<SharedApprovals, 'list' | 'onChange'>
+  /** The free space of the disk with a folder. By default, what the operating system reports. */
+  freeBytes?(path: string): Promise<number>
 }
 
 /** The sources that every gateway has. Further ones are added with `Inbox.add`, such as the audit log's verification. */
 export const inboxSources = (context: InboxContext): readonly InboxSource[] => [
+  approvalSource(context),
   definitionSource(context),
   { items: () => serverItems(context) },
   { items: () => auditItems(context) },
@@ -34,6 +41,37 @@ const turnOff = (server: string): InboxAction =>
     danger: true,
     confirm: `All tools of ${server} disappear, and calls to them are refused, until you turn it on again or Toolway restarts.`,
   })
+
+/**
+ * Calls that wait for a person, in all workers and replicas. The arguments are left out, because items are also posted to
+ * the webhook; the page and `toolway approvals` show them.
+ */
+const approvalSource = ({ sharedApprovals, current }: InboxContext): InboxSource => ({
+  items: () =>
+    sharedApprovals.list().map(({ id, agent, principal, server, tool, rule, askedAt, until }) => {
+      const answer = (name: string, decision: ApprovalDecision, more: Partial<InboxAction> = {}) =>
+        post(name, `approvals/${encodeURIComponent(id)}`, { body: { decision }, ...more })
+      return {
+        id: approvalItemId(id),
+        kind: 'approval',
+        severity: 'warning',
+        title: `${agent} wants to call ${server}.${current().redactName(tool)}`,
+        detail: `Caller ${principal}, rule ${rule}.`,
+        since: askedAt,
+        until,
+        revision: '',
+        link: '/approvals',
+        actions: [
+          answer('Allow once', 'once'),
+          answer('Allow for this session', 'session'),
+          answer('Deny', 'deny', { danger: true }),
+        ],
+      }
+    }),
+  onChange: (listener) => sharedApprovals.onChange(listener),
+})
+
+export const approvalItemId = (approval: string): string => `approval:${approval}`
 
 /** Definitions that changed, are quarantined or were flagged, unless an operator has decided about them. */
 function definitionSource({ current, history }: InboxContext): InboxSource {
@@ -109,8 +147,10 @@ function serverItems({ current }: InboxContext): InboxEntry[] {
   return current()
     .catalog.summaries()
     .flatMap(({ name, status }): InboxEntry[] => {
-      const { health, reason, since, breaker, transport, lastError } = status
-      if (health !== 'needs-auth' && health !== 'unhealthy' && breaker !== 'open') return []
+      const { health, since, breaker, transport, lastError } = status
+      if (!isUnhealthy(health) && breaker !== 'open') return []
+      // The item must not change every second.
+      const reason = status.reason.replace(/ Next attempt in \d+ s\./, '')
       const item = { id: `server:${name}`, since, link: page('servers', name), revision: `${health} ${breaker}` }
       const path = `servers/${encodeURIComponent(name)}`
       if (health === 'needs-auth') {
@@ -119,11 +159,12 @@ function serverItems({ current }: InboxContext): InboxEntry[] {
           { ...item, kind: 'sign-in', severity: 'warning', title: `${name} needs a sign-in`, detail: reason, actions },
         ]
       }
-      const title = health === 'unhealthy' ? `${name} is not working` : `${name} keeps failing`
-      const isOpenNow = breaker === 'open' ? ' Its circuit breaker is open: calls fail immediately.' : ''
-      const detail = `${reason || (lastError ?? '')}${isOpenNow}`.trim()
+      const title = `${name} ${health === 'degraded' ? 'works only partly' : 'is not working'}`
+      const effect = breaker === 'open' ? ' Calls fail immediately while its circuit breaker is open.' : ''
+      const detail = `${reason || (lastError ?? '')}${effect}`.trim()
       const actions = transport === 'in-process' ? [] : [post('Restart', `${path}/restart`), turnOff(name)]
-      return [{ ...item, kind: 'server', severity: 'warning', title, detail, actions }]
+      const severity = health === 'degraded' ? 'info' : 'warning'
+      return [{ ...item, kind: 'server', severity, title, detail, actions }]
     })
 }
 
@@ -136,7 +177,7 @@ function auditItems({ audit }: InboxContext): InboxEntry[] {
       ...item,
       id: 'audit:outage',
       title: 'Audit records cannot be written',
-      detail: `${error}. Calls that change something are refused until the log can be written again.`,
+      detail: `${error}. Calls that change something are refused until the log can be written again. Toolway keeps trying.`,
       revision: error,
       actions: [],
     })
@@ -236,7 +277,7 @@ function keySource({ current, clock }: InboxContext): InboxSource {
     items() {
       look()
       const now = clock.now()
-      const item = { kind: 'key', link: null, actions: [] } as const
+      const item = { kind: 'key', link: '/keys', actions: [] } as const
       const expiring = keys.flatMap(({ id, expires }): InboxEntry[] => {
         const end = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires)
         if (end > now + expiresWithinMs || end < now - expiredWithinMs) return []
@@ -247,9 +288,10 @@ function keySource({ current, clock }: InboxContext): InboxSource {
             id: `key:${id}`,
             severity: over ? 'warning' : 'info',
             title: over ? `The key ${id} has expired` : `The key ${id} expires soon`,
-            detail: `${over ? 'Expired' : 'Expires'} at ${new Date(end).toISOString()}. Create a new key, or revoke this one.`,
+            detail: `${over ? 'Expired' : 'Expires'} at ${new Date(end).toISOString()}. Rotate it, or revoke it.`,
             since: over ? end : end - expiresWithinMs,
             revision: String(over),
+            actions: [revoke(id)],
           },
         ]
       })
@@ -259,6 +301,12 @@ function keySource({ current, clock }: InboxContext): InboxSource {
     },
   }
 }
+
+const revoke = (key: string): InboxAction =>
+  post('Revoke', `keys/${encodeURIComponent(key)}/revoke`, {
+    danger: true,
+    confirm: `Requests with the key ${key} are refused from now on. This cannot be undone.`,
+  })
 
 const storeNames: Readonly<Record<string, string>> = {
   redis: 'Redis',
@@ -274,7 +322,8 @@ const storeItems = ({ storeReadings }: InboxContext): InboxEntry[] =>
         ? 'Audit records stay in the local log until it is back.'
         : 'This process uses its own limits, cache and sessions until it is back.'
     const title = `${storeNames[name] ?? name} cannot be reached`
-    const facts = { id: `store:${name}`, title, detail: effect, revision: 'down', link: null, actions: [] }
+    const detail = `${effect} Toolway reconnects automatically.`
+    const facts = { id: `store:${name}`, title, detail, revision: 'down', link: '/config', actions: [] }
     return [{ ...facts, kind: 'store', severity: 'critical' }]
   })
 
@@ -282,8 +331,13 @@ const storeItems = ({ storeReadings }: InboxContext): InboxEntry[] =>
 const minFreeBytes = 256 * 1_048_576
 const lookMs = 30_000
 
+async function freeDiskBytes(path: string): Promise<number> {
+  const { bavail, bsize } = await statfs(path)
+  return bavail * bsize
+}
+
 /** The free space of the state folder and of the audit log's folder, read in the background. */
-function diskSource({ current, clock }: InboxContext): InboxSource {
+function diskSource({ current, clock, freeBytes = freeDiskBytes }: InboxContext): InboxSource {
   let lookedAt = Number.NEGATIVE_INFINITY
   let full = new Map<string, number>()
 
@@ -291,8 +345,8 @@ function diskSource({ current, clock }: InboxContext): InboxSource {
     const { stores, audit } = current().loaded.config
     const found = new Map<string, number>()
     for (const path of new Set([stores.path, audit.path])) {
-      const disk = await statfs(path).catch(() => undefined)
-      if (disk && disk.bavail * disk.bsize < minFreeBytes) found.set(path, disk.bavail * disk.bsize)
+      const bytes = await freeBytes(path).catch(() => undefined)
+      if (bytes !== undefined && bytes < minFreeBytes) found.set(path, bytes)
     }
     full = found
   }
@@ -310,7 +364,7 @@ function diskSource({ current, clock }: InboxContext): InboxSource {
         title: 'The disk is almost full',
         detail: `${path} has ${Math.floor(bytes / 1_048_576)} MiB left. Calls that change something are refused when audit records do not fit.`,
         revision: 'full',
-        link: null,
+        link: '/config',
         actions: [],
       }))
     },

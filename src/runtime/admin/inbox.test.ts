@@ -1,4 +1,4 @@
-import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -13,7 +13,10 @@ let open: AsyncDisposableStack
 let folder: string
 beforeEach(async () => {
   open = new AsyncDisposableStack()
-  folder = open.use(await mkdtempDisposable(join(tmpdir(), 'toolway-inbox-'))).path
+  folder = open.adopt(await mkdtemp(join(tmpdir(), 'toolway-inbox-')), (path) =>
+    // Repeat: dismissals of items that have ended are removed from the file in the background.
+    rm(path, { recursive: true, maxRetries: 10 }),
+  )
 })
 afterEach(() => open.disposeAsync())
 
@@ -77,6 +80,17 @@ describe('V7: the inbox', () => {
     })
     expect(inbox.view()).toMatchObject({ items: { length: 200 }, left: 50 })
     expect(log.lines).toHaveLength(1)
+  })
+
+  test('approvals come first, the one that ends soonest at the top; they cannot be dismissed or hide the rest', async () => {
+    const { inbox, set, ids } = opened()
+    const approval = (id: string, until: number) => entry(id, { kind: 'approval', until })
+    set(entry('a', { severity: 'critical' }), approval('b', 20), approval('c', 10))
+    expect(ids()).toEqual(['c', 'b', 'a'])
+    await expect(inbox.dismiss('b', 'token')).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect(ids()).toEqual(['c', 'b', 'a'])
+    set(...Array.from({ length: 300 }, (_, index) => approval(`p${index}`, index)), entry('a'))
+    expect(inbox.view()).toMatchObject({ items: { length: 101, 100: { id: 'a' } }, left: 200, dismissed: 0 })
   })
 
   test('a dismissed item returns when it changes, and when it ended and comes back; other processes know', async () => {

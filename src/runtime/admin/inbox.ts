@@ -38,13 +38,28 @@ export interface InboxOptions {
 
 const everyMs = 1_000
 const maxItems = 200
+/** The rest is reserved for other kinds: callers who make many calls must not hide what else happens. */
+const maxApprovals = 100
 const maxTitle = 200
 const maxDetail = 1_000
 const urgency: Readonly<Record<InboxItem['severity'], number>> = { critical: 0, warning: 1, info: 2 }
 
+/** Items that end soon come first, then the most urgent, then the newest. */
+function compareItems(a: InboxItem, b: InboxItem): number {
+  const [endA = Number.MAX_VALUE, endB = Number.MAX_VALUE] = [a.until, b.until]
+  return endA - endB || urgency[a.severity] - urgency[b.severity] || b.since - a.since || (a.id < b.id ? -1 : 1)
+}
+
+/** Leaves out items if there are too many. */
+function boundItems(items: readonly InboxItem[]): InboxItem[] {
+  const approvals = items.filter(({ kind }) => kind === 'approval').slice(0, maxApprovals)
+  return [...approvals, ...items.filter(({ kind }) => kind !== 'approval')].slice(0, maxItems)
+}
+
 /**
  * Collects what needs a person (V7). Every process has its own inbox: it shows the servers, rejected requests and stores
- * of this process. Definitions, keys and dismissals are shared by all processes with the same state folder.
+ * of this process. Definitions, keys and dismissals are shared by all processes with the same state folder, approvals by
+ * all workers and replicas.
  */
 export function createInbox({ dismissals, redact, clock, log }: InboxOptions): Inbox {
   const sources = new Map<InboxSource, Disposable | undefined>()
@@ -86,16 +101,17 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
     for (const id of firstSeen.keys()) if (!entries.has(id)) firstSeen.delete(id)
     // An item that ended and comes back is news, even if it looks the same.
     for (const id of known.keys()) if (!entries.has(id)) dismissals.forget(id)
-    const open = [...entries.values()].filter(({ id, revision }) => !dismissals.has(id, revision))
-    const items = open
-      .map(itemOf)
-      .sort((a, b) => urgency[a.severity] - urgency[b.severity] || b.since - a.since || (a.id < b.id ? -1 : 1))
+    const open = [...entries.values()].filter(
+      ({ id, revision, until }) => until !== undefined || !dismissals.has(id, revision),
+    )
+    const items = open.map(itemOf).sort(compareItems)
+    const bounded = boundItems(items)
     const added = items.filter(({ id }) => known.get(id) !== entries.get(id)?.revision)
     known = new Map([...entries].map(([id, { revision }]) => [id, revision]))
     latest = {
-      items: items.slice(0, maxItems),
+      items: bounded,
       dismissed: entries.size - open.length,
-      left: Math.max(0, items.length - maxItems),
+      left: items.length - bounded.length,
     }
     const now = JSON.stringify(latest)
     if (now === text) return latest
@@ -143,6 +159,8 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
       refresh()
       const revision = known.get(id)
       if (revision === undefined) throw invalidArguments(`The inbox has no item ${visible(id).slice(0, 200)}.`)
+      if (latest.items.some((item) => item.id === id && item.until !== undefined))
+        throw invalidArguments(`${visible(id).slice(0, 200)} cannot be dismissed: answer it, or wait until it ends.`)
       await dismissals.add({ id, revision, by, at: clock.now() })
       refresh()
     },

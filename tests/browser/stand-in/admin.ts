@@ -108,7 +108,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     },
     tool: async (_, name) => toolCalled(name),
     ...scenePins(scene, now),
-    ...sceneInbox(scene, now),
+    ...sceneInbox(scene, now, (listener) => approvalListeners.add(listener)),
     tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given.value, agent),
     ...createScenePlayground(scene.name === 'empty', (name) => toolCalled(name).tool),
     calls: (_, { limit, to }) => scene.calls.filter(({ at }) => to === undefined || at < to).slice(0, limit),

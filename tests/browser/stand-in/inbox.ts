@@ -1,4 +1,4 @@
-import type { InboxItem, InboxView } from '../../../src/serve/admin/contract.ts'
+import type { ApprovalView, InboxItem, InboxView } from '../../../src/serve/admin/contract.ts'
 import type { InboxService } from '../../../src/serve/admin/service.ts'
 import type { Scene } from './scene.ts'
 
@@ -26,18 +26,33 @@ const items = (now: number): readonly InboxItem[] => [
   },
 ]
 
-/** The inbox of a scene. Dismissed items stay away. */
-export function sceneInbox(scene: Scene, now: () => number): InboxService {
+const approvalItem = ({ id, agent, server, tool, principal, rule, askedAt, until }: ApprovalView): InboxItem => ({
+  ...{ id: `approval:${id}`, kind: 'approval', severity: 'warning', since: askedAt, until, link: '/approvals' },
+  title: `${agent} wants to call ${server}.${tool}`,
+  detail: `Caller ${principal}, rule ${rule}.`,
+  actions: [{ name: 'Allow once', path: `approvals/${id}`, body: { decision: 'once' } }],
+})
+
+/** The inbox of a scene. Dismissed items stay away. Listens to the scene's approvals with `onApprovals`. */
+export function sceneInbox(
+  scene: Scene,
+  now: () => number,
+  onApprovals: (listener: () => void) => unknown,
+): InboxService {
   let open = scene.name === 'empty' ? [] : items(now())
   let dismissed = 0
   const listeners = new Set<(view: InboxView) => void>()
-  const inbox = (): InboxView => ({ items: [...open], dismissed, left: 0 })
+  const inbox = (): InboxView => ({ items: [...scene.approvals.map(approvalItem), ...open], dismissed, left: 0 })
+  const tell = () => {
+    for (const listener of listeners) listener(inbox())
+  }
+  onApprovals(tell)
   return {
     inbox,
     async dismissItem(_, id) {
       open = open.filter((item) => item.id !== id)
       dismissed++
-      for (const listener of listeners) listener(inbox())
+      tell()
       return inbox()
     },
     onInbox(listener) {

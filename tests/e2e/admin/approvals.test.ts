@@ -53,7 +53,7 @@ const recordsOf = async (query: string) => {
   return json.rows as Record<string, unknown>[]
 }
 
-test('V8: a call of a client without elicitation waits for a person, who is named in its audit record', async () => {
+test('V7, V8: a call of a client without elicitation waits for a person, who is named in its audit record', async () => {
   const running = echo('hello probe-secret-value')
   const ask = asking(originOf(gateway), alice.key)
   const approval = await waits(ask)
@@ -63,11 +63,15 @@ test('V8: a call of a client without elicitation waits for a person, who is name
   })
   expect(approval.arguments).toContain('hello')
   expect(approval.arguments).not.toContain('probe-secret-value')
+  const inbox = await operator('inbox')
+  expect(inbox.json.items[0]).toMatchObject({ id: `approval:${approval.id}`, until: approval.until })
+  expect(inbox.text).not.toContain('hello')
   expect((await ask(`approvals/${approval.id}`, { body: { decision: 'once' } })).json).toMatchObject({
     decision: 'once',
     tool: 'echo',
   })
   expect((await running).isError).toBeFalsy()
+  expect((await operator('inbox')).text).not.toContain(approval.id)
   const again = await ask(`approvals/${approval.id}`, { body: { decision: 'deny' } })
   expect([again.status, again.json.error.code]).toEqual([400, 'INVALID_ARGUMENTS'])
   expect(await recordsOf('tool=echo&operation=call_tool')).toMatchObject([

@@ -68,7 +68,7 @@ describe('B10: three workers are one gateway', () => {
     }
   })
 
-  test('V8, B10: any worker lists and answers what waits for approval in all of them', async () => {
+  test('V7, V8, B10: any worker lists and answers what waits for approval in all of them, also in its inbox', async () => {
     const callers = await Promise.all(Array.from({ length: 4 }, () => client()))
     const calls = callers.map((caller, n) => caller.callTool('orders__echo', { message: `${n}` }))
     const api = async (path: string, body?: object) => {
@@ -82,6 +82,9 @@ describe('B10: three workers are one gateway', () => {
     }
     const listed = async () => (await api('approvals')) as readonly { readonly id: string }[]
     await until(async () => (await listed()).length === 4, { what: 'all approvals' })
+    type Inbox = { readonly items: readonly { readonly id: string; readonly kind: string }[] }
+    const inInbox = ((await api('inbox')) as Inbox).items.filter(({ kind }) => kind === 'approval')
+    expect(inInbox.map(({ id }) => id).sort()).toEqual((await listed()).map(({ id }) => `approval:${id}`).sort())
     for (const { id } of await listed()) {
       expect(await api(`approvals/${id}`, { decision: 'once' })).toMatchObject({ id, decision: 'once' })
     }

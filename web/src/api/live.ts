@@ -1,4 +1,4 @@
-import { batch, signal } from '@preact/signals'
+import { batch, computed, signal } from '@preact/signals'
 import type {
   AdminEvents,
   ApprovalView,
@@ -23,6 +23,8 @@ export const liveApprovals = signal<readonly ApprovalView[] | undefined>(undefin
 export const liveReload = signal<ReloadEvent | undefined>(undefined)
 /** What needs a person. Undefined for users who are not admins. */
 export const liveInbox = signal<InboxView | undefined>(undefined)
+/** How many items need a person, for the menu and the tab's title. */
+export const inboxCount = computed(() => (liveInbox.value?.items.length ?? 0) + (liveInbox.value?.left ?? 0))
 
 /** Max number of calls that the browser keeps. */
 export const maxLiveCalls = 500
@@ -51,6 +53,15 @@ const eventHandlers: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents
 /** Applies the server state that an action returned, before the event stream reports it. */
 export function updateLiveServer(server: ServerView): void {
   liveServers.value = liveServers.peek()?.map((one) => (one.name === server.name ? server : one))
+}
+
+/** Removes an approval that was answered, before the event stream reports it. */
+export function removeLiveApproval(id: string): void {
+  const inbox = liveInbox.peek()
+  batch(() => {
+    liveApprovals.value = liveApprovals.peek()?.filter((one) => one.id !== id)
+    if (inbox) liveInbox.value = { ...inbox, items: inbox.items.filter((item) => item.id !== `approval:${id}`) }
+  })
 }
 
 /** Opens the event stream, and reconnects when it breaks, until the returned function is called. */

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { liveInbox } from '../api/live.ts'
+import { inboxCount } from '../api/live.ts'
 import { Icon } from './icon.tsx'
 
 interface PageProps {
@@ -14,7 +14,7 @@ interface PageProps {
 }
 
 export function Page({ title, heading, note, back, actions, children }: PageProps) {
-  const waiting = liveInbox.value?.items.length ?? 0
+  const waiting = inboxCount.value
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${title} · Toolway`
   }, [title, waiting])

@@ -1,4 +1,4 @@
-import { liveApprovals, liveInbox, liveOverview } from '../api/live.ts'
+import { inboxCount, liveApprovals, liveInbox, liveOverview } from '../api/live.ts'
 import { isAdmin } from '../api/session.ts'
 import { Icon } from '../components/icon.tsx'
 import { route } from '../routing/location.ts'
@@ -36,8 +36,9 @@ export function Menu() {
   )
 }
 
+/** Calls that wait for approval. In an admin's menu, the overview's count includes them. */
 function WaitingCount() {
-  const waiting = liveApprovals.value?.length ?? 0
+  const waiting = liveInbox.value ? 0 : (liveApprovals.value?.length ?? 0)
   if (waiting === 0) return null
   return (
     <span class="count tone-warn" title={`${waiting} waiting`}>
@@ -48,12 +49,12 @@ function WaitingCount() {
 }
 
 function InboxCount() {
-  const items = liveInbox.value?.items ?? []
-  if (items.length === 0) return null
-  const urgent = items.some(({ severity }) => severity === 'critical')
+  const count = inboxCount.value
+  if (count === 0) return null
+  const urgent = liveInbox.value?.items.some(({ severity }) => severity === 'critical')
   return (
-    <span class={`count ${urgent ? 'tone-bad' : 'tone-warn'}`} title={`${items.length} need attention`}>
-      {items.length}
+    <span class={`count ${urgent ? 'tone-bad' : 'tone-warn'}`} title={`${count} need attention`}>
+      {count}
       <span class="hidden"> need attention</span>
     </span>
   )

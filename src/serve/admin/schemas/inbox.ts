@@ -29,6 +29,7 @@ const inboxItem = named('InboxItem', 'Something that needs a person.', {
   title: z.string(),
   detail: z.string(),
   since: z.number(),
+  until: z.number().optional().describe('When it ends without an answer. Such items cannot be dismissed.'),
   link: z.string().nullable().describe('The path of the page in the dashboard that shows more.'),
   actions: z.array(inboxAction),
 })

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import type { AnswerApproval, ApprovalView } from '../../../../src/serve/admin/contract.ts'
 import { actions } from '../../api/endpoints.ts'
-import { liveApprovals } from '../../api/live.ts'
+import { removeLiveApproval } from '../../api/live.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
@@ -26,6 +26,16 @@ export function ApprovalList({ approvals }: { readonly approvals: readonly Appro
   )
 }
 
+/** The first approvals, and a link to all if there are more. */
+export function FirstApprovals({ approvals }: { readonly approvals: readonly ApprovalView[] }) {
+  return (
+    <>
+      <ApprovalList approvals={approvals.slice(0, 3)} />
+      {approvals.length > 3 && <a href={pathTo('approvals')}>All {approvals.length} approvals</a>}
+    </>
+  )
+}
+
 const done: Readonly<Record<ApprovalDecision, string>> = {
   once: 'Allowed',
   session: 'Allowed for the session:',
@@ -40,8 +50,7 @@ function ApprovalItem({ approval }: { readonly approval: ApprovalView }) {
     withNotice(
       async () => {
         const answered = await actions.answerApproval(id, { decision, reason })
-        // Remove it now; the event stream reports it a moment later.
-        liveApprovals.value = liveApprovals.peek()?.filter((one) => one.id !== id)
+        removeLiveApproval(id)
         return answered
       },
       () => `${done[decision]} ${name}.`,

@@ -6,15 +6,10 @@ import { withoutExcerpt } from '../../format/excerpt.ts'
 import { pluralize } from '../../format/number.ts'
 import { pathTo } from '../../routing/route.ts'
 
-/**
- * Warnings about circuit breakers and, for users who have no inbox, about servers and reloads. Renders nothing if there
- * are none.
- */
-export function Alerts({ overview: { breakers, unhealthy: count, reload } }: { readonly overview: Overview }) {
-  const inbox = liveInbox.value !== undefined
-  const unhealthy = inbox ? 0 : count
-  const lastError = inbox ? null : reload.lastError
-  if (breakers.length === 0 && unhealthy === 0 && lastError === null) return null
+/** Warnings for users who have no inbox. Renders nothing if there are none. */
+export function Alerts({ overview: { breakers, unhealthy, reload } }: { readonly overview: Overview }) {
+  const { lastError } = reload
+  if (liveInbox.value || (breakers.length === 0 && unhealthy === 0 && lastError === null)) return null
   return (
     <Note tone="warn">
       {breakers.map(({ server, state, since }) => (

@@ -1,7 +1,7 @@
 import './inbox.css'
 import type { InboxAction, InboxItem } from '../../../../src/serve/admin/contract.ts'
 import { actions } from '../../api/endpoints.ts'
-import { liveInbox } from '../../api/live.ts'
+import { liveApprovals, liveInbox } from '../../api/live.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { withNotice } from '../../components/notices.tsx'
@@ -9,6 +9,18 @@ import { Card } from '../../components/page.tsx'
 import { ElapsedTime } from '../../components/times.tsx'
 import { pluralize } from '../../format/number.ts'
 import { notifications, setNotifications } from '../../shell/notifications.ts'
+import { FirstApprovals } from '../approvals/approval-list.tsx'
+
+/** What the link to an item's page says, for kinds that are dealt with there. */
+const linkNames: Partial<Readonly<Record<InboxItem['kind'], string>>> = {
+  approval: 'Review',
+  audit: 'Open the log',
+  definition: 'Review',
+  key: 'Rotate…',
+  rejected: 'Show requests',
+  reload: 'Open the file',
+  store: 'Show settings',
+}
 
 const tones = { critical: 'tone-bad', warning: 'tone-warn', info: 'tone-info' } as const
 
@@ -16,7 +28,11 @@ const tones = { critical: 'tone-bad', warning: 'tone-warn', info: 'tone-info' } 
 export function InboxCard() {
   const inbox = liveInbox.value
   if (!inbox) return null
-  const { items, dismissed, left } = inbox
+  const { dismissed, left } = inbox
+  const listed = new Set(inbox.items.map(({ id }) => id))
+  const approvals = (liveApprovals.value ?? []).filter(({ id }) => listed.has(`approval:${id}`))
+  const shown = new Set(approvals.map(({ id }) => `approval:${id}`))
+  const items = inbox.items.filter(({ id }) => !shown.has(id))
   const hidden = [
     left > 0 && `${left} more`,
     dismissed > 0 &&
@@ -24,15 +40,19 @@ export function InboxCard() {
   ].filter(Boolean)
   return (
     <Card title="Needs attention" side={<NotificationButton />} flush>
-      {items.length > 0 ? (
+      {approvals.length > 0 && (
+        <div class="inbox-approvals stack">
+          <FirstApprovals approvals={approvals} />
+        </div>
+      )}
+      {items.length > 0 && (
         <ul class="inbox" aria-label="Needs attention">
           {items.map((item) => (
             <Item key={item.id} item={item} />
           ))}
         </ul>
-      ) : (
-        <p class="card-body quiet">Nothing needs attention.</p>
       )}
+      {inbox.items.length === 0 && <p class="card-body quiet">Nothing needs attention.</p>}
       {hidden.length > 0 && <p class="card-body quiet small">{hidden.join(', ')}</p>}
     </Card>
   )
@@ -47,6 +67,8 @@ function Item({ item }: { readonly item: InboxItem }) {
       },
       () => 'Dismissed until it changes.',
     )
+  // Nobody should answer an approval here, without its arguments: they arrive a moment later.
+  const shownActions = item.kind === 'approval' ? [] : item.actions
   return (
     <li class={severity === 'critical' ? 'note-bad' : ''}>
       <span class={tones[severity]}>
@@ -61,23 +83,25 @@ function Item({ item }: { readonly item: InboxItem }) {
         {detail !== '' && <div class="quiet">{detail}</div>}
       </div>
       <span class="row">
-        {item.kind === 'definition' && link !== null && (
-          <a class="button primary" href={link}>
-            Review
+        {link !== null && item.kind in linkNames && (
+          <a class={`button ${item.actions.length > 0 ? 'primary' : ''}`} href={link}>
+            {linkNames[item.kind]}
           </a>
         )}
-        {item.actions.map((action) => (
+        {shownActions.map((action) => (
           <ActionButton
-            key={action.path}
+            key={action.name}
             name={action.name}
             kind={action.danger ? 'danger' : ''}
             confirm={action.confirm === undefined ? undefined : { title: `${action.name}?`, text: action.confirm }}
             run={() => perform(action)}
           />
         ))}
-        <button type="button" class="button plain icon tiny" aria-label={`Dismiss: ${title}`} onClick={dismiss}>
-          <Icon name="close" size={12} />
-        </button>
+        {item.until === undefined && (
+          <button type="button" class="button plain icon tiny" aria-label={`Dismiss: ${title}`} onClick={dismiss}>
+            <Icon name="close" size={12} />
+          </button>
+        )}
       </span>
     </li>
   )

@@ -1,6 +1,7 @@
 import { queries } from '../../api/endpoints.ts'
 import { liveApprovals, liveCalls, liveOverview, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
+import { isAdmin } from '../../api/session.ts'
 import { charts, withoutPartialPoint } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
 import { Page } from '../../components/page.tsx'
@@ -8,10 +9,9 @@ import { RangePicker } from '../../components/range-picker.tsx'
 import { Loaded } from '../../components/states.tsx'
 import { formatLongDuration } from '../../format/duration.ts'
 import { query } from '../../routing/location.ts'
-import { pathTo } from '../../routing/route.ts'
 import { parseRange, rangeBounds } from '../../routing/time-range.ts'
 import { now } from '../../shell/now.ts'
-import { ApprovalList } from '../approvals/approval-list.tsx'
+import { FirstApprovals } from '../approvals/approval-list.tsx'
 import { Alerts } from './alerts.tsx'
 import { BudgetCard } from './budget-card.tsx'
 import { Connect } from './connect.tsx'
@@ -77,15 +77,14 @@ export function Overview() {
   )
 }
 
-/** Calls that wait for a person. Renders nothing if there are none. */
+/** Calls that wait for a person, for users who have no inbox. Renders nothing if there are none. */
 function WaitingApprovals() {
   const approvals = liveApprovals.value ?? []
-  if (approvals.length === 0) return null
+  if (approvals.length === 0 || isAdmin.value) return null
   return (
     <section class="stack" aria-label="Approvals">
       <h2>Waiting for approval</h2>
-      <ApprovalList approvals={approvals.slice(0, 3)} />
-      {approvals.length > 3 && <a href={pathTo('approvals')}>All {approvals.length} approvals</a>}
+      <FirstApprovals approvals={approvals} />
     </section>
   )
 }

@@ -1,14 +1,18 @@
 import './pins.css'
+import { useSignal } from '@preact/signals'
 import type { PinDetail, ReviewedDefinitionView } from '../../../../src/serve/admin/contract.ts'
 import { actions, queries } from '../../api/endpoints.ts'
+import { liveServers, updateLiveServer } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { ActionButton } from '../../components/action-button.tsx'
+import { Dialog } from '../../components/dialog.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
 import { AdminsOnly, Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { RelativeTime } from '../../components/times.tsx'
+import { ReviewPanel } from '../../config-edit/review-change.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { shownLabel, statusOf, useReloadOnInboxChange } from './pins.tsx'
 
@@ -40,7 +44,7 @@ function Review({ label }: { readonly label: string }) {
       }
       note={data && effectOf(data)}
       back={{ href: pathTo('pins'), name: 'Definitions' }}
-      actions={data && <TurnOff server={data.server} />}
+      actions={data && <BlockServer server={data.server} />}
     >
       <Loaded resource={pin} what="the definition">
         {(detail) =>
@@ -56,23 +60,46 @@ function Review({ label }: { readonly label: string }) {
 const effectOf = ({ quarantined, open }: PinDetail): string =>
   quarantined ? 'No agent can see or use it.' : open ? 'Agents can use it. Review it.' : 'Agents can use it.'
 
-function TurnOff({ server }: { readonly server: string }) {
+/** Turns the whole server off: in the configuration file, or until the next restart. */
+function BlockServer({ server }: { readonly server: string }) {
+  const choosing = useSignal(false)
+  const close = () => (choosing.value = false)
+  if (liveServers.value?.find(({ name }) => name === server)?.health === 'disabled') {
+    return (
+      <span class="quiet">
+        The server <a href={pathTo('servers', server)}>{server}</a> is turned off.
+      </span>
+    )
+  }
+  const turnOff = async () => {
+    await withNotice(
+      async () => updateLiveServer(await actions.server(server, 'disable')),
+      () => `Turned off ${server}.`,
+    )
+    close()
+  }
   return (
-    <ActionButton
-      name="Turn the server off"
-      icon="pause"
-      kind="danger"
-      confirm={{
-        title: `Turn off ${server}?`,
-        text: 'All its tools disappear and calls to them are refused until you turn it on again or Toolway restarts. The configuration does not change.',
-      }}
-      run={() =>
-        withNotice(
-          () => actions.server(server, 'disable'),
-          () => `Turned off ${server}.`,
-        )
-      }
-    />
+    <>
+      <button type="button" class="button danger" onClick={() => (choosing.value = true)}>
+        Block the server…
+      </button>
+      {choosing.value && (
+        <Dialog title={`Block ${server}`} onClose={close} wide>
+          <p>
+            All tools of {server} disappear, and calls to them are refused. Save this change of the configuration to
+            block it until you undo the change:
+          </p>
+          <ReviewPanel
+            edit={{ changes: [{ path: ['mcpServers', server, 'disabled'], value: true }] }}
+            onSaved={close}
+          />
+          <p>Or turn it off in the running gateway only. The configuration does not change.</p>
+          <div class="actions">
+            <ActionButton name="Turn off until the next restart" icon="pause" kind="danger" run={turnOff} />
+          </div>
+        </Dialog>
+      )}
+    </>
   )
 }
 
@@ -137,11 +164,11 @@ const escapes = /(\\u\{[0-9a-f]+\})/
 function DiffLines({ lines, label }: { readonly lines: ReviewedDefinitionView['lines']; readonly label: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
-    <section class="diff" aria-label={label} tabIndex={0}>
+    <section class="definition-diff" aria-label={label} tabIndex={0}>
       {lines.map(({ mark, text, findings }, index) => (
         <div key={index} class={marks[mark]} data-flagged={findings.length > 0 || undefined}>
           <span aria-hidden="true">{mark}</span>
-          <span class="diff-text">
+          <span class="definition-diff-text">
             {mark !== ' ' && <span class="hidden">{marks[mark]}: </span>}
             {text.split(escapes).map((part, at) => (at % 2 === 1 ? <mark key={at}>{part}</mark> : part))}
             {findings.length > 0 && <span class="hidden"> (flagged)</span>}

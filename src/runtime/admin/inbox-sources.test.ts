@@ -1,0 +1,255 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import type { PinState } from '../../catalog/pins/pin-state.ts'
+import type { PendingApproval } from '../../core/approval.ts'
+import type { SourceStatus } from '../../core/source-status.ts'
+import { changeKeyFile, keyFile } from '../../stores/key-file.ts'
+import { createRejections } from '../rejections.ts'
+import { createReloadHistory } from '../reload.ts'
+import { brokenChain } from './audit-queries.ts'
+import type { InboxEntry } from './inbox.ts'
+import { type InboxContext, inboxSources } from './inbox-sources.ts'
+
+let open: AsyncDisposableStack
+let folder: string
+beforeEach(async () => {
+  open = new AsyncDisposableStack()
+  folder = open.use(await mkdtempDisposable(join(tmpdir(), 'toolway-inbox-'))).path
+})
+afterEach(() => open.disposeAsync())
+
+const day = 86_400_000
+
+const healthy = { health: 'healthy', reason: '', since: 1, breaker: 'closed', transport: 'stdio', description: '' }
+const server = (name: string, status: Partial<SourceStatus>) => ({ name, tools: 1, status: { ...healthy, ...status } })
+
+const pin = (changes: Partial<PinState> = {}): PinState => ({
+  ...{ server: 'files', kind: 'tool', name: 'read', label: 'files.read', condition: 'pinned', quarantined: false },
+  ...{ blocked: false, hash: 'h1', seenAt: 7, approvedAt: 1, approvedBy: 'first sight' as const },
+  ...{ changed: [], flags: [], pending: [] },
+  ...changes,
+})
+
+const approval: PendingApproval = {
+  ...{ id: 'a1', call: 'c1', agent: 'intern', principal: 'key:ci', session: 's1', server: 'files', tool: 'write' },
+  ...{ arguments: '{ "path": "private" }', rule: 'agents.intern.approve[0]', by: [['admins']], askedAt: 5, until: 9 },
+}
+
+/** A gateway in which nothing needs a person, apart from what a test sets. */
+function gateway() {
+  const clock = createManualClock()
+  const state = {
+    servers: [] as ReturnType<typeof server>[],
+    pins: [] as PinState[],
+    paused: new Set<string>(),
+    approvals: [] as PendingApproval[],
+    freeBytes: 1e12,
+    stores: [] as { name: string; up: boolean }[],
+    audit: { recording: true, error: undefined as string | undefined, changedBeforeStart: 0 },
+  }
+  const listeners = new Set<() => void>()
+  const onChange = (listener: () => void) => {
+    listeners.add(listener)
+    return { [Symbol.dispose]: () => void listeners.delete(listener) }
+  }
+  const config = { stores: { path: folder }, audit: { path: folder } }
+  const generation = {
+    loaded: { config },
+    redactName: (name: string) => name,
+    catalog: { summaries: () => state.servers },
+    pins: { list: () => state.pins, onReview: onChange },
+    servers: { get: (name: string) => ({ server: { control: { paused: state.paused.has(name) } } }) },
+  }
+  const rejections = createRejections(clock)
+  const history = createReloadHistory()
+  const context = {
+    ...{ clock, rejections, history, current: () => generation, storeReadings: () => state.stores },
+    audit: { status: () => state.audit },
+    freeBytes: async () => state.freeBytes,
+    sharedApprovals: { list: () => state.approvals, onChange },
+  } as unknown as InboxContext
+  const sources = inboxSources(context)
+  const items = () => sources.flatMap((source) => source.items()) as InboxEntry[]
+  const watch = (listener: () => void) => {
+    for (const source of sources) open.use(source.onChange?.(listener))
+  }
+  return { state, items, watch, clock, rejections, history, changed: () => listeners.forEach((tell) => void tell()) }
+}
+
+const pathsOf = ({ actions }: InboxEntry) => actions.map(({ path }) => path)
+
+describe('V7: the sources of the inbox', () => {
+  test('a gateway without problems has none', () => {
+    const { items, state } = gateway()
+    state.servers = [server('files', {}), server('new', { health: 'starting' }), server('off', { health: 'disabled' })]
+    state.pins = [pin()]
+    state.stores = [{ name: 'redis', up: true }]
+    expect(items()).toEqual([])
+  })
+
+  test('approvals, with their end and their answers, without the arguments', () => {
+    const { items, state, watch, changed } = gateway()
+    let heard = 0
+    watch(() => heard++)
+    state.approvals = [approval]
+    changed()
+    expect(heard).toBeGreaterThan(0)
+    const [item] = items()
+    expect(item).toMatchObject({ id: 'approval:a1', kind: 'approval', since: 5, until: 9, link: '/approvals' })
+    expect(item?.title).toContain('files.write')
+    expect(item?.actions.map(({ path, body }) => [path, body])).toEqual([
+      ['approvals/a1', { decision: 'once' }],
+      ['approvals/a1', { decision: 'session' }],
+      ['approvals/a1', { decision: 'deny' }],
+    ])
+    expect(JSON.stringify(item)).not.toContain('private')
+  })
+
+  test('definitions that changed, are quarantined or flagged, until somebody has decided or the server is off', () => {
+    const { items, state, watch, changed } = gateway()
+    watch(() => {})
+    state.pins = [
+      pin({
+        label: 'files.read',
+        condition: 'changed',
+        quarantined: true,
+        flags: ['secrecy'],
+        changed: ['description'],
+      }),
+      pin({ label: 'files.list', condition: 'changed', changed: ['inputSchema'] }),
+      pin({ label: 'files.first', flags: ['secrecy'] }),
+      pin({ label: 'files.known', flags: ['secrecy'], approvedBy: 'operator' }),
+      pin({ label: 'files.barred', condition: 'changed', quarantined: true, blocked: true }),
+    ]
+    changed()
+    const found = items()
+    expect(found.map(({ id, severity, link }) => [id, severity, link])).toEqual([
+      ['definition:files.read', 'critical', '/pins/files.read'],
+      ['definition:files.list', 'warning', '/pins/files.list'],
+      ['definition:files.first', 'critical', '/pins/files.first'],
+    ])
+    expect(pathsOf(found[0]!)).toEqual(['pins/files.read/block', 'servers/files/disable'])
+    expect(found[0]?.actions[0]?.body).toEqual({ hash: 'h1' })
+    state.paused.add('files')
+    expect(items()).toEqual([])
+  })
+
+  test('servers that fail or need a sign-in', () => {
+    const { items, state } = gateway()
+    const reason = 'Connection refused. Next attempt in 3 s.'
+    state.servers = [
+      server('down', { health: 'unhealthy', reason }),
+      server('half', { health: 'degraded', reason: 'x' }),
+      server('mail', { health: 'needs-auth', reason: 'The grant has ended.' }),
+      server('flaky', { health: 'healthy', breaker: 'open' }),
+    ]
+    const found = items()
+    expect(found.map(({ id, kind, severity }) => [id, kind, severity])).toEqual([
+      ['server:down', 'server', 'warning'],
+      ['server:half', 'server', 'info'],
+      ['server:mail', 'sign-in', 'warning'],
+      ['server:flaky', 'server', 'warning'],
+    ])
+    expect(found.map(pathsOf)).toEqual([
+      ['servers/down/restart', 'servers/down/disable'],
+      ['servers/half/restart', 'servers/half/disable'],
+      ['servers/mail/sign-in'],
+      ['servers/flaky/restart', 'servers/flaky/disable'],
+    ])
+    // Without the countdown, which would be a change in every second.
+    expect(found[0]?.detail).toBe('Connection refused.')
+  })
+
+  test('an audit log that cannot be written, was changed, or fails its verification', () => {
+    const { items, state } = gateway()
+    state.audit = { recording: false, error: 'ENOSPC', changedBeforeStart: 2 }
+    expect(items().map(({ id, kind, severity, link }) => [id, kind, severity, link])).toEqual([
+      ['audit:outage', 'audit', 'critical', '/audit'],
+      ['audit:changed', 'audit', 'critical', '/audit'],
+    ])
+    const chain = { checkedAt: 4, records: 10, problems: ['1/000000000001.jsonl:7: changed'] }
+    const [item] = brokenChain({ ...chain, state: 'broken' })
+    expect(item).toMatchObject({ id: 'audit:chain', severity: 'critical', since: 4, detail: chain.problems[0] })
+    expect(pathsOf(item!)).toEqual(['audit/chain/verify'])
+    expect(brokenChain({ ...chain, state: 'intact' })).toEqual([])
+  })
+
+  test('refused tokens and Origins; many are a warning', () => {
+    const { items, rejections } = gateway()
+    for (let times = 0; times < 12; times++) rejections.count({ code: 'AUTH_REQUIRED', address: '192.0.2.1' })
+    rejections.count({ code: 'DENIED_BY_POLICY', detail: 'origin: https://evil.example', address: '192.0.2.9' })
+    const found = items()
+    expect(found.map(({ id, severity, link }) => [id, severity, link])).toEqual([
+      ['rejected:AUTH_REQUIRED', 'warning', '/audit?decision=DENY'],
+      ['rejected:origin', 'info', '/audit?decision=DENY'],
+    ])
+    expect(found[0]?.detail).toContain('192.0.2.1 (12)')
+    expect(found[1]?.detail).toContain('https://evil.example')
+  })
+
+  test('a failed reload, until one succeeds', () => {
+    const { items, history, watch } = gateway()
+    let heard = 0
+    watch(() => heard++)
+    history.add({ at: 3, ok: false, error: 'toolway.yaml:4: unknown key\n4 | servre:', changes: [] })
+    expect(heard).toBeGreaterThan(0)
+    const [item] = items()
+    expect(item).toMatchObject({ id: 'reload', kind: 'reload', since: 3, link: '/config' })
+    // Not the line of the file, which may contain a secret.
+    expect(item?.detail).not.toContain('servre')
+    expect(pathsOf(item!)).toEqual(['config/reload'])
+    history.add({ at: 4, ok: true, error: null, changes: [] })
+    expect(items()).toEqual([])
+  })
+
+  test('keys that expire within a week or have expired, and a key file that is rejected', async () => {
+    const { items, clock } = gateway()
+    const key = (id: string, inMs: number) => ({
+      ...{ id, hash: `sha256:${'0'.repeat(64)}`, agents: ['*'], admin: false },
+      ...{ created: new Date(0).toISOString(), expires: new Date(clock.now() + inMs).toISOString() },
+    })
+    await changeKeyFile(folder, () => [
+      key('soon', 6 * day),
+      key('later', 8 * day),
+      key('over', -day),
+      key('old', -31 * day),
+    ])
+    const found = items()
+    expect(found.map(({ id, severity, link }) => [id, severity, link])).toEqual([
+      ['key:soon', 'info', '/keys'],
+      ['key:over', 'warning', '/keys'],
+    ])
+    expect(found.map(pathsOf)).toEqual([['keys/soon/revoke'], ['keys/over/revoke']])
+    await writeFile(keyFile(folder), '{"version":1,"keys":[{')
+    expect(items()).toMatchObject([{ id: 'key-file', severity: 'critical', link: '/keys' }])
+  })
+
+  test('Redis, PostgreSQL and the primary process, while they cannot be reached', () => {
+    const { items, state } = gateway()
+    state.stores = [
+      { name: 'redis', up: false },
+      { name: 'postgres', up: false },
+      { name: 'workers', up: true },
+    ]
+    expect(items().map(({ id, kind, severity, link }) => [id, kind, severity, link])).toEqual([
+      ['store:redis', 'store', 'critical', '/config'],
+      ['store:postgres', 'store', 'critical', '/config'],
+    ])
+  })
+
+  test('a disk with little space left', async () => {
+    const { items, state, clock } = gateway()
+    state.freeBytes = 10 * 1_048_576
+    items()
+    await clock.pass(0)
+    expect(items()).toMatchObject([{ id: `disk:${folder}`, kind: 'store', severity: 'critical', link: '/config' }])
+    state.freeBytes = 1e12
+    await clock.pass(30_000)
+    items()
+    await clock.pass(0)
+    expect(items()).toEqual([])
+  })
+})
