@@ -132,7 +132,11 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       const recorded = await refusing(() =>
         audited(audit, caller, action, () => coded(() => editor.apply(proposal, hash, caller.principal))),
       )
-      return { edit: recordView(recorded), reload: await reloaded() }
+      const reload = await reloaded()
+      // List the servers that were added or changed: otherwise their tools stay unknown until a client lists them.
+      for (const name of changedServers(proposal).slice(0, maxTestedServers))
+        void current().servers.get(name)?.server.refresh()
+      return { edit: recordView(recorded), reload }
     },
     async configEdits() {
       if (!source) return []

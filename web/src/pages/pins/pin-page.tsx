@@ -137,11 +137,11 @@ const escapes = /(\\u\{[0-9a-f]+\})/
 function DiffLines({ lines, label }: { readonly lines: ReviewedDefinitionView['lines']; readonly label: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
-    <section class="diff" aria-label={label} tabIndex={0}>
+    <section class="definition-diff" aria-label={label} tabIndex={0}>
       {lines.map(({ mark, text, findings }, index) => (
         <div key={index} class={marks[mark]} data-flagged={findings.length > 0 || undefined}>
           <span aria-hidden="true">{mark}</span>
-          <span class="diff-text">
+          <span class="definition-diff-text">
             {mark !== ' ' && <span class="hidden">{marks[mark]}: </span>}
             {text.split(escapes).map((part, at) => (at % 2 === 1 ? <mark key={at}>{part}</mark> : part))}
             {findings.length > 0 && <span class="hidden"> (flagged)</span>}
