@@ -132,10 +132,11 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       const recorded = await refusing(() =>
         audited(audit, caller, action, () => coded(() => editor.apply(proposal, hash, caller.principal))),
       )
+      const before = current().servers
       const reload = await reloaded()
-      // List the servers that were added or changed: otherwise their tools stay unknown until a client lists them.
-      for (const name of changedServers(proposal).slice(0, maxTestedServers))
-        void current().servers.get(name)?.server.refresh()
+      // List the servers that were added: otherwise their tools stay unknown until a client lists them.
+      const added = changedServers(proposal).filter((name) => !before.has(name))
+      for (const name of added.slice(0, maxTestedServers)) void current().servers.get(name)?.server.refresh()
       return { edit: recordView(recorded), reload }
     },
     async configEdits() {

@@ -7,7 +7,7 @@ import { visit } from '../visit.ts'
 import { expectWhole, row, title } from './pages.ts'
 import { servedToPeople } from './printed-link.ts'
 
-inBrowser('V9: the first run', () => {
+inBrowser('G10: the first run', () => {
   /** Presses Tab until an element has the focus. */
   const tabTo = async (page: Page, target: Locator) => {
     await target.waitFor()

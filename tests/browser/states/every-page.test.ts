@@ -164,7 +164,7 @@ inBrowser('G10: every page', () => {
     return found
   }
 
-  test('V9: every page and dialog is accessible in light and dark from 390 to 1,920 px, and its tables can be read and sorted', async () => {
+  test('G10: every page and dialog is accessible in light and dark from 390 to 1,920 px, and its tables can be read and sorted', async () => {
     await using door = await openScene('usual')
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor
@@ -188,7 +188,7 @@ inBrowser('G10: every page', () => {
     expect(visitor.troubles).toEqual([])
   }, 900_000)
 
-  test('V9: users without admin rights find no link to a page that refuses them', async () => {
+  test('G10: users without admin rights find no link to a page that refuses them', async () => {
     await using door = await openScene('usual')
     await using visitor = await visit(browser, door.origin, 'dev')
     const { page } = visitor

@@ -5,7 +5,7 @@ import { inBrowser } from '../in-browser.ts'
 import { openScene, type SceneDoor } from '../stand-in/door.ts'
 import { type SharedVisit, shareVisit, visit } from '../visit.ts'
 
-inBrowser('V9: the search dialog', () => {
+inBrowser('G10: the search dialog', () => {
   let browser: Browser
   let door: SceneDoor
   let shared: SharedVisit
@@ -36,7 +36,7 @@ inBrowser('V9: the search dialog', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   }
 
-  test('V9: Ctrl+K jumps to a page, server, tool, agent and call with the keyboard only', async () => {
+  test('G10: Ctrl+K jumps to a page, server, tool, agent and call with the keyboard only', async () => {
     const visitor = await shared.at('/')
     const { page } = visitor
     const title = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor()
@@ -54,7 +54,7 @@ inBrowser('V9: the search dialog', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('V9: arrows wrap around; Escape closes and returns the focus; nothing found is said', async () => {
+  test('G10: arrows wrap around; Escape closes and returns the focus; nothing found is said', async () => {
     const visitor = await shared.at('/')
     const { page } = visitor
     const button = page.getByRole('button', { name: 'Search', exact: true })
@@ -76,7 +76,7 @@ inBrowser('V9: the search dialog', () => {
     expect(await page.evaluate('document.activeElement.textContent.trim()')).toBe('Search')
   })
 
-  test('V9: users without admin rights are offered only pages that they may see', async () => {
+  test('G10: users without admin rights are offered only pages that they may see', async () => {
     await using visitor = await visit(browser, door.origin, 'dev')
     const { page } = visitor
     await open(page)
@@ -90,7 +90,7 @@ inBrowser('V9: the search dialog', () => {
     expect(new URL(page.url()).pathname).toBe('/')
   })
 
-  test('V9: a dialog whose code cannot be loaded says so and can be tried again', async () => {
+  test('G10: a dialog whose code cannot be loaded says so and can be tried again', async () => {
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor
     await page.route(/\/assets\/search-box-/, (route) => route.fulfill({ status: 404 }))
