@@ -15,6 +15,8 @@ export interface Visit extends AsyncDisposable {
   follow(path: string): Promise<void>
   /** Texts in tables that are too small to read: below 13 px, or below 12 px in headers. */
   smallTexts(): Promise<readonly string[]>
+  /** Headers of tables that cannot be sorted by; not those of columns with buttons or links only. */
+  unsortable(): Promise<readonly string[]>
   /** Horizontal overflow in pixels. */
   overflow(): Promise<number>
 }
@@ -92,6 +94,10 @@ export async function visit(
         }
         return small
       })`) as Promise<string[]>,
+    unsortable: () =>
+      page.evaluate(`[...document.querySelectorAll('.table thead th:not(:has(button))')]
+        .map((header) => header.textContent)
+        .filter((text) => !['Actions', 'Explanation'].includes(text))`) as Promise<string[]>,
     overflow: async () =>
       Number(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')),
     [Symbol.asyncDispose]: () => context.close(),

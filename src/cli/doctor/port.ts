@@ -85,7 +85,6 @@ async function fetchOverview(config: Config, signal: AbortSignal): Promise<Overv
 
 function ourFinding(overview: Overview, is: string, command: string, clock: Clock): CheckFinding {
   const { servers, unhealthy = 0, tools, startedAt, reload } = overview
-  const { healthy = 0 } = servers
   if (reload?.lastError) {
     const message = `${is}, but the current configuration could not be applied: ${reload.lastError}`
     return warning(message, `${command} validate`)
@@ -94,7 +93,7 @@ function ourFinding(overview: Overview, is: string, command: string, clock: Cloc
     return warning(`${is}; this command is ${version}`, `stop that process, then: ${command} serve`)
   }
   const known = Object.values(servers).reduce((sum, number) => sum + number, 0)
-  const up = `${is}, up for ${span(clock.now() - startedAt)}: ${healthy} of ${count(known, 'server')} healthy, ${count(tools, 'tool')}`
+  const up = `${is}, up for ${span(clock.now() - startedAt)}: ${count(known, 'server')}${unhealthy > 0 ? ` (${unhealthy} not healthy)` : ''}, ${count(tools, 'tool')}`
   return unhealthy > 0 ? warning(up, `${command} servers`) : ok(up)
 }
 

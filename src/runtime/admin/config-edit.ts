@@ -132,7 +132,12 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       const recorded = await refusing(() =>
         audited(audit, caller, action, () => coded(() => editor.apply(proposal, hash, caller.principal))),
       )
-      return { edit: recordView(recorded), reload: await reloaded() }
+      const before = current().servers
+      const reload = await reloaded()
+      // List the servers that were added: otherwise their tools stay unknown until a client lists them.
+      const added = changedServers(proposal).filter((name) => !before.has(name))
+      for (const name of added.slice(0, maxTestedServers)) void current().servers.get(name)?.server.refresh()
+      return { edit: recordView(recorded), reload }
     },
     async configEdits() {
       if (!source) return []

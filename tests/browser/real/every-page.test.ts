@@ -41,7 +41,7 @@ inBrowser('G10: a real gateway', () => {
     await visitor.page.goto(link)
     await title(visitor.page, 'Overview')
     expect(visitor.page.url()).toBe(`${origin}/`)
-    await visitor.page.getByText('No calls have been made yet').waitFor()
+    await visitor.page.getByRole('heading', { name: 'First steps' }).waitFor()
     await expectFits(visitor)
   })
 

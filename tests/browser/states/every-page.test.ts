@@ -1,10 +1,10 @@
-import type { Browser, BrowserContextOptions } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { openScene } from '../stand-in/door.ts'
 import type { SceneName } from '../stand-in/scene.ts'
-import { visit } from '../visit.ts'
+import { type Visit, visit } from '../visit.ts'
 
 const paths = [
   '/',
@@ -14,6 +14,8 @@ const paths = [
   '/tools/github__search_issues',
   '/tools/github__create_issue?view=try',
   '/tools/browser__navigate?view=who',
+  '/tools?view=resources&entry=toolway://github/repo://{owner}/{name}',
+  '/tools?view=prompts&entry=github__review',
   '/pins',
   '/pins/browser.navigate',
   '/chat',
@@ -67,6 +69,23 @@ const failing = [
   '/chat',
 ]
 
+/** Dialogs, with the button that opens each. */
+const dialogs = [
+  { path: '/', button: 'Search' },
+  { path: '/servers', button: 'Add server' },
+  { path: '/servers/browser', button: 'Restart' },
+  { path: '/keys', button: 'Create a key' },
+]
+
+const widths = [390, 768, 1280, 1920] as const
+const schemes = ['dark', 'light'] as const
+
+/** The sizes and colours at which axe sees a page: two of eight, others for the next page. `TOOLWAY_TEST_RUNS=many` tries all. */
+const axeLooks = (index: number): readonly string[] =>
+  process.env.TOOLWAY_TEST_RUNS === 'many'
+    ? widths.flatMap((width) => schemes.map((scheme) => `${width} ${scheme}`))
+    : [`${widths[index % 4]} dark`, `${widths[(index + 2) % 4]} light`]
+
 const desktop: BrowserContextOptions = { colorScheme: 'light' }
 const phone: BrowserContextOptions = { colorScheme: 'dark', viewport: { width: 360, height: 740 } }
 
@@ -75,16 +94,15 @@ interface Look {
   readonly device: string
   readonly options: BrowserContextOptions
   readonly token: string
-  /** Pages that differ from the usual scene; all if omitted. */
-  readonly at?: readonly string[]
+  /** Pages that differ from the usual scene on a desktop. */
+  readonly at: readonly string[]
   /** Whether to run axe, which is slow; not needed for the same elements in every scene. */
   readonly axe: boolean
 }
 
 const looks: readonly Look[] = [
-  { scene: 'usual', device: 'a dark phone', options: phone, token: 'operator', axe: true },
   { scene: 'crowded', device: 'a dark phone', options: phone, token: 'operator', axe: false, at: lists },
-  { scene: 'empty', device: 'a light desktop', options: desktop, token: 'operator', axe: true, at: lists },
+  { scene: 'empty', device: 'a light desktop', options: desktop, token: 'operator', axe: false, at: lists },
   { scene: 'failing', device: 'a dark phone', options: phone, token: 'operator', axe: true, at: failing },
   {
     scene: 'usual',
@@ -103,7 +121,7 @@ inBrowser('G10: every page', () => {
   })
   afterAll(() => browser.close())
 
-  describe.each(looks)('G10: scene $scene on $device', ({ scene, options, token, axe, at = paths }) => {
+  describe.each(looks)('G10: scene $scene on $device', ({ scene, options, token, axe, at }) => {
     test('every page has a title, no serious axe violations, no horizontal overflow, no small texts in tables and no script errors', async () => {
       await using door = await openScene(scene)
       await using visitor = await visit(browser, door.origin, token, options)
@@ -119,5 +137,80 @@ inBrowser('G10: every page', () => {
       }
       expect(visitor.troubles).toEqual([])
     })
+  })
+
+  const loaded = async (page: Page) => {
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await expect.poll(() => page.locator('.loading').count()).toBe(0)
+  }
+
+  /** Checks what is shown at all widths, without loading it again. Returns what is wrong. */
+  async function problemsOf(visitor: Visit, place: string, index: number): Promise<readonly string[]> {
+    const { page } = visitor
+    const found: string[] = []
+    for (const width of widths) {
+      const at = (what: string) => `${place} at ${width} px: ${what}`
+      await page.setViewportSize({ width, height: 860 })
+      const overflow = await visitor.overflow()
+      if (overflow !== 0) found.push(at(`${overflow} px too wide`))
+      // Only a narrow screen may have other sizes; only a wide one shows all columns.
+      if (width === widths[0] || width === widths[3])
+        found.push(...(await visitor.smallTexts()).map((text) => at(`too small, ${text}`)))
+      for (const scheme of schemes) {
+        if (!axeLooks(index).includes(`${width} ${scheme}`)) continue
+        await page.emulateMedia({ colorScheme: scheme })
+        found.push(...(await visitor.axe()).map((violation) => at(`${scheme}, ${violation}`)))
+      }
+    }
+    found.push(...(await visitor.unsortable()).map((title) => `${place}: cannot be sorted by ${title}`))
+    return found
+  }
+
+  test('G10: every page and dialog is accessible in light and dark from 390 to 1,920 px, and its tables can be read and sorted', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    const problems: string[] = []
+    for (const [index, path] of paths.entries()) {
+      await visitor.follow(path)
+      await loaded(page)
+      problems.push(...(await problemsOf(visitor, path, index)))
+    }
+    for (const [index, { path, button }] of dialogs.entries()) {
+      await visitor.follow(path)
+      await loaded(page)
+      await page.getByRole('button', { name: button, exact: true }).click()
+      await page.getByRole('dialog').waitFor()
+      await loaded(page)
+      problems.push(...(await problemsOf(visitor, `${button} on ${path}`, index)))
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }
+    expect(problems).toEqual([])
+    expect(visitor.troubles).toEqual([])
+  }, 900_000)
+
+  test('G10: users without admin rights find no link to a page that refuses them', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'dev')
+    const { page } = visitor
+    const links = () => page.evaluate(`[...document.querySelectorAll('a[href^="/"]')].map(({ pathname }) => pathname)`)
+    const seen = new Set<string>()
+    for (const path of [
+      '/',
+      '/servers',
+      '/servers/browser',
+      '/tools',
+      '/calls?q=nothing',
+      '/policy',
+      '/approvals',
+      '/chat',
+    ]) {
+      await visitor.follow(path)
+      await loaded(page)
+      expect(await page.getByRole('heading', { name: 'Only admins can see' }).count(), path).toBe(0)
+      for (const link of (await links()) as string[]) seen.add(link)
+    }
+    expect([...seen].filter((link) => /^\/(?:pins|keys|audit|config)(?:\/|$)/.test(link))).toEqual([])
   })
 })

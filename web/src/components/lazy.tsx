@@ -1,22 +1,92 @@
-import { useSignal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
 import type { ComponentType } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { Loading } from './states.tsx'
+import { Icon } from './icon.tsx'
+import { Loading, Note } from './states.tsx'
 
-/** A component whose code is loaded when it is first shown, so that the overview stays small. */
-export function lazy<Props extends object>(
+type Load<Props> = () => Promise<ComponentType<Props>>
+
+interface FailureProps {
+  readonly what: string
+  retry(): void
+}
+
+/**
+ * A part of a page whose code is loaded when it is first shown, which keeps the overview small. The gateway serves only
+ * the files of its own version, so loading fails after an update until the dashboard is reloaded.
+ */
+export const lazy = <Props extends object>(what: string, load: Load<Props>): ComponentType<Props> =>
+  createLazy(what, load, PartNotLoaded)
+
+/** How many pages have been loaded. The shell then moves the focus to the title of the new one. */
+export const loadedPages = signal(0)
+
+/** The same for a whole page. */
+export const lazyPage = <Props extends object>(load: Load<Props>): ComponentType<Props> =>
+  createLazy('the page', load, PageNotLoaded, () => loadedPages.value++)
+
+function createLazy<Props extends object>(
   what: string,
-  load: () => Promise<ComponentType<Props>>,
+  load: Load<Props>,
+  Failure: ComponentType<FailureProps>,
+  onSettled?: () => void,
 ): ComponentType<Props> {
-  return (props: Props) => {
-    const loaded = useSignal<{ readonly Component: ComponentType<Props> } | undefined>(undefined)
+  let Loaded: ComponentType<Props> | undefined
+  return function Lazy(props: Props) {
+    const state = useSignal<'loading' | 'loaded' | 'failed'>(Loaded ? 'loaded' : 'loading')
+    const attempts = useSignal(0)
     useEffect(() => {
-      void load().then((Component) => {
-        loaded.value = { Component }
-      })
-    }, [])
-    if (!loaded.value) return <Loading what={what} />
-    const { Component } = loaded.value
-    return <Component {...props} />
+      if (Loaded) return
+      let shown = true
+      state.value = 'loading'
+      load().then(
+        (component) => {
+          Loaded = component
+          if (shown) state.value = 'loaded'
+        },
+        () => {
+          if (shown) state.value = 'failed'
+        },
+      )
+      return () => {
+        shown = false
+      }
+    }, [attempts.value])
+    useEffect(() => {
+      if (state.value !== 'loading') onSettled?.()
+    }, [state.value])
+    // Read the state, so that the component renders again when it changes.
+    if (state.value === 'loaded' && Loaded) return <Loaded {...props} />
+    return state.value === 'failed' ? <Failure what={what} retry={() => attempts.value++} /> : <Loading what={what} />
   }
+}
+
+function PageNotLoaded({ retry }: FailureProps) {
+  return (
+    <div class="page">
+      <h1 tabIndex={-1}>This page could not be loaded</h1>
+      <NotLoaded retry={retry} />
+    </div>
+  )
+}
+
+const PartNotLoaded = ({ what, retry }: FailureProps) => <NotLoaded what={what} retry={retry} />
+
+function NotLoaded({ what, retry }: Partial<FailureProps> & Pick<FailureProps, 'retry'>) {
+  return (
+    <Note tone="bad">
+      <p>
+        {what !== undefined && <strong>Could not load {what}. </strong>}
+        Toolway was updated since you opened the dashboard, or it cannot be reached.
+      </p>
+      <p class="row">
+        <button type="button" class="button" onClick={retry}>
+          <Icon name="refresh" size={14} /> Try again
+        </button>
+        <button type="button" class="button" onClick={() => location.reload()}>
+          Reload the dashboard
+        </button>
+      </p>
+    </Note>
+  )
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { query, setQuery } from '../routing/location.ts'
+import { BreakableName } from './breakable-name.tsx'
 import { Icon } from './icon.tsx'
 import { formatSort, nextSort, parseSort, type SortOrder, type SortValue, sortKey, sortRows } from './table-sort.ts'
 
@@ -39,10 +40,12 @@ interface TableProps<Row> {
   readonly sort?: TableSort
   /** The maximum number of rows that are shown, after sorting. */
   readonly limit?: number
+  /** If true, the first column names the row, and stays visible while the others scroll. */
+  readonly matrix?: boolean
 }
 
 /** A table that can be sorted by its headers. If its cells contain a RowLink, the arrow keys move between rows. */
-export function Table<Row>({ label, columns, rows, keyOf, current, sort = {}, limit }: TableProps<Row>) {
+export function Table<Row>({ label, columns, rows, keyOf, current, sort = {}, limit, matrix }: TableProps<Row>) {
   const { param = 'sort', initial, remote } = sort
   const chosen = parseSort(query.value.get(param))
   const sortedColumn = columns.find(({ title, sortBy }) => sortBy && sortKey(title) === chosen?.key)
@@ -53,7 +56,7 @@ export function Table<Row>({ label, columns, rows, keyOf, current, sort = {}, li
     [alignEnd && 'end', minScreen, truncate && 'clip'].filter(Boolean).join(' ')
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
-    <section class="table" aria-label={label} tabIndex={0}>
+    <section class={matrix ? 'table matrix' : 'table'} aria-label={label} tabIndex={0}>
       <table onKeyDown={moveBetweenRows}>
         <caption class="hidden">{label}</caption>
         <thead>
@@ -68,11 +71,17 @@ export function Table<Row>({ label, columns, rows, keyOf, current, sort = {}, li
         <tbody>
           {sorted.slice(0, limit).map((row) => (
             <tr key={keyOf(row)} data-current={current?.(row) || undefined}>
-              {columns.map((column) => (
-                <td key={column.title} class={classes(column)}>
-                  {column.cell(row)}
-                </td>
-              ))}
+              {columns.map((column, index) =>
+                matrix && index === 0 ? (
+                  <th key={column.title} scope="row">
+                    {column.cell(row)}
+                  </th>
+                ) : (
+                  <td key={column.title} class={classes(column)}>
+                    {column.cell(row)}
+                  </td>
+                ),
+              )}
             </tr>
           ))}
         </tbody>
@@ -104,7 +113,10 @@ function SortButton({
   }
   return (
     <button type="button" class="sort" onClick={change}>
-      {title} {direction && <Icon name={direction === 'descending' ? 'down' : 'up'} size={11} />}
+      <span>
+        <BreakableName name={title} />
+      </span>{' '}
+      {direction && <Icon name={direction === 'descending' ? 'down' : 'up'} size={11} />}
     </button>
   )
 }

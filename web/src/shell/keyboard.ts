@@ -1,19 +1,28 @@
 import { signal } from '@preact/signals'
 import { navigate } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
+import { visiblePages } from './menu.tsx'
 import { createShortcuts, type Shortcut } from './shortcuts.ts'
 
 export const helpShown = signal(false)
+export const searchShown = signal(false)
 
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || target.matches('input, select, textarea'))
 
-/** Handles keyboard shortcuts, except while the user is typing or a dialog is open. */
+const isSearchKey = ({ key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): boolean =>
+  key.toLowerCase() === 'k' && ctrlKey !== metaKey && !altKey && !shiftKey
+
+/** Handles keyboard shortcuts. While the user is typing, only the search opens; nothing happens while a dialog is open. */
 export function listenToKeys(): void {
   const press = createShortcuts()
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
-    if (document.querySelector('dialog[open]')) return
+    if (event.defaultPrevented || document.querySelector('dialog[open]')) return
+    if (isSearchKey(event) && document.querySelector('.shell')) {
+      event.preventDefault()
+      searchShown.value = true
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return
     if (isTyping(event.target)) {
       if (event.key === 'Escape') (event.target as HTMLElement).blur()
       return
@@ -27,8 +36,9 @@ export function listenToKeys(): void {
 /** Runs a shortcut. Returns false if there was nothing to do. */
 function run(shortcut: Shortcut): boolean {
   if (typeof shortcut === 'object') {
-    navigate(pathTo(shortcut.go))
-    return true
+    const visible = visiblePages().includes(shortcut.go)
+    if (visible) navigate(pathTo(shortcut.go))
+    return visible
   }
   if (shortcut === 'help') {
     helpShown.value = true

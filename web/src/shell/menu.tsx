@@ -18,20 +18,21 @@ export const pageTitles: Readonly<Record<PageName, string>> = {
   config: 'Configuration',
 }
 
+/** The pages that the user may see. */
+export const visiblePages = (): readonly PageName[] => pages.filter((page) => isAdmin.value || !adminPages.has(page))
+
 export function Menu() {
   return (
     <nav aria-label="Pages" class="menu">
-      {pages
-        .filter((page) => isAdmin.value || !adminPages.has(page))
-        .map((page) => (
-          <a key={page} href={pathTo(page)} aria-current={route.value.page === page ? 'page' : undefined}>
-            <Icon name={page} />
-            {pageTitles[page]}
-            {page === 'overview' && <InboxCount />}
-            {page === 'servers' && <UnhealthyCount />}
-            {page === 'approvals' && <WaitingCount />}
-          </a>
-        ))}
+      {visiblePages().map((page) => (
+        <a key={page} href={pathTo(page)} aria-current={route.value.page === page ? 'page' : undefined}>
+          <Icon name={page} />
+          {pageTitles[page]}
+          {page === 'overview' && <InboxCount />}
+          {page === 'servers' && <UnhealthyCount />}
+          {page === 'approvals' && <WaitingCount />}
+        </a>
+      ))}
     </nav>
   )
 }

@@ -4,14 +4,15 @@ import { useEffect, useRef } from 'preact/hooks'
 import { liveOverview, streamState } from '../api/live.ts'
 import { noAgent, session, signOut } from '../api/session.ts'
 import { Icon, Logo } from '../components/icon.tsx'
+import { loadedPages } from '../components/lazy.tsx'
 import { Notices, withNotice } from '../components/notices.tsx'
 import { StatusBadge } from '../components/status-badge.tsx'
 import { streamStatuses } from '../components/statuses.ts'
-import { loadedPages } from '../lazy-page.tsx'
 import { path } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
 import { helpShown } from './keyboard.ts'
 import { Menu } from './menu.tsx'
+import { SearchButton, SearchDialog } from './search.tsx'
 import { ShortcutHelp } from './shortcut-help.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
@@ -47,6 +48,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           <Logo /> Toolway
         </a>
         <LiveState />
+        <SearchButton />
       </header>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the menu button does the same by keyboard */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the menu button does the same by keyboard */}
@@ -55,6 +57,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         <a class="brand" href="/">
           <Logo /> Toolway
         </a>
+        <SearchButton />
         <Menu />
         <div class="side-foot">
           <div class="row spread">
@@ -81,6 +84,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
       </main>
       <Notices />
       <ShortcutHelp />
+      <SearchDialog />
     </div>
   )
 }

@@ -1,10 +1,10 @@
 import { Dialog } from '../components/dialog.tsx'
-import { pages } from '../routing/route.ts'
 import { helpShown } from './keyboard.ts'
-import { pageTitles } from './menu.tsx'
+import { pageTitles, visiblePages } from './menu.tsx'
 import { pageKeys } from './shortcuts.ts'
 
 const otherShortcuts = [
+  [['Ctrl+K'], 'jump to a page, server, tool, agent or call (⌘K on a Mac)'],
   [['/'], 'search this page'],
   [['↑', '↓'], 'move between table rows; Enter opens one'],
   [['Esc'], 'leave a field, or close a dialog or panel'],
@@ -17,7 +17,7 @@ export function ShortcutHelp() {
   return (
     <Dialog title="Keyboard shortcuts" onClose={() => (helpShown.value = false)}>
       <dl class="facts">
-        {pages.map((page) => (
+        {visiblePages().map((page) => (
           <ShortcutRow key={page} keys={['g', pageKeys[page]]} description={`go to ${pageTitles[page]}`} />
         ))}
         {otherShortcuts.map(([keys, description]) => (

@@ -14,12 +14,15 @@ import { argumentsText, latencyOf, reasonOf, recordKey, targetOf, textField, tim
 export const recordLink = (key: string | undefined): string =>
   pathTo('audit') + updateQuery(query.value.toString(), { record: key })
 
+const agentOf = (row: AuditRow): string => textField(row, 'agent')
+
 /** The columns of the list. With `narrow`, there are fewer columns, because a record is open beside the list. */
 export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
   const columns: readonly (Column<AuditRow> & { readonly alone?: true })[] = [
-    { title: 'Time', cell: (row) => <ClockTime at={timeOf(row)} /> },
+    { title: 'Time', sortBy: timeOf, descendingFirst: true, cell: (row) => <ClockTime at={timeOf(row)} /> },
     {
       title: 'Target',
+      sortBy: targetOf,
       truncate: true,
       cell: (row) => (
         <>
@@ -30,9 +33,10 @@ export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
         </>
       ),
     },
-    { title: 'Agent', minScreen: 'middle', alone: true, cell: (row) => textField(row, 'agent') },
+    { title: 'Agent', minScreen: 'middle', alone: true, sortBy: agentOf, cell: agentOf },
     {
       title: 'Decision',
+      sortBy: (row) => decisionStatus(row.decision, row.is_error === true).label,
       cell: (row) => (
         <>
           <StatusBadge status={decisionStatus(row.decision, row.is_error === true)} />
@@ -41,12 +45,19 @@ export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
     },
     {
       title: 'Reason',
+      sortBy: reasonOf,
       minScreen: 'wide',
       alone: true,
       truncate: true,
       cell: (row) => <span class="sub mono">{reasonOf(row)}</span>,
     },
-    { title: 'Duration', alignEnd: true, minScreen: 'middle', cell: (row) => formatDuration(latencyOf(row)) },
+    {
+      title: 'Duration',
+      alignEnd: true,
+      minScreen: 'middle',
+      sortBy: latencyOf,
+      cell: (row) => formatDuration(latencyOf(row)),
+    },
   ]
   return narrow ? columns.filter(({ alone }) => !alone) : columns
 }

@@ -7,6 +7,7 @@ import { type HeldCalls, holdCalls, updateHeld } from '../../api/held-calls.ts'
 import { liveCalls, maxLiveCalls } from '../../api/live.ts'
 import { ApiError } from '../../api/request.ts'
 import { useResource } from '../../api/resource.ts'
+import { isAdmin } from '../../api/session.ts'
 import { SearchField, SelectFilter, TimeFilter } from '../../components/filters.tsx'
 import { Page } from '../../components/page.tsx'
 import { EmptyState, LoadError, Loading } from '../../components/states.tsx'
@@ -254,7 +255,8 @@ function NoCalls({ filtered }: { readonly filtered: boolean }) {
     return (
       <EmptyState title="No matching calls">
         <p class="quiet">
-          Calls are kept for a limited time. <a href={pathTo('audit')}>The audit log</a> has all of them.
+          Calls are kept for a limited time.{' '}
+          {isAdmin.value ? <a href={pathTo('audit')}>The audit log</a> : 'The audit log'} has all of them.
         </p>
       </EmptyState>
     )

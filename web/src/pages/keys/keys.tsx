@@ -122,6 +122,7 @@ function KeyTable({ data, rotate, onChange }: KeyTableProps) {
 const facts: readonly Column<KeyView>[] = [
   {
     title: 'Name',
+    sortBy: ({ id }) => id,
     cell: ({ id, admin, source }) => (
       <>
         <a href={withQuery(pathTo('audit'), { principal: `key:${id}` })} title="Its operations in the audit log">
@@ -134,21 +135,27 @@ const facts: readonly Column<KeyView>[] = [
   },
   {
     title: 'Agents',
+    sortBy: ({ agents }) => agents.join(', '),
     minScreen: 'middle',
     truncate: true,
     cell: ({ agents }) => (agents.length === 0 ? 'default agent' : agents.includes('*') ? 'all' : agents.join(', ')),
   },
   {
     title: 'Created',
+    sortBy: ({ created }) => created,
+    descendingFirst: true,
     minScreen: 'wide',
     cell: ({ created }) => (created === null ? '' : <RelativeTime at={created} />),
   },
   {
     title: 'Expires',
+    sortBy: ({ expires }) => expires,
     cell: ({ expires, expired }) => (expired ? <span class="tone-bad">expired</span> : <RelativeTime at={expires} />),
   },
   {
     title: 'Last used',
+    sortBy: ({ lastUsed }) => lastUsed,
+    descendingFirst: true,
     minScreen: 'middle',
     cell: ({ lastUsed, previous }) => (
       <>

@@ -44,7 +44,13 @@ const columns: readonly Column<BudgetView>[] = [
       </span>
     ),
   },
-  { title: 'Limit', alignEnd: true, minScreen: 'middle', cell: (budget) => amount(budget, budget.limit) },
+  {
+    title: 'Limit',
+    alignEnd: true,
+    minScreen: 'middle',
+    sortBy: ({ limit }) => limit,
+    cell: (budget) => amount(budget, budget.limit),
+  },
   {
     title: 'Largest caller',
     alignEnd: true,
@@ -55,6 +61,7 @@ const columns: readonly Column<BudgetView>[] = [
     title: 'Limit per caller',
     alignEnd: true,
     minScreen: 'middle',
+    sortBy: ({ perCaller }) => perCaller,
     cell: (budget) => amount(budget, budget.perCaller),
   },
   { title: 'Refused', alignEnd: true, sortBy: ({ refused }) => refused, cell: ({ refused }) => formatCount(refused) },

@@ -5,20 +5,30 @@ import { Card } from '../../components/page.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { clientsFor } from './clients.ts'
 
+interface ConnectProps {
+  readonly endpoint: string
+}
+
+export function Connect({ endpoint }: ConnectProps) {
+  return (
+    <Card title="Connect a client">
+      <ConnectTabs endpoint={endpoint} />
+    </Card>
+  )
+}
+
 /** The endpoint, and how to connect each client to it. */
-export function Connect({ endpoint }: { readonly endpoint: string }) {
+export function ConnectTabs({ endpoint }: ConnectProps) {
   const clients = clientsFor(endpoint)
   const selected = useSignal('claude')
   const client = clients[selected.value]
   const names = Object.fromEntries(Object.entries(clients).map(([key, { name }]) => [key, name]))
-  const address = (
-    <span class="row">
-      <code>{endpoint}</code>
-      <CopyButton text={endpoint} label="Copy address" />
-    </span>
-  )
   return (
-    <Card title="Connect a client" side={address}>
+    <div class="stack tight">
+      <span class="row">
+        <code>{endpoint}</code>
+        <CopyButton text={endpoint} label="Copy address" />
+      </span>
       <Tabs label="Client" names={names} value={selected.value} onChange={(key) => (selected.value = key)}>
         {client && (
           <div class="stack tight">
@@ -31,6 +41,6 @@ export function Connect({ endpoint }: { readonly endpoint: string }) {
           </div>
         )}
       </Tabs>
-    </Card>
+    </div>
   )
 }

@@ -1,28 +1,85 @@
-import type { Overview } from '../../../../src/serve/admin/contract.ts'
-import { Note } from '../../components/states.tsx'
+import './first-steps.css'
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import type { Overview, ServerView } from '../../../../src/serve/admin/contract.ts'
+import { isAdmin } from '../../api/session.ts'
+import { Icon } from '../../components/icon.tsx'
+import { lazy } from '../../components/lazy.tsx'
+import { Card } from '../../components/page.tsx'
+import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { Connect } from './connect.tsx'
+import { ConnectTabs } from './connect.tsx'
 
-/** The introduction, which is shown until the first call. */
-export function FirstSteps({ overview }: { readonly overview: Overview }) {
-  const servers = Object.values(overview.servers).reduce((sum, number) => sum + number, 0)
+const AddServer = lazy('the form', async () => (await import('../../config-edit/add-server.tsx')).AddServer)
+
+interface FirstStepsProps {
+  readonly overview: Overview
+  /** The servers that an operator has added: not the native tools. */
+  readonly servers: readonly ServerView[]
+  readonly called: boolean
+}
+
+/** Leads from "no servers yet" to the first call. Shown until there is a server and a call. */
+export function FirstSteps({ overview: { endpoint, sessions }, servers, called }: FirstStepsProps) {
+  const adding = useSignal(false)
+  const [first] = servers
   return (
-    <>
-      <Note>
-        <p>
-          <strong>Toolway is running. No calls have been made yet.</strong>
-        </p>
-        {servers === 0 && (
+    <Card title="First steps">
+      <ol class="steps">
+        <Step done={servers.length > 0} title="Add a server">
+          {first ? (
+            <p>
+              <a href={pathTo('servers')}>See your servers</a>
+            </p>
+          ) : (
+            <>
+              <p class="quiet">No servers yet. Toolway's native tools already work.</p>
+              {isAdmin.value ? (
+                <p>
+                  <button type="button" class="button primary" onClick={() => (adding.value = true)}>
+                    Add server
+                  </button>
+                </p>
+              ) : (
+                <p class="quiet">An admin can add servers.</p>
+              )}
+            </>
+          )}
+        </Step>
+        <Step done={sessions > 0} title="Connect a client">
+          <ConnectTabs endpoint={endpoint} />
+        </Step>
+        <Step done={called} title="Make the first call">
           <p>
-            1. <a href={pathTo('servers')}>Add a server</a>, or start with Toolway's native tools.
+            <a class="button" href={withQuery(pathTo('tools'), { server: first?.name })}>
+              Choose a tool to try
+            </a>
           </p>
+        </Step>
+      </ol>
+      {adding.value && <AddServer onClose={() => (adding.value = false)} onSaved={() => {}} />}
+    </Card>
+  )
+}
+
+interface StepProps {
+  readonly done: boolean
+  readonly title: string
+  readonly children: ComponentChildren
+}
+
+function Step({ done, title, children }: StepProps) {
+  return (
+    <li data-done={done || undefined}>
+      <h3>
+        {title}
+        {done && (
+          <span class="tone-ok">
+            <Icon name="check" /> <span class="small">done</span>
+          </span>
         )}
-        <p>{servers === 0 ? '2. ' : ''}Connect a client to the endpoint below and ask it to use a tool.</p>
-        <p>
-          {servers === 0 ? '3. ' : ''}Or <a href={pathTo('tools')}>try a tool</a> right here.
-        </p>
-      </Note>
-      <Connect endpoint={overview.endpoint} />
-    </>
+      </h3>
+      {children}
+    </li>
   )
 }

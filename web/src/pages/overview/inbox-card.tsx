@@ -1,6 +1,6 @@
 import './inbox.css'
-import type { InboxAction, InboxItem } from '../../../../src/serve/admin/contract.ts'
-import { actions } from '../../api/endpoints.ts'
+import type { InboxAction, InboxItem, ServerView } from '../../../../src/serve/admin/contract.ts'
+import { actions, type ServerAction } from '../../api/endpoints.ts'
 import { liveApprovals, liveInbox } from '../../api/live.ts'
 import { ActionButton } from '../../components/action-button.tsx'
 import { Icon } from '../../components/icon.tsx'
@@ -10,6 +10,7 @@ import { ElapsedTime } from '../../components/times.tsx'
 import { pluralize } from '../../format/number.ts'
 import { notifications, setNotifications } from '../../shell/notifications.ts'
 import { FirstApprovals } from '../approvals/approval-list.tsx'
+import { actionOutcome } from '../servers/action-outcome.ts'
 
 /** What the link to an item's page says, for kinds that are dealt with there. */
 const linkNames: Partial<Readonly<Record<InboxItem['kind'], string>>> = {
@@ -107,14 +108,17 @@ function Item({ item }: { readonly item: InboxItem }) {
   )
 }
 
-/** Runs an action. A sign-in returns the page to open. */
+/** Runs an action. A sign-in returns the page to open, and a restart or the like the server's new state. */
 const perform = ({ name, path, body }: InboxAction) =>
   withNotice(
     async () => {
       const result = await actions.inbox(path, body)
       if (typeof result?.url === 'string') location.assign(result.url)
+      const [, action] = /^servers\/[^/]+\/(restart|disable)$/.exec(path) ?? []
+      // Throws if the server still does not work.
+      return action ? actionOutcome(action as ServerAction, { process: null }, result as ServerView) : `${name}: done.`
     },
-    () => `${name}: done.`,
+    (message) => message,
   )
 
 function NotificationButton() {

@@ -1,5 +1,5 @@
 import { queries } from '../../api/endpoints.ts'
-import { liveApprovals, liveCalls, liveOverview, streamState } from '../../api/live.ts'
+import { liveApprovals, liveCalls, liveOverview, liveServers, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { charts, withoutPartialPoint } from '../../charts/chart.ts'
@@ -42,6 +42,8 @@ export function Overview() {
   const workerNote = worker ? ` The figures of the last minute cover only worker ${worker.number} of ${worker.of}.` : ''
   // The event stream starts with the latest calls, so an empty list means that there were no calls.
   const unused = streamState.value === 'live' && liveCalls.value.length === 0 && overview.data?.calls.calls === 0
+  const added = liveServers.value?.filter(({ transport }) => transport !== 'in-process') ?? []
+  const starting = liveServers.value !== undefined && (unused || added.length === 0)
   return (
     <Page title="Overview" note={uptime && uptime + workerNote} actions={<RangePicker range={range} />}>
       <Loaded resource={overview} what="the overview">
@@ -50,7 +52,7 @@ export function Overview() {
             <InboxCard />
             <Alerts overview={data} />
             <WaitingApprovals />
-            {unused && <FirstSteps overview={data} />}
+            {starting && <FirstSteps overview={data} servers={added} called={!unused} />}
             <OverviewTiles overview={data} />
           </>
         )}
@@ -72,7 +74,7 @@ export function Overview() {
       )}
       <StatisticsCard />
       {overview.data && overview.data.budgets.length > 0 && <BudgetCard budgets={overview.data.budgets} />}
-      {overview.data && !unused && <Connect endpoint={overview.data.endpoint} />}
+      {overview.data && !starting && <Connect endpoint={overview.data.endpoint} />}
     </Page>
   )
 }

@@ -69,6 +69,7 @@ function PinList() {
 const pinColumns: readonly Column<PinView>[] = [
   {
     title: 'Definition',
+    sortBy: (pin) => shownLabel(pin),
     truncate: true,
     cell: (pin) => (
       <>
@@ -79,14 +80,27 @@ const pinColumns: readonly Column<PinView>[] = [
       </>
     ),
   },
-  { title: 'State', cell: (pin) => <StatusBadge status={statusOf(pin)} /> },
+  { title: 'State', sortBy: (pin) => statusOf(pin).label, cell: (pin) => <StatusBadge status={statusOf(pin)} /> },
   {
     title: 'Findings',
     minScreen: 'middle',
+    sortBy: ({ flags }) => flags.length,
+    descendingFirst: true,
     cell: ({ flags }) => flags.length > 0 && <span class="tone-bad">{flags.join(', ')}</span>,
   },
-  { title: 'Approved', minScreen: 'wide', cell: ({ approvedBy }) => approvedBy ?? 'no' },
-  { title: 'Seen', minScreen: 'middle', cell: ({ seenAt }) => <RelativeTime at={seenAt} /> },
+  {
+    title: 'Approved',
+    minScreen: 'wide',
+    sortBy: ({ approvedBy }) => approvedBy,
+    cell: ({ approvedBy }) => approvedBy ?? 'no',
+  },
+  {
+    title: 'Seen',
+    minScreen: 'middle',
+    sortBy: ({ seenAt }) => seenAt,
+    descendingFirst: true,
+    cell: ({ seenAt }) => <RelativeTime at={seenAt} />,
+  },
 ]
 
 /** The label with invisible characters spelt out, as in the name. */

@@ -89,6 +89,7 @@ function Entries({ label, list, count, total, children }: EntriesProps) {
 const resourceColumns: readonly Column<ResourceView>[] = [
   {
     title: 'Resource',
+    sortBy: ({ uri, name }) => name || uri,
     truncate: true,
     cell: ({ uri, name, template }) => (
       <>
@@ -100,13 +101,16 @@ const resourceColumns: readonly Column<ResourceView>[] = [
       </>
     ),
   },
-  { title: 'Server', minScreen: 'middle', cell: ({ server }) => server },
-  { title: 'Type', minScreen: 'wide', cell: ({ mimeType }) => mimeType ?? '' },
+  { title: 'Server', minScreen: 'middle', sortBy: ({ server }) => server, cell: ({ server }) => server },
+  { title: 'Type', minScreen: 'wide', sortBy: ({ mimeType }) => mimeType, cell: ({ mimeType }) => mimeType ?? '' },
 ]
+
+const argumentNames = (prompt: PromptView): string => prompt.arguments.map(({ name }) => name).join(', ')
 
 const promptColumns: readonly Column<PromptView>[] = [
   {
     title: 'Prompt',
+    sortBy: ({ name }) => name,
     truncate: true,
     cell: ({ name, description }) => (
       <>
@@ -115,6 +119,6 @@ const promptColumns: readonly Column<PromptView>[] = [
       </>
     ),
   },
-  { title: 'Server', minScreen: 'middle', cell: ({ server }) => server },
-  { title: 'Arguments', minScreen: 'middle', cell: (prompt) => prompt.arguments.map(({ name }) => name).join(', ') },
+  { title: 'Server', minScreen: 'middle', sortBy: ({ server }) => server, cell: ({ server }) => server },
+  { title: 'Arguments', minScreen: 'middle', sortBy: argumentNames, cell: argumentNames },
 ]

@@ -10,6 +10,7 @@ import './matrix.css'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { allowedStatus, deniedStatus } from '../../components/statuses.ts'
+import { type Column, Table } from '../../components/table.tsx'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 
@@ -52,45 +53,39 @@ interface MatrixTableProps {
 
 /** One row per tool and one column per agent. Each cell links to the explanation of its decision. */
 function MatrixTable({ agents, rows }: MatrixTableProps) {
+  const columns: readonly Column<MatrixRow>[] = [
+    {
+      title: 'Tool',
+      sortBy: ({ server, tool }) => `${server}.${tool}`,
+      cell: ({ server, tool }) => (
+        <>
+          <span class="quiet">
+            <BreakableName name={`${server}.`} />
+          </span>
+          <wbr />
+          <BreakableName name={tool} />
+        </>
+      ),
+    },
+    ...agents.map(
+      (agent, index): Column<MatrixRow> => ({
+        title: agent,
+        sortBy: ({ allowed }) => Number(allowed[index]),
+        descendingFirst: true,
+        cell: ({ server, tool, allowed }) => (
+          <a
+            href={withQuery(pathTo('policy'), { view: 'why', agent, tool: `${server}.${tool}` })}
+            title={`${agent}, ${server}.${tool}: why?`}
+          >
+            <StatusBadge status={allowed[index] ? allowedStatus : deniedStatus} />
+          </a>
+        ),
+      }),
+    ),
+  ]
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
-    <section class="table matrix" aria-label="Permissions" tabIndex={0}>
-      <table>
-        <caption class="hidden">Which agent may use which tool</caption>
-        <thead>
-          <tr>
-            <th scope="col">Tool</th>
-            {agents.map((agent) => (
-              <th key={agent} scope="col">
-                <BreakableName name={agent} />
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ server, tool, allowed }) => (
-            <tr key={`${server}.${tool}`}>
-              <th scope="row">
-                <span class="quiet">
-                  <BreakableName name={`${server}.`} />
-                </span>
-                <wbr />
-                <BreakableName name={tool} />
-              </th>
-              {agents.map((agent, index) => (
-                <td key={agent}>
-                  <a
-                    href={withQuery(pathTo('policy'), { view: 'why', agent, tool: `${server}.${tool}` })}
-                    title={`${agent}, ${server}.${tool}: why?`}
-                  >
-                    <StatusBadge status={allowed[index] ? allowedStatus : deniedStatus} />
-                  </a>
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <Table label="Permissions" matrix columns={columns} rows={rows} keyOf={({ server, tool }) => `${server}.${tool}`} />
   )
 }
+
+type MatrixRow = Matrix['rows'][number]

@@ -6,6 +6,7 @@ import { Card } from '../../components/page.tsx'
 import { Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { allowedStatus, deniedStatus } from '../../components/statuses.ts'
+import { type Column, Table } from '../../components/table.tsx'
 import { formatCount, pluralize } from '../../format/number.ts'
 import './matrix.css'
 
@@ -31,38 +32,23 @@ export function PolicyEffect({ edit }: { readonly edit: ConfigEdit }) {
   )
 }
 
+type ChangedRow = PolicyPreview['rows'][number]
+
+const toolOf = ({ server, tool }: ChangedRow): string => `${server}.${tool}`
+
 function ChangedCells({ preview: { agents, rows } }: { readonly preview: PolicyPreview }) {
+  const columns: readonly Column<ChangedRow>[] = [
+    { title: 'Tool', sortBy: toolOf, cell: (row) => <BreakableName name={toolOf(row)} /> },
+    ...agents.map(
+      (agent, index): Column<ChangedRow> => ({
+        title: agent,
+        sortBy: ({ before, after }) => (before[index] === after[index] ? undefined : String(after[index])),
+        cell: ({ before, after }) => <Cell before={before[index] ?? null} after={after[index] ?? null} />,
+      }),
+    ),
+  ]
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
-    <section class="table matrix" aria-label="Changed permissions" tabIndex={0}>
-      <table>
-        <caption class="hidden">Permissions that would change</caption>
-        <thead>
-          <tr>
-            <th scope="col">Tool</th>
-            {agents.map((agent) => (
-              <th key={agent} scope="col">
-                <BreakableName name={agent} />
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ server, tool, before, after }) => (
-            <tr key={`${server}.${tool}`}>
-              <th scope="row">
-                <BreakableName name={`${server}.${tool}`} />
-              </th>
-              {agents.map((agent, index) => (
-                <td key={agent}>
-                  <Cell before={before[index] ?? null} after={after[index] ?? null} />
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <Table label="Changed permissions" matrix columns={columns} rows={rows} keyOf={toolOf} sort={{ param: 'effect' }} />
   )
 }
 

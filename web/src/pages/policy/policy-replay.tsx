@@ -116,6 +116,7 @@ function Result({ replay, days }: { readonly replay: PolicyReplay; readonly days
                 rows={group.changes}
                 keyOf={({ agent, server, tool, before, after }) => JSON.stringify([agent, server, tool, before, after])}
                 columns={columnsFor(since)}
+                sort={{ param: `sort-${title.replaceAll(' ', '-')}` }}
               />
               {group.omitted > 0 && <p class="quiet">{pluralize(group.omitted, 'more group')} not shown.</p>}
             </div>
@@ -125,10 +126,13 @@ function Result({ replay, days }: { readonly replay: PolicyReplay; readonly days
   )
 }
 
+const toolOf = ({ server, tool }: ReplayChange): string => `${server}.${tool}`
+
 const columnsFor = (since: number): readonly Column<ReplayChange>[] => [
   {
     title: 'Calls',
     alignEnd: true,
+    sortBy: ({ calls }) => calls,
     cell: ({ calls, agent, server, tool }) => (
       <a href={withQuery(pathTo('audit'), { agent, server, tool, from: new Date(since).toISOString() })}>
         {formatCount(calls)}
@@ -136,12 +140,19 @@ const columnsFor = (since: number): readonly Column<ReplayChange>[] => [
       </a>
     ),
   },
-  { title: 'Agent', cell: ({ agent }) => agent },
-  { title: 'Tool', cell: ({ server, tool }) => `${server}.${tool}` },
-  { title: 'Rule', minScreen: 'middle', cell: ({ after }) => <code>{after}</code> },
-  { title: 'Before', minScreen: 'wide', cell: ({ before }) => before !== null && <code>{before}</code> },
+  { title: 'Agent', sortBy: ({ agent }) => agent, cell: ({ agent }) => agent },
+  { title: 'Tool', sortBy: toolOf, cell: toolOf },
+  { title: 'Rule', minScreen: 'middle', sortBy: ({ after }) => after, cell: ({ after }) => <code>{after}</code> },
+  {
+    title: 'Before',
+    minScreen: 'wide',
+    sortBy: ({ before }) => before,
+    cell: ({ before }) => before !== null && <code>{before}</code>,
+  },
   {
     title: 'Last',
+    sortBy: ({ last }) => last,
+    descendingFirst: true,
     cell: ({ last, examples: [latest] }) =>
       latest === undefined ? (
         <RelativeTime at={last} />

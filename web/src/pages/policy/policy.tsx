@@ -1,7 +1,6 @@
 import { isAdmin } from '../../api/session.ts'
 import { lazy } from '../../components/lazy.tsx'
 import { Page } from '../../components/page.tsx'
-import { AdminsOnly } from '../../components/states.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam } from '../../routing/query.ts'
@@ -15,6 +14,14 @@ const viewNames = ['agents', 'matrix', 'edit', 'why'] as const
 const PolicyEditor = lazy('the editor', async () => (await import('./policy-editor.tsx')).PolicyEditor)
 
 export function Policy() {
+  // The other views show all agents.
+  if (!isAdmin.value) {
+    return (
+      <Page title="Policy" note="Which tools you may use, and which rule decides.">
+        <ExplainView />
+      </Page>
+    )
+  }
   const view = choiceParam(query.value, 'view', viewNames)
   return (
     <Page title="Policy" note="Which agents may use which tools, and which rule decides.">
@@ -25,10 +32,9 @@ export function Policy() {
         onChange={(next) => setQuery({ view: next === 'agents' ? '' : next })}
       >
         {view === 'why' && <ExplainView />}
-        {view !== 'why' && !isAdmin.value && <AdminsOnly what="all agents" />}
-        {view === 'agents' && isAdmin.value && <Agents />}
-        {view === 'matrix' && isAdmin.value && <PermissionMatrix />}
-        {view === 'edit' && isAdmin.value && <PolicyEditor />}
+        {view === 'agents' && <Agents />}
+        {view === 'matrix' && <PermissionMatrix />}
+        {view === 'edit' && <PolicyEditor />}
       </Tabs>
     </Page>
   )

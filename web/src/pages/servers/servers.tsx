@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ServerHealth, ServerView, Stats } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
-import { liveServers } from '../../api/live.ts'
+import { liveOverview, liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { figuresIn, useStats } from '../../api/stats.ts'
@@ -31,10 +31,12 @@ export function Servers() {
   const loaded = useResource(queries.servers, 'servers', { pollWhenOffline: true })
   const adding = useSignal(false)
   const servers = { ...loaded, data: liveServers.value ?? loaded.data }
+  // The same number as in the menu: servers that are unhealthy, degraded or need a sign-in.
+  const unhealthy = liveOverview.value?.unhealthy ?? 0
   return (
     <Page
       title="Servers"
-      note="MCP servers behind this gateway."
+      note={`MCP servers behind this gateway.${unhealthy > 0 ? ` ${unhealthy} of ${pluralize(servers.data?.length ?? 0, 'server')} not healthy.` : ''}`}
       actions={
         <>
           <RangePicker range={parseRange(query.value)} />
@@ -118,8 +120,8 @@ function NoServers() {
   return (
     <EmptyState title="No servers yet">
       <p>
-        Toolway's native tools already work. Add servers in the configuration: it is reloaded when you save the file,
-        and clients stay connected.
+        Toolway's native tools already work. Add servers {isAdmin.value && 'here or '}in the configuration: it is
+        reloaded when it changes, and clients stay connected.
       </p>
       <p>Import the servers that your editors use:</p>
       <CodeBlock text="toolway init" label="Command to import servers from your editors" />
@@ -127,7 +129,7 @@ function NoServers() {
         Or add them to <code>toolway.yaml</code>:
       </p>
       <CodeBlock text={example} label="Example: servers in toolway.yaml" />
-      <a href={pathTo('config')}>See which files are read</a>
+      {isAdmin.value && <a href={pathTo('config')}>See which files are read</a>}
     </EmptyState>
   )
 }

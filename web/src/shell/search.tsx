@@ -1,0 +1,31 @@
+import { Dialog } from '../components/dialog.tsx'
+import { Icon } from '../components/icon.tsx'
+import { lazy } from '../components/lazy.tsx'
+import { searchShown } from './keyboard.ts'
+
+const SearchBox = lazy('the search', async () => (await import('./search-box.tsx')).SearchBox)
+
+const isMac = navigator.platform.startsWith('Mac')
+
+export function SearchButton() {
+  return (
+    <button
+      type="button"
+      class="button search-button"
+      title={`Search (${isMac ? '⌘K' : 'Ctrl+K'})`}
+      aria-keyshortcuts="Control+K Meta+K"
+      onClick={() => (searchShown.value = true)}
+    >
+      <Icon name="search" size={14} /> Search
+    </button>
+  )
+}
+
+export function SearchDialog() {
+  if (!searchShown.value) return null
+  return (
+    <Dialog title="Search" onClose={() => (searchShown.value = false)}>
+      <SearchBox />
+    </Dialog>
+  )
+}
