@@ -30,7 +30,7 @@ export interface ConfigChange {
   readonly comment?: string | undefined
 }
 
-export type ConfigEdit =
+export type ResolvedEdit =
   | { readonly changes: readonly ConfigChange[] }
   /** The whole content of the file. */
   | { readonly text: string }
@@ -80,7 +80,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       .digest('hex')
       .slice(0, 32)
 
-  const propose = async (edit: ConfigEdit): Promise<Proposal> => {
+  const propose = async (edit: ResolvedEdit): Promise<Proposal> => {
     const file = await openEditedFile(source)
     const { path, before } = file
     const base = before.bytes ? before.text : starterWith('')
@@ -108,7 +108,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
 
   /** The text after an edit. In `draft`, new secrets are still inline, because their files do not exist yet. */
   const editedText = async (
-    edit: ConfigEdit,
+    edit: ResolvedEdit,
     path: string,
     base: string,
     hider: ReturnType<typeof createSecretHider>,

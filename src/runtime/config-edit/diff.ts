@@ -1,6 +1,6 @@
-import { type DiffLine, lineDiff } from '../../catalog/pins/definition-diff.ts'
+import { lineDiff, type MarkedLine } from '../../catalog/pins/definition-diff.ts'
 
-export type ShownLine = DiffLine | readonly ['…', '']
+export type ShownLine = MarkedLine | readonly ['…', '']
 
 const contextLines = 3
 
