@@ -143,3 +143,21 @@ function middle(old: readonly string[], fresh: readonly string[]): MarkedLine[] 
   }
   return lines
 }
+
+export type ShownLine = MarkedLine | readonly ['…', '']
+
+const contextLines = 3
+
+/** The lines that differ, with a few lines around them; `…` stands for omitted equal lines. */
+export function diffOf(before: string, after: string): ShownLine[] {
+  const lines = lineDiff(textLines(before), textLines(after))
+  const near = lines.map((_, index) =>
+    lines.slice(Math.max(0, index - contextLines), index + contextLines + 1).some(([mark]) => mark !== ' '),
+  )
+  return lines.flatMap((line, index): ShownLine[] => {
+    if (near[index]) return [line]
+    return near[index - 1] || index === 0 ? [['…', '']] : []
+  })
+}
+
+const textLines = (text: string): string[] => (text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/))
