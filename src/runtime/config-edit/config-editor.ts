@@ -128,7 +128,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     const renamed = editText(path, base, renames)
     const content = contentOf(path, renamed)
     const taken = edit.changes.find(({ path, isNew }) => isNew && valueAt(content, path) !== undefined)
-    if (taken) throw invalidArguments(`There is already a ${keyPath(taken.path)}: choose another name.`)
+    if (taken) throw invalidArguments(`${keyPath(taken.path)} already exists: choose another name.`)
     const shown = hider.hideValues(content)
     const wanted = edit.changes.filter(({ rename }) => rename === undefined).reduce(withChange, shown)
     const stored = await withStoredSecrets(shown, wanted, keep)
