@@ -169,4 +169,38 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     expect(await text()).toBe(before)
     expect(visitor.troubles).toEqual([])
   })
+
+  test('where the configuration is managed elsewhere, the pages say so and offer the text to copy', async () => {
+    await using more = new AsyncDisposableStack()
+    const other = join(folder.path, 'other.yaml')
+    await writeFile(other, 'limits: { perMinute: 100 }\n')
+    const start = async (paths: string[], own: boolean) => {
+      const source = { paths, env: { ...process.env, HOME: folder.path }, cwd: folder.path }
+      const loaded = await loadConfig(source)
+      const options = { log: createKeptLog(), load: () => loadConfig(source), ...(own && { source }) }
+      const started = more.use(await createGateway(loaded, options))
+      return { origin: new URL((await started.listen()).url).origin, token: started.token ?? '' }
+    }
+    const before = await text()
+    for (const [paths, own, reason] of [
+      [[file, other], true, /merged from several files/],
+      [[file], false, /started by a program/],
+    ] as const) {
+      const { origin, token } = await start([...paths], own)
+      await using visitor = await visit(browser, origin, token, { at: '/config' })
+      const { page } = visitor
+      await page.getByText(reason).first().waitFor()
+      await go(page, 'Servers')
+      await page.getByRole('button', { name: 'Add server' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('textbox', { name: /Command, URL/ }).fill('npx -y some-server')
+      await dialog.getByRole('button', { name: 'Review' }).click()
+      await dialog.getByText(reason).waitFor()
+      expect(await dialog.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
+      expect(await dialog.getByRole('button', { name: /^Copy the new content/ }).count()).toBe(own ? 1 : 0)
+      await expectWhole(visitor)
+      expect(visitor.troubles).toEqual([])
+    }
+    expect(await text()).toBe(before)
+  })
 })
