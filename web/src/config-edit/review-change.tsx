@@ -49,9 +49,11 @@ export function ReviewPanel({ edit, onBack, onSaved }: ReviewProps) {
             Back
           </button>
         )}
-        <button type="button" class="button primary" disabled={!canSave} onClick={() => void (data && save(data.hash))}>
-          {busy.value ? 'Saving…' : 'Save'}
-        </button>
+        {data && (
+          <button type="button" class="button primary" disabled={!canSave} onClick={() => void save(data.hash)}>
+            {busy.value ? 'Saving…' : 'Save'}
+          </button>
+        )}
       </div>
     </>
   )
