@@ -1,6 +1,6 @@
 import { createRedactor } from '../audit/redact/redactor.ts'
+import { diffOf, type ShownLine } from '../catalog/pins/definition-diff.ts'
 import type { ServerDefinition } from '../config/import/read-servers.ts'
-import { diffOf, type ShownLine } from '../runtime/config-edit/diff.ts'
 import { secretTexts } from '../runtime/config-edit/find-secrets.ts'
 import type { Output } from './kit.ts'
 import { printable } from './table.ts'

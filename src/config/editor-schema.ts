@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { asRecord, isRecord } from '../lib/is-record.ts'
 import { serverAliases, serverExtras, transportAliases } from './import/aliases.ts'
 import { configSchema } from './schema.ts'
 
@@ -29,4 +30,47 @@ export function editorSchema(): object {
     description: 'A file that toolway serve --config reads. Everything is optional.',
     ...schema,
   }
+}
+
+/** The schemas of the sections, for forms. */
+export const formSchema = (): Record<string, Record<string, unknown>> =>
+  (simplified(editorSchema()) as { properties: Record<string, Record<string, unknown>> }).properties
+
+/** The settings of a server that most servers need, in the order of a form. */
+const commonSettings = [
+  ...['command', 'args', 'env', 'url', 'headers', 'description'],
+  ...['timeout', 'tools', 'approve', 'approvers', 'capture'],
+]
+
+/** The schema of a server for a form: common settings first, without aliases. `common` names those. */
+export function serverFormSchema(): { schema: Record<string, unknown>; common: string[] } {
+  const { additionalProperties } = formSchema().mcpServers ?? {}
+  const { properties, ...schema } = asRecord(additionalProperties)
+  const all = Object.entries(asRecord(properties)).filter(([, setting]) => asRecord(setting).deprecated !== true)
+  const rank = ([name]: (typeof all)[number]) => {
+    const index = commonSettings.indexOf(name)
+    return index < 0 ? commonSettings.length : index
+  }
+  return {
+    schema: { ...schema, properties: Object.fromEntries(all.toSorted((a, b) => rank(a) - rank(b))) },
+    common: commonSettings,
+  }
+}
+
+/** A schema without the alternative that a value may be a reference such as ${VARIABLE}, which YAML is better for. */
+function simplified(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(simplified)
+  if (!isRecord(schema)) return schema
+  const { anyOf, ...rest } = schema
+  const [first, second, ...more] = Array.isArray(anyOf) ? anyOf : []
+  if (first && second && more.length === 0 && [first, second].some(isReference)) {
+    // For a duration, which is text or 0, the first one is the text, which covers both.
+    return { ...rest, ...(simplified(first) as object) }
+  }
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, simplified(value)]))
+}
+
+const isReference = (schema: unknown): boolean => {
+  const { type, pattern } = asRecord(schema)
+  return type === 'string' && typeof pattern === 'string' && pattern.includes('\\$\\{')
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { authSection } from './schema/auth.ts'
-import { discoverySection, namingSection, scanSection } from './schema/catalog.ts'
+import { discoverySection, namingSection, registrySection, scanSection } from './schema/catalog.ts'
 import { chatSection, modelsSection } from './schema/chat.ts'
 import { inboxSection } from './schema/inbox.ts'
 import { mcpServersSection } from './schema/mcp-servers.ts'
@@ -21,6 +21,7 @@ export const configSchema = z
     mcpServers: mcpServersSection.default({}).describe('The MCP servers behind the gateway, by name.'),
     naming: namingSection.prefault({}).describe('How served tools are named.'),
     discovery: discoverySection.prefault({}).describe("When servers' tools are listed."),
+    registry: registrySection.prefault({}).describe('Where servers to add are searched.'),
     agents: agentsSection
       .default({})
       .describe('What each agent may use; without agents everyone may use everything. team.role inherits from team.'),

@@ -63,7 +63,7 @@ export interface View {
   /** Finds an entry by its server and its own name; waits and throws like `resolve`. */
   find(kind: Kind, server: string, name: string, wait?: Wait): Promise<Served>
   /** The tools that best match a task, which may have several steps. Meta-tools are left out. */
-  search(query: string, options: { limit: number; server?: string }): SearchResult
+  search(query: string, options: { limit: number; server?: string }): ToolMatches
   /** The sources with at least one entry that the caller may use, except for the meta-tools. */
   servers(): readonly ServerSummary[]
   /** Why the caller sees no entries (of this kind) from an existing server; undefined if denials are hidden. */
@@ -98,7 +98,7 @@ export interface Served {
   readonly uri?: string
 }
 
-export interface SearchResult {
+export interface ToolMatches {
   /** The best matches, best first, at most `limit`. */
   readonly tools: readonly Served[]
   readonly total: number

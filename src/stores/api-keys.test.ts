@@ -92,6 +92,28 @@ describe('V9: API keys', () => {
     expect(bot()).toBeUndefined()
   })
 
+  test('V25: 0.1.0 can read the file of a rotated key, and a change that it makes is understood', async () => {
+    const { key: first } = await create()
+    await rotateApiKey(places(), 'bot', hour)
+    const file = join(folder, 'keys.json')
+    const content = JSON.parse(await readFile(file, 'utf8'))
+    // 0.1.0 refuses a file with other members, and two keys with the same id.
+    const members = new Set(['id', 'hash', 'agents', 'admin', 'created', 'expires'])
+    const entries: readonly { readonly id: string }[] = content.keys
+    expect(Object.keys(content)).toEqual(['version', 'keys'])
+    expect(entries.flatMap(Object.keys).filter((name) => !members.has(name))).toEqual([])
+    expect(entries.map(({ id }) => id)).toEqual(['bot', 'bot previous'])
+    expect(entries[1]).toMatchObject({ agents: ['a'], expires: new Date(clock.now() + hour).toISOString() })
+
+    // 0.1.0 revokes `bot` and creates another key with that name: the old secret must not belong to it.
+    await writeFile(file, JSON.stringify({ ...content, keys: entries.slice(1) }))
+    expect(accepts(first)).toBe(false)
+    clock.advance(1)
+    await create()
+    expect([accepts(first), bot()?.previous]).toEqual([false, null])
+    expect(await readFile(file, 'utf8')).not.toContain('previous')
+  })
+
   test('names that exist, keys in the configuration and unknown keys are refused', async () => {
     await create()
     const refused = { code: 'INVALID_ARGUMENTS' }

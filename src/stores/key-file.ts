@@ -7,20 +7,21 @@ import { writeAtomic } from '../lib/atomic-write.ts'
 import { lockFile } from '../lib/file-lock.ts'
 import { parseJson } from '../lib/parse-json.ts'
 
-const keyHash = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 const storedKey = z.strictObject({
   id: z.string().min(1),
-  hash: keyHash,
+  hash: z.string().regex(/^sha256:[0-9a-f]{64}$/),
   agents: z.array(z.string()),
   admin: z.boolean(),
   created: z.iso.datetime(),
   expires: z.iso.datetime().optional(),
-  /** The secret before the last rotation, which stays valid for a time. */
-  previous: z.strictObject({ hash: keyHash, until: z.iso.datetime() }).optional(),
 })
 const content = z.strictObject({ version: z.literal(1), keys: z.array(storedKey) })
+type Entry = z.output<typeof storedKey>
 
-export type StoredKey = z.output<typeof storedKey>
+export interface StoredKey extends Entry {
+  /** The secret before the last rotation, which stays valid for a time. */
+  readonly previous?: { readonly hash: string; readonly until: string } | undefined
+}
 
 /** Thrown if the key file is untrusted or invalid; the message says what to do. */
 export class KeyFileProblem extends Error {
@@ -50,8 +51,32 @@ export function readKeyFile(folder: string): readonly StoredKey[] {
     )
   }
   const { keys } = parsed.data
-  if (new Set(keys.map(({ id }) => id)).size === keys.length) return keys
+  if (new Set(keys.map(({ id }) => id)).size === keys.length) return withPrevious(keys)
   throw new KeyFileProblem(`${path} has two keys with the same name; remove one of them`)
+}
+
+/** The id of the entry with a key's previous secret. Names of keys cannot contain a space. */
+const previousId = (id: string): string => `${id}${previousMark}`
+const previousMark = ' previous'
+
+/**
+ * A previous secret is an entry of its own, so that 0.1.0, which refuses unknown members, can read the file and accepts
+ * that secret too. It belongs to the key that was created with it; without that key, it was revoked.
+ */
+function withPrevious(entries: readonly Entry[]): StoredKey[] {
+  const previous = new Map(entries.map((entry) => [entry.id, entry]))
+  return entries
+    .filter(({ id }) => !id.endsWith(previousMark))
+    .map((key) => {
+      const old = previous.get(previousId(key.id))
+      if (old?.expires === undefined || old.created !== key.created) return key
+      return { ...key, previous: { hash: old.hash, until: old.expires } }
+    })
+}
+
+function entriesOf({ previous, ...key }: StoredKey): Entry[] {
+  if (!previous) return [key]
+  return [key, { ...key, id: previousId(key.id), hash: previous.hash, expires: previous.until }]
 }
 
 function checkedText(path: string): string | undefined {
@@ -88,7 +113,7 @@ export async function changeKeyFile(
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const path = keyFile(folder)
   await using _lock = await lockFile(`${path}.lock`)
-  const keys = change(readKeyFile(folder))
+  const keys = change(readKeyFile(folder)).flatMap(entriesOf)
   await writeAtomic(path, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`)
 }
 

@@ -95,9 +95,9 @@ const rank = (field: string): number => (order.includes(field) ? order.indexOf(f
 
 const sorted = (value: unknown): unknown => JSON.parse(definitionText(value)) as unknown
 
-export type DiffLine = readonly [mark: ' ' | '-' | '+', text: string]
+export type MarkedLine = readonly [mark: ' ' | '-' | '+', text: string]
 
-export function lineDiff(before: readonly string[], after: readonly string[]): DiffLine[] {
+export function lineDiff(before: readonly string[], after: readonly string[]): MarkedLine[] {
   let start = 0
   while (start < before.length && start < after.length && before[start] === after[start]) start++
   let end = 0
@@ -105,15 +105,15 @@ export function lineDiff(before: readonly string[], after: readonly string[]): D
   while (end < least && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
   const old = before.slice(start, before.length - end)
   const fresh = after.slice(start, after.length - end)
-  const same = (lines: readonly string[]) => lines.map((line): DiffLine => [' ', line])
+  const same = (lines: readonly string[]) => lines.map((line): MarkedLine => [' ', line])
   return [...same(before.slice(0, start)), ...middle(old, fresh), ...same(before.slice(before.length - end))]
 }
 
 const maxCells = 1_000_000
 
-function middle(old: readonly string[], fresh: readonly string[]): DiffLine[] {
+function middle(old: readonly string[], fresh: readonly string[]): MarkedLine[] {
   if (old.length * fresh.length > maxCells) {
-    return [...old.map((line): DiffLine => ['-', line]), ...fresh.map((line): DiffLine => ['+', line])]
+    return [...old.map((line): MarkedLine => ['-', line]), ...fresh.map((line): MarkedLine => ['+', line])]
   }
   // For every pair of positions, the length of the longest common subsequence of the remaining lines.
   const width = fresh.length + 1
@@ -126,7 +126,7 @@ function middle(old: readonly string[], fresh: readonly string[]): DiffLine[] {
           : Math.max(common[(row + 1) * width + column]!, common[row * width + column + 1]!)
     }
   }
-  const lines: DiffLine[] = []
+  const lines: MarkedLine[] = []
   let row = 0
   let column = 0
   while (row < old.length || column < fresh.length) {
@@ -143,3 +143,21 @@ function middle(old: readonly string[], fresh: readonly string[]): DiffLine[] {
   }
   return lines
 }
+
+export type ShownLine = MarkedLine | readonly ['…', '']
+
+const contextLines = 3
+
+/** The lines that differ, with a few lines around them; `…` stands for omitted equal lines. */
+export function diffOf(before: string, after: string): ShownLine[] {
+  const lines = lineDiff(textLines(before), textLines(after))
+  const near = lines.map((_, index) =>
+    lines.slice(Math.max(0, index - contextLines), index + contextLines + 1).some(([mark]) => mark !== ' '),
+  )
+  return lines.flatMap((line, index): ShownLine[] => {
+    if (near[index]) return [line]
+    return near[index - 1] || index === 0 ? [['…', '']] : []
+  })
+}
+
+const textLines = (text: string): string[] => (text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/))

@@ -1,12 +1,12 @@
 import type { ScanFinding } from '../scan/finding.ts'
 import { scanDefinition } from '../scan/scan.ts'
-import { type DefinitionLine, type DiffLine, lineDiff, placedLines } from './definition-diff.ts'
+import { type DefinitionLine, lineDiff, type MarkedLine, placedLines } from './definition-diff.ts'
 import { type Approval, type DefinitionSnapshot, isBlocked, type Pin } from './pin-record.ts'
 import { latestApproval } from './pin-state.ts'
 
 /** A line of a diff, with the numbers of the findings in it. */
 export interface ReviewLine {
-  readonly mark: DiffLine[0]
+  readonly mark: MarkedLine[0]
   readonly text: string
   readonly findings: readonly number[]
 }

@@ -1,4 +1,4 @@
-import { type DiffLine, lineDiff, linesOf } from '../../catalog/pins/definition-diff.ts'
+import { lineDiff, linesOf, type MarkedLine } from '../../catalog/pins/definition-diff.ts'
 import { type OfflinePins, readPins } from '../../catalog/pins/offline.ts'
 import type { DefinitionSnapshot, Pin } from '../../catalog/pins/pin-record.ts'
 import { isOpen, latestApproval, type PinState, type Selection, stateOf } from '../../catalog/pins/pin-state.ts'
@@ -131,7 +131,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
   }
 }
 
-const painted = ([mark, text]: DiffLine, paint: Output['paint']): string =>
+const painted = ([mark, text]: MarkedLine, paint: Output['paint']): string =>
   mark === ' ' ? `  ${text}` : paint(mark === '+' ? 'green' : 'red', `${mark} ${text}`)
 
 interface ApproveOptions extends CommonOptions {

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { duration, numeric, size, textLike } from './values.ts'
+import { address, duration, numeric, safeAddress, size, textLike } from './values.ts'
 
 export const namingSection = z.strictObject({
   strategy: z
@@ -38,6 +38,14 @@ export const discoverySection = z.strictObject({
     .prefault(10_000)
     .describe('Maximum number of entries in one list of a server (tools, resources, templates or prompts).'),
   maxListSize: size().prefault('16MiB').describe('Maximum size of one list of a server.'),
+})
+
+export const registrySection = z.strictObject({
+  url: address('http', 'https')
+    .refine(safeAddress, { error: 'an https:// URL: a changed response could name any command' })
+    .meta({ secret: 'address' })
+    .optional()
+    .describe('URL of an MCP registry whose servers can be added in the dashboard.'),
 })
 
 /** Settings for scanning results. Tool definitions are always scanned. */

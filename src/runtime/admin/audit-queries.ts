@@ -19,10 +19,10 @@ export interface AuditQueries extends AsyncDisposable {
   recordsOf(call: string): Promise<CallDetail['audit']>
   verify(key: string): Promise<AuditResponse<'verify'>>
   /** Applies a policy to the calls recorded since a time. Rejects if `signal` is aborted. */
-  replay(policy: ReplayedPolicy, options: ReplayOptions): Promise<AuditResponse<'replay'>>
+  replay(policy: ReplayedPolicy, options: AuditReplayOptions): Promise<AuditResponse<'replay'>>
 }
 
-export interface ReplayOptions {
+export interface AuditReplayOptions {
   /** In milliseconds since the epoch. */
   readonly since: number
   readonly maxRecords: number
@@ -43,7 +43,7 @@ export interface AuditQueriesOptions {
 interface PendingRequest {
   resolve(output: never): void
   reject(error: Error): void
-  readonly progress: ReplayOptions['progress'] | undefined
+  readonly progress: AuditReplayOptions['progress'] | undefined
 }
 
 /** An idle worker is terminated after this time to free its memory. */
@@ -101,7 +101,7 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
   const request = async <Name extends keyof AuditRequests>(
     name: Name,
     input: Parameters<AuditRequests[Name]>[1],
-    { signal, progress }: Partial<Pick<ReplayOptions, 'signal' | 'progress'>> = {},
+    { signal, progress }: Partial<Pick<AuditReplayOptions, 'signal' | 'progress'>> = {},
   ): Promise<AuditResponse<Name>> => {
     // Search even if some records could not be written; that failure is reported elsewhere.
     await flushed().catch(() => {})

@@ -1,7 +1,9 @@
 import { stringify } from 'yaml'
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { secretsOf } from '../../audit/redact/secrets.ts'
+import type { ShownLine } from '../../catalog/pins/definition-diff.ts'
 import { scanDefinition } from '../../catalog/scan/scan.ts'
+import { serverFormSchema } from '../../config/editor-schema.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { ServerConfig } from '../../config/schema.ts'
@@ -16,9 +18,9 @@ import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { additionOf, clientServers, importOf } from '../config-edit/add-servers.ts'
 import { type ConfigEditor, createConfigEditor, EditConflict, type Proposal } from '../config-edit/config-editor.ts'
 import type { ConfigSource } from '../config-edit/config-file.ts'
-import type { ShownLine } from '../config-edit/diff.ts'
 import { createEditHistory, type RecordedEdit } from '../config-edit/edit-history.ts'
 import { createSecretHider } from '../config-edit/hide-secrets.ts'
+import { createRegistryClient } from '../config-edit/registry.ts'
 import { createServerProber, type ProbeResult } from '../probe-server.ts'
 import { redactConfig } from './config.ts'
 import { type AdminContext, audited } from './context.ts'
@@ -42,6 +44,8 @@ const maxShown = 500
  */
 export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
   const { current, source, reload, audit, auditKey, clock } = context
+  const registryUrl = () => current().loaded.config.registry.url
+  const registry = createRegistryClient(registryUrl, clock)
   let tests = 0
 
   let opened: Promise<ConfigEditor> | undefined
@@ -180,6 +184,11 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
         }),
       )
     },
+    serverForm() {
+      const url = registryUrl()
+      return { ...serverFormSchema(), registry: url === undefined ? null : new URL(url).origin }
+    },
+    searchRegistry: registry.search,
     async serverDefinition(name) {
       const { loaded, redactor } = current()
       const effective = asRecord(redactConfig(loaded.config, redactor).mcpServers)[name]

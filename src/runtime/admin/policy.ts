@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { stringify } from 'yaml'
-import { editorSchema } from '../../config/editor-schema.ts'
+import { formSchema } from '../../config/editor-schema.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { asRecord } from '../../lib/is-record.ts'
 import { createPolicy, type Policy } from '../../policy/decide.ts'
 import type { Change } from '../../policy/replay.ts'
 import type { ConfigEdit, PolicyPart, PolicyPreview, ReplayStreamEvent } from '../../serve/admin/contract.ts'
@@ -171,8 +171,7 @@ function partsOf(content: Readonly<Record<string, unknown>>): PolicyPart[] {
 }
 
 function formSchemas(): Record<PolicyPart['kind'], Record<string, unknown>> {
-  const { properties } = simplified(editorSchema()) as { properties: Record<string, Record<string, unknown>> }
-  const { agents = {}, policy = {}, limits = {}, defaults = {}, mcpServers = {} } = properties
+  const { agents = {}, policy = {}, limits = {}, defaults = {}, mcpServers = {} } = formSchema()
   const server = asRecord(asRecord(mcpServers.additionalProperties).properties)
   return {
     agent: { ...asRecord(agents.additionalProperties) },
@@ -181,22 +180,4 @@ function formSchemas(): Record<PolicyPart['kind'], Record<string, unknown>> {
     defaults,
     guards: { ...asRecord(server.guards) },
   }
-}
-
-/** A schema without the alternative that a value may be a reference such as ${VARIABLE}, which YAML is better for. */
-function simplified(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(simplified)
-  if (!isRecord(schema)) return schema
-  const { anyOf, ...rest } = schema
-  const [first, second, ...more] = Array.isArray(anyOf) ? anyOf : []
-  if (first && second && more.length === 0 && [first, second].some(isReference)) {
-    // For a duration, which is text or 0, the first one is the text, which covers both.
-    return { ...rest, ...(simplified(first) as object) }
-  }
-  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, simplified(value)]))
-}
-
-const isReference = (schema: unknown): boolean => {
-  const { type, pattern } = asRecord(schema)
-  return type === 'string' && typeof pattern === 'string' && pattern.includes('\\$\\{')
 }

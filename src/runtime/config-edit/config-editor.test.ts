@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRedactor } from '../../audit/redact/redactor.ts'
-import { type ConfigEdit, createConfigEditor } from './config-editor.ts'
+import { createConfigEditor, type ResolvedEdit } from './config-editor.ts'
 import { createEditHistory } from './edit-history.ts'
 
 const mine = `# mine
@@ -36,7 +36,7 @@ const editor = (paths = [path], cwd = folder) =>
     now: () => time++,
   })
 
-const apply = async (edit: ConfigEdit) => {
+const apply = async (edit: ResolvedEdit) => {
   const proposal = await editor().propose(edit)
   return editor().apply(proposal, proposal.hash, 'os:me')
 }

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { parseDocument } from 'yaml'
 import type { Redactor } from '../../audit/redact/redactor.ts'
+import { diffOf, type ShownLine } from '../../catalog/pins/definition-diff.ts'
 import { withoutSecrets, writeSecrets } from '../../clients/secrets.ts'
 import { changesBetween, contentOf, editText, type TextChange, valueAt } from '../../config/edit/edit-text.ts'
 import { FileProblem, replaceFile } from '../../config/edit/file.ts'
@@ -13,7 +14,6 @@ import { keyPath, type Path } from '../../config/tree.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { type ConfigSource, type EditedFile, newProblems, openEditedFile } from './config-file.ts'
-import { diffOf, type ShownLine } from './diff.ts'
 import type { EditHistory, RecordedEdit } from './edit-history.ts'
 import { findSecrets } from './find-secrets.ts'
 import { createSecretHider, placeholders } from './hide-secrets.ts'
@@ -27,10 +27,12 @@ export interface ConfigChange {
   /** The value as YAML, instead of `value`. */
   readonly yaml?: string | undefined
   readonly rename?: string | undefined
+  /** Whether to refuse the change if there is something at the path. */
+  readonly isNew?: boolean | undefined
   readonly comment?: string | undefined
 }
 
-export type ConfigEdit =
+export type ResolvedEdit =
   | { readonly changes: readonly ConfigChange[] }
   /** The whole content of the file. */
   | { readonly text: string }
@@ -80,7 +82,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       .digest('hex')
       .slice(0, 32)
 
-  const propose = async (edit: ConfigEdit): Promise<Proposal> => {
+  const propose = async (edit: ResolvedEdit): Promise<Proposal> => {
     const file = await openEditedFile(source)
     const { path, before } = file
     const base = before.bytes ? before.text : starterWith('')
@@ -108,7 +110,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
 
   /** The text after an edit. In `draft`, new secrets are still inline, because their files do not exist yet. */
   const editedText = async (
-    edit: ConfigEdit,
+    edit: ResolvedEdit,
     path: string,
     base: string,
     hider: ReturnType<typeof createSecretHider>,
@@ -125,6 +127,8 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     const renames = edit.changes.flatMap(({ path, rename }) => (rename === undefined ? [] : [{ path, rename }]))
     const renamed = editText(path, base, renames)
     const content = contentOf(path, renamed)
+    const taken = edit.changes.find(({ path, isNew }) => isNew && valueAt(content, path) !== undefined)
+    if (taken) throw invalidArguments(`${keyPath(taken.path)} already exists: choose another name.`)
     const shown = hider.hideValues(content)
     const wanted = edit.changes.filter(({ rename }) => rename === undefined).reduce(withChange, shown)
     const stored = await withStoredSecrets(shown, wanted, keep)

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ShownLine } from '../../catalog/pins/definition-diff.ts'
 import { writeAtomic } from '../../lib/atomic-write.ts'
 import { lockFile } from '../../lib/file-lock.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import type { ShownLine } from './diff.ts'
 
 /** A change of the configuration file that can be undone. */
 export interface RecordedEdit {

@@ -60,6 +60,32 @@ export const createTestConfigEditing = (
       ...{ present: false, problem: null },
     },
   ],
+  serverForm: () => ({
+    schema: {
+      type: 'object',
+      properties: {
+        command: { type: 'string', description: 'Program to start.' },
+        args: { type: 'array', items: { type: 'string' } },
+        env: { type: 'object', additionalProperties: { type: 'string' } },
+        url: { type: 'string' },
+        priority: { type: 'number' },
+      },
+    },
+    common: ['command', 'args', 'env', 'url'],
+    registry: 'https://registry.example.com',
+  }),
+  searchRegistry: async (text) => [
+    {
+      ...{ name: `io.example/${text}`, description: 'Remembers facts', version: '1.0.0' },
+      choices: [
+        {
+          ...{ label: 'npm @example/memory 1.0.0', name: 'memory' },
+          definition: { command: 'npx', args: ['-y', '@example/memory@1.0.0'], env: { API_TOKEN: '' } },
+          missing: ['API_TOKEN: from your account'],
+        },
+      ],
+    },
+  ],
   serverDefinition: async (name) => ({
     ...{ name, target: 'npx -y @modelcontextprotocol/server-filesystem ./sandbox', file, editable: { ok: true } },
     definition: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', './sandbox'] },

@@ -29,7 +29,12 @@ const targets: Record<string, string> = {
   keys: 'ci',
   playground: 'ask-1',
 }
-const queries: Record<string, string> = { search: '?q=files', stats: '?by=tool', why: '?agent=dev&tool=read' }
+const queries: Record<string, string> = {
+  'config/registry': '?search=memory',
+  search: '?q=files',
+  stats: '?by=tool',
+  why: '?agent=dev&tool=read',
+}
 const decision = { hash: 'a'.repeat(64) }
 const edit = { add: { input: 'node server.js' } }
 const bodies: Record<string, object> = {

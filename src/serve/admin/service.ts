@@ -95,6 +95,9 @@ export interface ConfigEditService {
   testServers(caller: Caller, edit: view.ConfigEdit, signal: AbortSignal): Promise<readonly view.ServerTest[]>
   /** The servers in the files of the MCP clients on the gateway's machine. */
   foundServers(): Promise<readonly view.FoundServerView[]>
+  serverForm(): view.ServerForm
+  /** Searches the MCP registry of the setting `registry.url`. Rejects if there is none. */
+  searchRegistry(text: string, signal: AbortSignal): Promise<readonly view.RegistryServerView[]>
   serverDefinition(name: string): Promise<view.ServerDefinitionView>
 }
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { SearchResult, Served, View } from '../../core/access.ts'
+import type { Served, ToolMatches, View } from '../../core/access.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { nearMisses } from '../../lib/near.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
@@ -69,7 +69,7 @@ const full = ({ entry: { server, name, definition } }: Served) => ({
   inputSchema: definition.inputSchema ?? { type: 'object' },
 })
 
-function hintFor({ tools, total }: SearchResult, view: View, query: string, server?: string): string | undefined {
+function hintFor({ tools, total }: ToolMatches, view: View, query: string, server?: string): string | undefined {
   if (total > tools.length) {
     const narrower = server === undefined ? ', set server' : ''
     return `Showing ${tools.length} of ${total} matches; use a more specific query${narrower} or raise limit.`

@@ -4,19 +4,21 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadConfig } from '../../../src/config/load.ts'
 import { createGateway, type Gateway } from '../../../src/runtime/gateway.ts'
 import { connect } from '../../fixtures/clients.ts'
+import { type FakeRegistry, startRegistry } from '../../fixtures/fake-registry.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { createKeptLog } from '../../fixtures/log.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { visit } from '../visit.ts'
-import { expectWhole, go, row, rows, title } from './pages.ts'
+import { expectFits, expectWhole, go, row, rows, title } from './pages.ts'
 
-const first = (folder: string) => `# My gateway; do not lose this comment.
+const first = (folder: string, registry: string) => `# My gateway; do not lose this comment.
 version: 1
 
 stores: { path: ${JSON.stringify(join(folder, 'state'))} }
 server: { port: 0 }     # any
+registry: { url: ${JSON.stringify(registry)} }
 
 mcpServers:
   # the first one
@@ -26,18 +28,24 @@ mcpServers:
 inBrowser('V9: an operator manages servers in the browser', () => {
   const open = new AsyncDisposableStack()
   let folder: Folder
+  let registry: FakeRegistry
+  let browser: Awaited<ReturnType<typeof openBrowser>>
   let gateway: Gateway
   let file: string
   let url: string
   beforeAll(async () => {
     folder = open.use(await temporaryFolder())
     file = join(folder.path, 'toolway.yaml')
-    await writeFile(file, first(folder.path))
+    const remotes = [{ type: 'streamable-http', url: 'https://{tenant}.example.com/mcp' }]
+    const packages = [{ registryType: 'npm', identifier: '@example/weather', version: '1.2.0' }]
+    registry = open.use(await startRegistry([{ name: 'io.example/weather', version: '1.2.0', remotes, packages }]))
+    await writeFile(file, first(folder.path, registry.url))
     const env = { ...process.env, XDG_CONFIG_HOME: join(folder.path, 'config'), HOME: folder.path }
     const source = { paths: [file], env, cwd: folder.path }
     const load = () => loadConfig(source)
     gateway = open.use(await createGateway(await load(), { log: createKeptLog(), load, source, watch: true }))
     url = (await gateway.listen()).url
+    browser = open.adopt(await openBrowser(), (one) => one.close())
   })
   afterAll(() => open.disposeAsync())
 
@@ -45,13 +53,12 @@ inBrowser('V9: an operator manages servers in the browser', () => {
 
   test('adds a pasted server, tests it, saves it and calls it; edits, removes and undoes', async () => {
     const before = await text()
-    const browser = open.adopt(await openBrowser(), (one) => one.close())
     await using visitor = await visit(browser, new URL(url).origin, gateway.token ?? '')
     const { page } = visitor
     const dialog = page.getByRole('dialog')
-    const save = async () => {
+    const save = async (check = expectFits) => {
       await dialog.getByRole('group', { name: /^Changes of/ }).waitFor()
-      await expectWhole(visitor)
+      await check(visitor)
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.waitFor({ state: 'detached' })
     }
@@ -65,7 +72,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     await dialog.getByText('3 tools').waitFor()
     await expectWhole(visitor)
     await dialog.getByRole('button', { name: 'Review' }).click()
-    await save()
+    await save(expectWhole)
     await row(page, 'Servers', 'second')
     const added = await text()
     expect(added.startsWith(before)).toBe(true)
@@ -77,12 +84,35 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     await page.getByRole('link', { name: 'second', exact: true }).click()
     await title(page, 'second')
     await page.getByRole('button', { name: 'Edit', exact: true }).click()
-    const definition = dialog.getByRole('textbox')
-    await definition.fill(`description: Edited in the browser\n${await definition.inputValue()}`)
+    await dialog.getByRole('textbox', { name: 'description' }).fill('Edited in the browser')
+    await dialog.getByRole('textbox', { name: 'timeout', exact: true }).fill('20s')
+    await expectWhole(visitor)
+    await dialog.getByRole('button', { name: 'Test' }).click()
+    await dialog.getByText('3 tools').waitFor()
     await dialog.getByRole('button', { name: 'Review' }).click()
     await save()
+    expect(await text()).toMatch(/timeout: 20s/)
     await page.getByText('Edited in the browser').first().waitFor()
     await expectWhole(visitor)
+
+    await page.getByRole('button', { name: 'Edit', exact: true }).click()
+    await dialog.getByRole('tab', { name: 'YAML' }).click()
+    const yaml = dialog.getByRole('textbox', { name: 'second as YAML' })
+    await yaml.fill(`${await yaml.inputValue()}concurrency: 4\n`)
+    await dialog.getByRole('button', { name: 'Review' }).click()
+    await save()
+    expect(await text()).toMatch(/concurrency: 4/)
+
+    await page.getByRole('button', { name: 'Duplicate', exact: true }).click()
+    const copy = dialog.getByRole('textbox', { name: 'Name of the server' })
+    await copy.fill('first')
+    await dialog.getByRole('button', { name: 'Review' }).click()
+    await dialog.getByText('mcpServers.first already exists').waitFor()
+    await dialog.getByRole('button', { name: 'Back' }).click()
+    await copy.fill('third')
+    await dialog.getByRole('button', { name: 'Review' }).click()
+    await save()
+    expect(JSON.stringify(await client.callTool('third__tool_1', {}))).toContain('content')
 
     await page.getByRole('button', { name: 'Disable', exact: true }).click()
     await save()
@@ -105,5 +135,72 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     await expectWhole(visitor)
     expect(await text()).toBe(before)
     expect(visitor.troubles).toEqual([])
+  })
+
+  test('finds a server in the registry, which fills the form, with the keyboard only', async () => {
+    const before = await text()
+    await using visitor = await visit(browser, new URL(url).origin, gateway.token ?? '', {
+      at: '/servers',
+      viewport: { width: 390, height: 800 },
+      colorScheme: 'dark',
+    })
+    const { page } = visitor
+    const dialog = page.getByRole('dialog')
+    const press = (name: string) => dialog.getByRole('button', { name }).press('Enter')
+    await page.getByRole('button', { name: 'Add server' }).press('Enter')
+    await dialog.getByText('Search the MCP registry').press('Enter')
+    expect(registry.searches).toEqual([])
+    const search = dialog.getByRole('searchbox', { name: 'Search the MCP registry' })
+    await search.fill('weather')
+    await search.press('Enter')
+    await dialog.getByText('io.example/weather').waitFor()
+    expect(registry.searches).toEqual(['weather'])
+    await expectWhole(visitor)
+    await press('Use https')
+    await dialog.getByText('{tenant} in the URL').waitFor()
+    await expectWhole(visitor)
+    expect(await dialog.getByRole('textbox', { name: 'Name of the server' }).inputValue()).toBe('weather')
+    await dialog.getByRole('textbox', { name: 'url', exact: true }).fill('https://acme.example.com/mcp')
+    await press('Review')
+    await dialog.getByRole('group', { name: /^Changes of/ }).waitFor()
+    expect(await dialog.getByRole('group', { name: /^Changes of/ }).textContent()).toContain('acme.example.com')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    expect(await text()).toBe(before)
+    expect(visitor.troubles).toEqual([])
+  })
+
+  test('where the configuration is managed elsewhere, the pages say so and offer the text to copy', async () => {
+    await using more = new AsyncDisposableStack()
+    const other = join(folder.path, 'other.yaml')
+    await writeFile(other, 'limits: { perMinute: 100 }\n')
+    const start = async (paths: string[], own: boolean) => {
+      const source = { paths, env: { ...process.env, HOME: folder.path }, cwd: folder.path }
+      const loaded = await loadConfig(source)
+      const options = { log: createKeptLog(), load: () => loadConfig(source), ...(own && { source }) }
+      const started = more.use(await createGateway(loaded, options))
+      return { origin: new URL((await started.listen()).url).origin, token: started.token ?? '' }
+    }
+    const before = await text()
+    for (const [paths, own, reason] of [
+      [[file, other], true, /merged from several files/],
+      [[file], false, /started by a program/],
+    ] as const) {
+      const { origin, token } = await start([...paths], own)
+      await using visitor = await visit(browser, origin, token, { at: '/config' })
+      const { page } = visitor
+      await page.getByText(reason).first().waitFor()
+      await go(page, 'Servers')
+      await page.getByRole('button', { name: 'Add server' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('textbox', { name: /Command, URL/ }).fill('npx -y some-server')
+      await dialog.getByRole('button', { name: 'Review' }).click()
+      await dialog.getByText(reason).waitFor()
+      expect(await dialog.getByRole('button', { name: 'Save', disabled: false }).count()).toBe(0)
+      expect(await dialog.getByRole('button', { name: /^Copy the new content/ }).count()).toBe(own ? 1 : 0)
+      await expectWhole(visitor)
+      expect(visitor.troubles).toEqual([])
+    }
+    expect(await text()).toBe(before)
   })
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { asking } from '../../e2e/admin/people.ts'
 import { connect } from '../../fixtures/clients.ts'
+import { temporaryFolder } from '../../fixtures/folders.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
@@ -83,6 +84,25 @@ inBrowser('V9: keys', () => {
     for (const key of [first, second]) {
       await expect.poll(() => statusOf(key)).toBe(401)
     }
+    expect(visitor.troubles).toEqual([])
+  })
+
+  test('and their last use survive a restart', async () => {
+    await using folder = await temporaryFolder()
+    const config = { mcpServers: { probe: stdioServers.probe() } }
+    const first = await startToolway(config, { folder })
+    const ask = asking(new URL(first.url).origin, first.token)
+    const body = { id: 'bot', agents: ['*'], admin: false }
+    const { secret } = (await ask('keys', { body })).json
+    await expect.poll(async () => (await asking(new URL(first.url).origin, secret)('session')).status).toBe(200)
+    await first[Symbol.asyncDispose]()
+
+    await using second = await startToolway(config, { folder })
+    const { origin } = new URL(second.url)
+    await using visitor = await visit(browser, origin, second.token, { at: '/keys' })
+    await row(visitor.page, 'Keys', 'bot', /now|ago/)
+    expect(await rows(visitor.page, 'Keys', 'bot', 'never').getByText('never', { exact: true }).count()).toBe(1)
+    expect((await asking(origin, secret)('session')).status).toBe(200)
     expect(visitor.troubles).toEqual([])
   })
 })

@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import type { Locator } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { asking, keyFor } from '../../e2e/admin/people.ts'
 import { connect } from '../../fixtures/clients.ts'
@@ -7,7 +8,7 @@ import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { visit } from '../visit.ts'
-import { expectWhole, go, row } from './pages.ts'
+import { expectWhole, go, row, title } from './pages.ts'
 
 const dev = keyFor('dev', ['dev'])
 
@@ -77,6 +78,57 @@ inBrowser('V10: the policy', () => {
     await page.getByRole('button', { name: 'Replay' }).click()
     await page.getByText('0 would now be denied').waitFor()
     await expectWhole(visitor)
+    expect(visitor.troubles).toEqual([])
+  })
+
+  test('is edited, replayed, saved and undone from the history with the keyboard only; limits and guards have forms', async () => {
+    const before = await text()
+    const at = '/policy?view=edit&part=agents.dev'
+    await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token, { at })
+    const { page } = visitor
+    const press = async (target: Locator, ...keys: string[]) => {
+      await target.waitFor()
+      await target.focus()
+      for (const key of keys) await page.keyboard.press(key)
+    }
+    const button = (name: string | RegExp) => page.getByRole('button', { name }).first()
+    await press(page.getByRole('textbox', { name: '1', exact: true }), 'ControlOrMeta+A')
+    await page.keyboard.type('die')
+    await press(button('Review'), 'Enter')
+    await press(button('Replay'), 'Enter')
+    await page.getByText('Of 4 calls in the last 7 days, 3 would now be denied and 0 allowed.').waitFor()
+    await press(button('Save'), 'Enter')
+    await button('Undo').waitFor()
+    const saved = await text()
+    expect(saved).toBe(before.replace('"echo"', '"die"'))
+    expect(await mayEcho()).toBe(false)
+
+    await press(page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Configuration' }), 'Enter')
+    await title(page, 'Configuration')
+    const edits = page.locator('li', { hasNotText: 'Undid' })
+    await press(edits.getByRole('button', { name: /^Undo the edit of agents.dev/ }).first(), 'Enter')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('group', { name: /^Changes of/ }).waitFor()
+    await press(dialog.getByRole('button', { name: 'Save' }), 'Enter')
+    await dialog.waitFor({ state: 'detached' })
+    expect(await text()).toBe(before)
+    expect(await mayEcho()).toBe(true)
+
+    const diff = page.getByRole('group', { name: /^Changes of/ })
+    await visitor.follow('/policy?view=edit&part=limits')
+    await press(page.getByRole('textbox', { name: 'perMinute', exact: true }))
+    await page.keyboard.type('30')
+    await press(button('Review'), 'Enter')
+    await expect.poll(() => diff.textContent()).toMatch(/"perMinute": ?30/)
+    await visitor.follow('/policy?view=edit&part=mcpServers.probe.guards')
+    await press(button('Back'), 'Enter')
+    await page.getByRole('heading', { name: 'Guards of probe' }).waitFor()
+    await press(button('Add item'), 'Enter')
+    await page.getByRole('combobox', { name: 'Type of 1' }).selectOption({ label: 'kind: sql' })
+    await expectWhole(visitor)
+    await press(button('Review'), 'Enter')
+    await expect.poll(() => diff.textContent()).toMatch(/"guards".*sql/s)
+    expect(await text()).toBe(before)
     expect(visitor.troubles).toEqual([])
   })
 })

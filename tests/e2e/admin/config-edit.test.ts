@@ -1,7 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect } from '../../fixtures/clients.ts'
-import { stdioServers } from '../../fixtures/servers.ts'
+import { temporaryFolder } from '../../fixtures/folders.ts'
+import { alive } from '../../fixtures/processes.ts'
+import { type ServerEntry, stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { asking, originOf } from './people.ts'
 
@@ -56,6 +59,9 @@ describe('V9: servers are managed through the admin API', () => {
     expect((await ask('config/apply', { body: { changes, hash } })).status).toBe(200)
     expect(await text()).toContain('inline-secret-1')
 
+    const taken = { changes: [{ path: ['mcpServers', 'probe'], value: edited, isNew: true }] }
+    expect((await ask('config/preview', { body: taken })).status).toBe(400)
+
     const { json: history } = await ask('config/history')
     expect(history).toMatchObject([
       { by: 'token', paths: ['mcpServers.probe.description'] },
@@ -70,13 +76,64 @@ describe('V9: servers are managed through the admin API', () => {
     expect(audit.rows.length).toBeGreaterThan(0)
   })
 
-  test('a server that does not start reports its error and its output and leaves no process', async () => {
-    const before = gateway.servers().length
+  /** A server that first writes its own process id to a file, and that of a child that would outlive it. */
+  const reporting = async ({ command, args, ...entry }: ServerEntry) => {
+    const folder = await temporaryFolder()
+    const file = join(folder.path, 'pids')
+    const script = 'sleep 600 & echo "$$ $!" >> "$0"; exec "$@"'
+    const server = { ...entry, command: 'sh', args: ['-c', script, file, command, ...(args as string[])] }
+    const pids = async () => (await readFile(file, 'utf8').catch(() => '')).split(/\s+/).filter(Boolean).map(Number)
+    return {
+      changes: [{ path: ['mcpServers', 'tried'], value: server }],
+      pids,
+      living: async () => (await pids()).filter(alive),
+      [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+    }
+  }
+
+  /** Answers every request with an error, and goes on. */
+  const refusing = `process.stdin.on('data', (data) => {
+    for (const line of String(data).trim().split('\\n')) {
+      const { id } = JSON.parse(line)
+      if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -1, message: 'no' } }))
+    }
+  })`
+
+  test('a tested server leaves no process, whether it works, exits or refuses', async () => {
+    for (const [server, ok] of [
+      [stdioServers.probe(), true],
+      [{ command: 'sh', args: ['-c', 'exit 3'] }, false],
+      [{ command: process.execPath, args: ['-e', refusing] }, false],
+    ] as const) {
+      await using tried = await reporting(server)
+      const { json } = await ask('config/servers/test', { body: { changes: tried.changes } })
+      expect(json).toMatchObject([{ name: 'tried', ok }])
+      expect((await tried.pids()).length).toBeGreaterThanOrEqual(2)
+      await expect.poll(tried.living).toEqual([])
+    }
+  })
+
+  test('a cancelled test of a server leaves no process', async () => {
+    await using tried = await reporting(stdioServers.probe({ mute: true }))
+    const cancel = new AbortController()
+    const testing = fetch(`${originOf(gateway)}/admin/api/config/servers/test`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ changes: tried.changes }),
+      signal: cancel.signal,
+    })
+    const ended = expect(testing).rejects.toThrow()
+    await expect.poll(async () => (await tried.living()).length).toBe(2)
+    cancel.abort()
+    await ended
+    await expect.poll(tried.living).toEqual([])
+  })
+
+  test('a server that does not start reports its error and its output', async () => {
     const input = `node -e "console.error('cannot open the door'); process.exit(3)"`
     const { json } = await ask('config/servers/test', { body: { add: { input, name: 'broken' } } })
     expect(json).toMatchObject([{ name: 'broken', ok: false }])
     expect(json[0].stderr.join()).toContain('cannot open the door')
-    expect(gateway.servers().length).toBeLessThanOrEqual(before)
   })
 
   test('edits that are invalid or ask for two things at once are refused', async () => {

@@ -6,7 +6,7 @@ import { DiffView } from '../components/diff-view.tsx'
 import { Card } from '../components/page.tsx'
 import { Loaded } from '../components/states.tsx'
 import { RelativeTime } from '../components/times.tsx'
-import { EntryEditor } from './entry-editor.tsx'
+import { EditDialog, TextArea } from './edit-dialog.tsx'
 import { ReviewChange } from './review-change.tsx'
 
 /** The edits that a later edit has undone, unless that one was undone again. */
@@ -88,15 +88,30 @@ export function EditHistory({ version, onSaved }: { readonly version: string; on
         />
       )}
       {editing.value && (
-        <EntryEditor
-          title="Edit the configuration file"
-          label={file.data?.path ?? ''}
+        <FileEditor
+          path={file.data?.path ?? ''}
           text={text ?? ''}
-          editOf={(content) => ({ text: content })}
           onClose={() => (editing.value = false)}
           onSaved={saved}
         />
       )}
     </Card>
+  )
+}
+
+interface FileEditorProps {
+  readonly path: string
+  readonly text: string
+  onClose(): void
+  onSaved(): void
+}
+
+function FileEditor({ path, text, onClose, onSaved }: FileEditorProps) {
+  const content = useSignal(text)
+  const edit = content.value.trim() === '' ? undefined : { text: content.value }
+  return (
+    <EditDialog title="Edit the configuration file" edit={edit} onClose={onClose} onSaved={onSaved}>
+      <TextArea label={path} value={content.value} onChange={(next) => (content.value = next)} />
+    </EditDialog>
   )
 }

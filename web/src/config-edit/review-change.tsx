@@ -36,29 +36,26 @@ export function ReviewPanel({ edit, onBack, onSaved }: ReviewProps) {
     }, savedMessage)
     busy.value = false
   }
+  const { data } = proposal
+  const canSave = data?.editable.ok && data.problems.length === 0 && data.diff.length > 0 && !busy.value
   return (
-    <Loaded resource={proposal} what="the change">
-      {(data) => (
-        <>
-          <Proposal proposal={data} />
-          <div class="actions">
-            {onBack && (
-              <button type="button" class="button" onClick={onBack}>
-                Back
-              </button>
-            )}
-            <button
-              type="button"
-              class="button primary"
-              disabled={!data.editable.ok || data.problems.length > 0 || data.diff.length === 0 || busy.value}
-              onClick={() => void save(data.hash)}
-            >
-              {busy.value ? 'Saving…' : 'Save'}
-            </button>
-          </div>
-        </>
-      )}
-    </Loaded>
+    <>
+      <Loaded resource={proposal} what="the change">
+        {(loaded) => <Proposal proposal={loaded} />}
+      </Loaded>
+      <div class="actions">
+        {onBack && (
+          <button type="button" class="button" onClick={onBack}>
+            Back
+          </button>
+        )}
+        {data && (
+          <button type="button" class="button primary" disabled={!canSave} onClick={() => void save(data.hash)}>
+            {busy.value ? 'Saving…' : 'Save'}
+          </button>
+        )}
+      </div>
+    </>
   )
 }
 

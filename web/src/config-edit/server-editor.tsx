@@ -2,25 +2,23 @@ import { useSignal } from '@preact/signals'
 import type { ConfigEdit, ServerDefinitionView } from '../../../src/serve/admin/contract.ts'
 import { navigate } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
-import { EntryEditor } from './entry-editor.tsx'
 import { ReviewChange } from './review-change.tsx'
+import { type ServerDraft, ServerFormDialog } from './server-form.tsx'
 
 interface ServerEditorProps {
   readonly server: ServerDefinitionView
   onSaved(): void
 }
 
-type Mode = 'edit' | 'duplicate'
-
 /** The buttons that change a server in the configuration file. */
 export function ServerEditor({ server: { name, yaml, definition, editable }, onSaved }: ServerEditorProps) {
-  const mode = useSignal<Mode | undefined>(undefined)
+  const draft = useSignal<ServerDraft | undefined>(undefined)
   const review = useSignal<
     { readonly title: string; readonly edit: ConfigEdit; readonly removes?: boolean } | undefined
   >(undefined)
   const path = ['mcpServers', name]
   const close = () => {
-    mode.value = undefined
+    draft.value = undefined
     review.value = undefined
   }
   const reviewed = review.value
@@ -37,10 +35,18 @@ export function ServerEditor({ server: { name, yaml, definition, editable }, onS
       {!editable.ok && <p class="quiet">{editable.reason}</p>}
       {definition && (
         <div class="row">
-          <button type="button" class="button" onClick={() => (mode.value = 'edit')}>
+          <button
+            type="button"
+            class="button"
+            onClick={() => (draft.value = { title: `Edit ${name}`, edited: name, name, definition, yaml })}
+          >
             Edit
           </button>
-          <button type="button" class="button" onClick={() => (mode.value = 'duplicate')}>
+          <button
+            type="button"
+            class="button"
+            onClick={() => (draft.value = { title: `Duplicate ${name}`, name: `${name}-2`, definition, yaml })}
+          >
             Duplicate
           </button>
           <button type="button" class="button" onClick={disable}>
@@ -51,20 +57,8 @@ export function ServerEditor({ server: { name, yaml, definition, editable }, onS
           </button>
         </div>
       )}
-      {mode.value && (
-        <EntryEditor
-          key={mode.value}
-          title={`${mode.value === 'edit' ? 'Edit' : 'Duplicate'} ${name}`}
-          label="Definition (YAML). Placeholders such as <secret …> keep the secret."
-          text={yaml}
-          testable
-          {...(mode.value === 'duplicate' && { nameLabel: 'Name of the copy', name: `${name}-2`, nameRequired: true })}
-          editOf={(text, copy) => ({
-            changes: [{ path: mode.value === 'duplicate' ? ['mcpServers', copy] : path, yaml: text }],
-          })}
-          onClose={close}
-          onSaved={onSaved}
-        />
+      {draft.value && (
+        <ServerFormDialog key={draft.value.title} draft={draft.value} onClose={close} onSaved={onSaved} />
       )}
       {reviewed && (
         <ReviewChange

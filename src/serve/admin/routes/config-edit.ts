@@ -43,6 +43,15 @@ export const configEditRoutes: readonly Route[] = [
       run: ({ caller, body, signal }, { admin }) => admin.testServers(caller, body, signal),
     },
   ),
+  adminRoute('GET', 'config/servers/form', 'What a form for a server needs: its JSON schema', {
+    answer: edit.serverForm,
+    run: (_, { admin }) => admin.serverForm(),
+  }),
+  adminRoute('GET', 'config/registry', 'Servers in the MCP registry (registry.url) that match a text', {
+    query: edit.registryQuery,
+    answer: z.array(edit.registryServer),
+    run: ({ query, signal }, { admin }) => admin.searchRegistry(query.search, signal),
+  }),
   adminRoute('GET', 'servers/{name}/definition', 'A server as the configuration file defines it', {
     answer: edit.serverDefinitionView,
     run: ({ target }, { admin }) => admin.serverDefinition(target),

@@ -15,6 +15,7 @@ const configChange = named('ConfigChange', 'A change at a path. Without value, y
     .optional()
     .describe('The value as YAML, instead of `value`.'),
   rename: z.string().max(256).optional().describe('The new name of the entry at the path.'),
+  isNew: z.boolean().optional().describe('Whether to refuse the change if there is something at the path.'),
 })
 
 const fields = {
@@ -144,6 +145,32 @@ export const foundServer = named('FoundServerView', "A server in an MCP client's
   problem: z.string().nullable().describe('Why it cannot be imported.'),
 })
 export type FoundServerView = ViewOf<typeof foundServer>
+
+export const serverForm = named('ServerForm', 'What a form for a server needs.', {
+  schema: z.record(z.string(), z.unknown()).describe('The JSON schema of a server in the configuration.'),
+  common: z.array(z.string()).describe('The settings that most servers need, in the order of a form.'),
+  registry: z.string().nullable().describe('The MCP registry that can be searched; null if none is configured.'),
+})
+export type ServerForm = ViewOf<typeof serverForm>
+
+export const registryQuery = z.strictObject({ search: z.string().min(1).max(200) })
+
+export const registryServer = named('RegistryServerView', 'A server in the MCP registry.', {
+  name: z.string(),
+  description: z.string(),
+  version: z.string(),
+  choices: z
+    .array(
+      z.strictObject({
+        label: z.string().describe('What is run or reached, such as a package.'),
+        name: z.string().describe('A name for the server in the configuration.'),
+        definition: z.record(z.string(), z.unknown()),
+        missing: z.array(z.string()).describe('What a person has to fill in.'),
+      }),
+    )
+    .describe('The ways to run or reach it that Toolway supports.'),
+})
+export type RegistryServerView = ViewOf<typeof registryServer>
 
 export const serverDefinitionView = named('ServerDefinitionView', 'A server as the configuration file defines it.', {
   name: z.string(),

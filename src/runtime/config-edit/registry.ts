@@ -1,0 +1,243 @@
+import * as z from 'zod'
+import { plainName } from '../../config/validate.ts'
+import type { Clock } from '../../core/clock.ts'
+import { deadline } from '../../core/deadline.ts'
+import { invalidArguments, ToolwayError } from '../../core/errors.ts'
+import { basicAuthOf } from '../../lib/basic-auth.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+
+/** A server in a registry, with the ways to run or reach it. */
+export interface RegistryServer {
+  readonly name: string
+  readonly description: string
+  readonly version: string
+  readonly choices: readonly RegistryChoice[]
+}
+
+export interface RegistryChoice {
+  /** What is run or reached, such as `npm @example/weather 1.2.0`. */
+  readonly label: string
+  /** A name for the server in the configuration. */
+  readonly name: string
+  readonly definition: Readonly<Record<string, unknown>>
+  /** What a person has to fill in. */
+  readonly missing: readonly string[]
+}
+
+const timeoutMs = 10_000
+const maxBytes = 4 * 1024 * 1024
+const maxServers = 30
+const maxChoices = 8
+const maxRequests = 4
+
+export interface RegistryClient {
+  search(text: string, signal: AbortSignal): Promise<RegistryServer[]>
+}
+
+/**
+ * Searches an MCP registry (GET /v0/servers). What it returns is untrusted: only known package types become commands,
+ * and nothing that Toolway would expand, such as a reference to a variable or a file. Redirects are not followed.
+ */
+export function createRegistryClient(url: () => string | undefined, clock: Clock): RegistryClient {
+  let requests = 0
+  return {
+    async search(text, signal) {
+      const base = url()
+      if (base === undefined) throw invalidArguments('No registry is configured (registry.url).')
+      if (requests >= maxRequests)
+        throw new ToolwayError('OVERLOADED', 'Other registry searches are running: try again in a moment.')
+      requests++
+      try {
+        return serversOf(await fetchList(addressOf(base, text), clock, signal))
+      } finally {
+        requests--
+      }
+    },
+  }
+}
+
+function addressOf(base: string, text: string): URL {
+  const address = new URL(base)
+  const path = address.pathname.replace(/\/+$/, '')
+  address.pathname = `${path}${/\/v\d+(?:\.\d+)*$/.test(path) ? '' : '/v0'}/servers`
+  address.searchParams.set('search', text)
+  address.searchParams.set('version', 'latest')
+  address.searchParams.set('limit', String(maxServers))
+  return address
+}
+
+async function fetchList(address: URL, clock: Clock, signal: AbortSignal): Promise<unknown> {
+  const failure = (why: string) =>
+    new ToolwayError('SERVER_UNAVAILABLE', `The registry ${address.origin} ${why} (registry.url).`)
+  using limit = deadline(clock, timeoutMs, () => failure(`did not answer within ${timeoutMs / 1000} s`), signal)
+  const authorization = basicAuthOf(address)
+  const headers = {
+    accept: 'application/json',
+    'user-agent': 'toolway',
+    ...(authorization !== undefined && { authorization }),
+  }
+  const tooLarge = () => failure(`sent more than ${maxBytes / 1024 / 1024} MiB`)
+  const { createHttpClient } = await import('../../lib/http-client.ts')
+  await using client = createHttpClient(address, { connections: 1 })
+  const path = address.pathname + address.search
+  const request = { method: 'GET', path, headers, signal: limit.signal } as const
+  const accepts = (status: number) => status === 200
+  const { status, text } = await client.fetchText(request, { maxBytes, tooLarge, accepts }).catch((thrown) => {
+    signal.throwIfAborted()
+    if (thrown instanceof ToolwayError) throw thrown
+    throw failure(`cannot be reached (${thrown.code ?? thrown.name})`)
+  })
+  if (text === undefined) throw failure(`answered with HTTP ${status}`)
+  const parsed = listed.safeParse(parseJson(text))
+  if (!parsed.success) throw failure('did not answer with a list of servers')
+  return parsed.data.servers
+}
+
+const line = z.string().max(4_000)
+const input = z.object({
+  type: line.optional(),
+  name: line.optional(),
+  value: line.optional(),
+  default: line.optional(),
+  description: line.optional(),
+  valueHint: line.optional(),
+  isRequired: z.boolean().optional(),
+})
+type RegistryInput = z.output<typeof input>
+const inputs = z.array(input).max(100).optional()
+
+const packageEntry = z.object({
+  registryType: line,
+  identifier: line,
+  version: line.optional(),
+  transport: z.object({ type: line }).optional(),
+  runtimeArguments: inputs,
+  packageArguments: inputs,
+  environmentVariables: inputs,
+})
+const remoteEntry = z.object({ type: line, url: line, headers: inputs })
+const serverEntry = z.object({
+  name: line,
+  description: line.optional(),
+  version: line.optional(),
+  packages: z.array(z.unknown()).optional(),
+  remotes: z.array(z.unknown()).optional(),
+})
+const listed = z.object({ servers: z.array(z.unknown()) })
+
+/** The servers of a list. Entries in another format are left out. */
+function serversOf(list: unknown): RegistryServer[] {
+  const servers = new Map<string, RegistryServer>()
+  for (const entry of list as readonly unknown[]) {
+    const wrapped = z.object({ server: z.unknown() }).safeParse(entry)
+    const parsed = serverEntry.safeParse(wrapped.data?.server ?? entry)
+    if (!parsed.success || servers.has(parsed.data.name)) continue
+    const { name, description = '', version = '', packages = [], remotes = [] } = parsed.data
+    const short = name.replace(/^.*\//, '')
+    const id = plainName(short) ?? (short === '' ? 'server' : short)
+    const choices = [...remotes.map(remoteChoice), ...packages.map(packageChoice)]
+      .filter((choice) => choice !== undefined)
+      .filter(({ definition }) => !JSON.stringify(definition).includes('${'))
+      .slice(0, maxChoices)
+    servers.set(name, { name, description, version, choices: choices.map((choice) => ({ name: id, ...choice })) })
+    if (servers.size === maxServers) break
+  }
+  return [...servers.values()]
+}
+
+type Choice = Omit<RegistryChoice, 'name'>
+
+function remoteChoice(entry: unknown): Choice | undefined {
+  const { data } = remoteEntry.safeParse(entry)
+  if (!data || !/^https?:\/\//.test(data.url) || !URL.canParse(data.url)) return undefined
+  const { values, missing } = named(data.headers)
+  const headers = Object.keys(values).length > 0 ? { headers: values } : {}
+  const transport = data.type === 'sse' ? { transport: 'sse' } : {}
+  const parts = [...data.url.matchAll(/\{(\w+)\}/g)].map(([part]) => `${part} in the URL`)
+  return { label: data.url, definition: { url: data.url, ...transport, ...headers }, missing: [...parts, ...missing] }
+}
+
+/** Packages by the program that runs them. An identifier must not be read as an option of that program. */
+const runners: Readonly<Record<string, { readonly identifier: RegExp; words(pack: Package): string[] }>> = {
+  npm: {
+    identifier: /^(?:@[\w.-]+\/)?[A-Za-z0-9_][\w.-]*$/,
+    words: ({ options, name }) => ['npx', '-y', ...options, name('@')],
+  },
+  pypi: {
+    identifier: /^[A-Za-z0-9][\w.-]*$/,
+    words: ({ options, name }) => ['uvx', ...options, name('@')],
+  },
+  oci: {
+    identifier: /^[A-Za-z0-9][\w./:@-]*$/,
+    words: ({ options, variables, name }) => [
+      ...['docker', 'run', '-i', '--rm'],
+      ...variables.flatMap((variable) => ['-e', variable]),
+      ...[...options, name(':')],
+    ],
+  },
+}
+
+interface Package {
+  readonly options: readonly string[]
+  readonly variables: readonly string[]
+  name(separator: string): string
+}
+
+function packageChoice(entry: unknown): Choice | undefined {
+  const { data } = packageEntry.safeParse(entry)
+  if (!data || (data.transport && data.transport.type !== 'stdio')) return undefined
+  const { registryType, identifier, version } = data
+  const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
+  if (!runner?.identifier.test(identifier) || (version !== undefined && !/^[\w.+-]{1,100}$/.test(version)))
+    return undefined
+  const env = named(data.environmentVariables)
+  const options = words(data.runtimeArguments)
+  const own = words(data.packageArguments)
+  const hasTag = /[:@][^/]*$/.test(identifier.slice(1))
+  const [command, ...args] = runner.words({
+    options: options.words,
+    variables: Object.keys(env.values),
+    name: (separator) => (version === undefined || hasTag ? identifier : `${identifier}${separator}${version}`),
+  })
+  return {
+    label: [registryType, identifier, version].filter((part) => part !== undefined).join(' '),
+    definition: {
+      command,
+      args: [...args, ...own.words],
+      ...(Object.keys(env.values).length > 0 && { env: env.values }),
+    },
+    missing: [...options.missing, ...own.missing, ...env.missing],
+  }
+}
+
+const describe = (name: string, { description }: RegistryInput): string =>
+  description === undefined ? name : `${name}: ${description.slice(0, 200)}`
+
+/** Environment variables or headers that are required or have a value. */
+function named(list: readonly RegistryInput[] = []) {
+  const values: Record<string, string> = {}
+  const missing: string[] = []
+  for (const one of list) {
+    const value = one.value ?? one.default
+    if (one.name === undefined || !/^[\w-]+$/.test(one.name) || (value === undefined && !one.isRequired)) continue
+    values[one.name] = value ?? ''
+    if (value === undefined || /\{\w+\}/.test(value)) missing.push(describe(one.name, one))
+  }
+  return { values, missing }
+}
+
+/** Arguments that are required or have a value. */
+function words(list: readonly RegistryInput[] = []) {
+  const found: string[] = []
+  const missing: string[] = []
+  for (const one of list) {
+    const value = one.value ?? one.default
+    const name = one.type === 'named' ? one.name : undefined
+    if (value === undefined && !one.isRequired) continue
+    if (name !== undefined) found.push(name)
+    const hint = `<${one.valueHint ?? one.name ?? 'value'}>`
+    if (value !== undefined || name === undefined) found.push(value ?? hint)
+    if (value === undefined && name === undefined) missing.push(describe(hint, one))
+  }
+  return { words: found, missing }
+}

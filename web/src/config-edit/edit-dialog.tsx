@@ -1,0 +1,114 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import type { AppliedEdit, ConfigEdit, ServerTest } from '../../../src/serve/admin/contract.ts'
+import { actions } from '../api/endpoints.ts'
+import { Dialog } from '../components/dialog.tsx'
+import { withNotice } from '../components/notices.tsx'
+import { ReviewPanel } from './review-change.tsx'
+import { ServerTestResult } from './server-test.tsx'
+
+interface EditDialogProps {
+  readonly title: string
+  /** The edit that the fields stand for; undefined while they are incomplete. */
+  readonly edit: ConfigEdit | undefined
+  /** Whether the edit adds or changes servers, which can be tested. */
+  readonly testable?: boolean
+  /** The fields. */
+  readonly children: ComponentChildren
+  onClose(): void
+  onSaved(applied: AppliedEdit): void
+}
+
+/** A dialog to edit a part of the configuration: edit, test if it is a server, review, save. */
+export function EditDialog({ title, edit, testable, children, onClose, onSaved }: EditDialogProps) {
+  const reviewed = useSignal<ConfigEdit | undefined>(undefined)
+  const tests = useSignal<readonly ServerTest[]>([])
+  const testing = useSignal(false)
+  const test = async () => {
+    if (testing.value || !edit) return
+    testing.value = true
+    tests.value = []
+    const done = await withNotice(
+      () => actions.testServers(edit),
+      (all) => (all.every(({ ok }) => ok) ? 'The test succeeded.' : 'The test failed.'),
+    )
+    tests.value = done ?? []
+    testing.value = false
+  }
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault()
+    reviewed.value = edit
+  }
+  const saved = (applied: AppliedEdit) => {
+    onClose()
+    onSaved(applied)
+  }
+  return (
+    <Dialog title={title} onClose={onClose} wide keepOpen>
+      {reviewed.value && (
+        <ReviewPanel edit={reviewed.value} onBack={() => (reviewed.value = undefined)} onSaved={saved} />
+      )}
+      {/* The fields keep what was typed while the change is reviewed. */}
+      <div hidden={reviewed.value !== undefined}>
+        <form class="stack" onSubmit={submit}>
+          {children}
+          {tests.value.map((one) => (
+            <ServerTestResult key={one.name} test={one} />
+          ))}
+          <div class="actions">
+            <button type="button" class="button" onClick={onClose}>
+              Cancel
+            </button>
+            {testable && (
+              <button type="button" class="button" disabled={!edit || testing.value} onClick={() => void test()}>
+                {testing.value ? 'Testing…' : 'Test'}
+              </button>
+            )}
+            <button type="submit" class="button primary" disabled={!edit}>
+              Review
+            </button>
+          </div>
+        </form>
+      </div>
+    </Dialog>
+  )
+}
+
+interface TextFieldProps {
+  readonly label: string
+  readonly value: string
+  readonly placeholder?: string
+  onChange(value: string): void
+}
+
+/** A field for text of several lines. */
+export function TextArea({ label, value, placeholder, onChange }: TextFieldProps) {
+  return (
+    <label class="stack tight">
+      <span>{label}</span>
+      <textarea
+        class="input mono"
+        rows={10}
+        spellcheck={false}
+        placeholder={placeholder}
+        value={value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+    </label>
+  )
+}
+
+/** A field for a name. */
+export function NameField({ label, value, onChange }: TextFieldProps) {
+  return (
+    <label class="stack tight">
+      <span>{label}</span>
+      <input
+        class="input"
+        autocomplete="off"
+        value={value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+    </label>
+  )
+}
