@@ -18,7 +18,10 @@ const server = (name: string) => ({
 
 const tools = ['look', 'ask'].map((name) => ({
   name,
-  inputSchema: { type: 'object', properties: { key: { type: 'string' } } },
+  inputSchema: {
+    type: 'object',
+    properties: { key: { type: 'string' }, file: { type: 'string', contentEncoding: 'base64' } },
+  },
 }))
 
 /** A server that answers each key only at the second attempt. */
@@ -39,7 +42,8 @@ const failingOnce = () => {
       seen.add(key)
       return response.writeHead(503).end()
     }
-    return json(response, result(id, { content: [{ type: 'text', text: `found ${key}` }] }))
+    const bytes = Buffer.from(String(params?.arguments?.file ?? ''), 'base64')
+    return json(response, result(id, { content: [{ type: 'text', text: `found ${key} ${bytes.toString('hex')}` }] }))
   })
 }
 
@@ -139,6 +143,19 @@ inBrowser('V11: the steps of real calls', () => {
     await openFirst(page, 'execute_tools')
     expect(await inner(page)).toEqual(Array.from({ length: 2 }, () => expect.stringMatching(/answered.*weather/)))
     expect(visitor.troubles).toEqual([])
+  })
+
+  test('a file is picked for a binary argument, and its bytes reach the server', async () => {
+    await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token)
+    const { page } = visitor
+    await visitor.follow('/tools/flaky__look?view=try')
+    await page.getByLabel('key', { exact: true }).fill('picked')
+    const buffer = Buffer.from([0, 255, 128, 10])
+    await page.getByLabel('File', { exact: true }).setInputFiles({ name: 'a.bin', mimeType: 'image/png', buffer })
+    await expect.poll(() => page.getByPlaceholder('base64').inputValue()).toBe('AP+ACg==')
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    await page.getByTestId('outcome').getByText('found picked 00ff800a').first().waitFor()
+    await expectWhole(visitor)
   })
 
   test('filters combine, are in the address, and hold for whoever opens it', async () => {
