@@ -29,7 +29,7 @@ const capturing = (wanted: string) =>
     store,
     json: (value, maxBytes) => captureJson(redactor, value, maxBytes),
     redact: redactor.text,
-    maxBytesPerCall: 256 * 1024,
+    maxBytesPerCall: 64 * 1024,
     clock: systemClock,
     log: silentLog,
   })
@@ -57,7 +57,8 @@ const variants: Variant[] = [
   { name: 'on for another server', pipeline: elsewhere, bytes: 1024, rounds: 20_000, best: Number.POSITIVE_INFINITY },
   { name: 'on, 1 KiB', pipeline: on, bytes: 1024, rounds: 4_000, best: Number.POSITIVE_INFINITY },
   { name: 'on, 16 KiB', pipeline: on, bytes: 16 * 1024, rounds: 500, best: Number.POSITIVE_INFINITY },
-  { name: 'on, 256 KiB', pipeline: on, bytes: 256 * 1024, rounds: 50, best: Number.POSITIVE_INFINITY },
+  { name: 'on, 60 KiB', pipeline: on, bytes: 60 * 1024, rounds: 200, best: Number.POSITIVE_INFINITY },
+  { name: 'on, 256 KiB (cut)', pipeline: on, bytes: 256 * 1024, rounds: 50, best: Number.POSITIVE_INFINITY },
   { name: 'on, 4 MiB (cut)', pipeline: on, bytes: 4 * 1024 * 1024, rounds: 50, best: Number.POSITIVE_INFINITY },
 ]
 

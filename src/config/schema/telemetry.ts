@@ -23,7 +23,7 @@ export const captureSection = z.strictObject({
   maxBytes: size()
     .prefault('64MiB')
     .describe('Maximum size of all captured calls; one caller may use half of it. The oldest are dropped first.'),
-  maxBytesPerCall: size().prefault('256KiB').describe('Maximum size of one captured call; longer texts are cut.'),
+  maxBytesPerCall: size().prefault('64KiB').describe('Maximum size of one captured call; longer texts are cut.'),
 })
 
 export const auditSection = z.strictObject({

@@ -40,7 +40,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
   const startedAt = now() - 11_500_000
   const chance = createChance(23)
   let chain: ReturnType<AdminService['chain']> = { state: 'unknown', checkedAt: null, records: null, problems: [] }
-  let numbered = 1000
+  let numbered = 100_000
   const approvalListeners = new Set<() => void>()
 
   const tools = (words = '', server?: string) =>
@@ -63,10 +63,10 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     return found
   }
   const told = (): readonly CallView[] => {
-    if (scene.name !== 'usual' && scene.name !== 'busy') return []
-    const call = callAt(now(), `call_${++numbered}`, chance)
-    scene.calls.unshift(call)
-    return [call]
+    const count = { usual: 1, busy: 1, rush: 80, empty: 0, crowded: 0, failing: 0 }[scene.name]
+    const calls = Array.from({ length: count }, () => callAt(now(), `call_${++numbered}`, chance))
+    scene.calls.unshift(...calls)
+    return calls
   }
 
   return {
@@ -191,7 +191,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
     lastReload: () => undefined,
     reload: async (): Promise<ReloadEvent> => ({ at: now(), ok: true, error: null, changes: ['server memory added'] }),
     onCalls(listener) {
-      const timer = setInterval(() => listener(told()), 900)
+      const timer = setInterval(() => listener(told()), scene.name === 'rush' ? 100 : 900)
       return { [Symbol.dispose]: () => clearInterval(timer) }
     },
     onReload: () => ({ [Symbol.dispose]: () => {} }),

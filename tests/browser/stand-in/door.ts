@@ -26,6 +26,7 @@ export interface SceneDoor extends AsyncDisposable {
 const chats: Readonly<Record<SceneName, () => Chat | undefined>> = {
   usual: () => sceneChat,
   busy: () => sceneChat,
+  rush: () => sceneChat,
   crowded: () => ({
     ...sceneChat,
     models: () => Array.from({ length: 40 }, (_, at) => `a-model-with-a-long-name-${at}`),

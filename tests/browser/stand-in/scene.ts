@@ -5,8 +5,8 @@ import { manyServers, usualServers } from './servers.ts'
 import { agents, manyTools, usualTools } from './tools.ts'
 import { recentCalls } from './traffic.ts'
 
-/** `busy` has 10,000 calls; `failing` has the data of `usual`, but every request fails. */
-export type SceneName = 'usual' | 'busy' | 'empty' | 'crowded' | 'failing'
+/** `busy` has 10,000 calls, `rush` also 800 new ones per second; `failing` has the data of `usual`, but every request fails. */
+export type SceneName = 'usual' | 'busy' | 'rush' | 'empty' | 'crowded' | 'failing'
 
 export interface Scene {
   readonly name: SceneName
@@ -36,7 +36,7 @@ export function createScene(name: SceneName, now: number): Scene {
   return {
     ...{ name, agents, servers: [...usualServers(now)], tools: usualTools },
     ...{
-      calls: recentCalls(now, name === 'busy' ? 10_000 : 40),
+      calls: recentCalls(now, name === 'busy' || name === 'rush' ? 10_000 : 40),
       approvals: waitingApprovals(now, 2),
       audit: records(now, 320),
     },

@@ -48,8 +48,9 @@ export function filterCalls(calls: readonly CallView[], filter: CallFilter): rea
       (slowerThan === '' || (call.ms !== null && call.ms >= Number(slowerThan))) &&
       call.at >= from &&
       call.at < to &&
-      [`${call.server}.${call.name}`, call.agent, call.operation, call.code ?? '', call.id].some((part) =>
-        part.toLowerCase().includes(text),
-      ),
+      (text === '' ||
+        [`${call.server}.${call.name}`, call.agent, call.operation, call.code ?? '', call.id].some((part) =>
+          part.toLowerCase().includes(text),
+        )),
   )
 }

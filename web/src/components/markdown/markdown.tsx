@@ -4,15 +4,22 @@ import { type Block, type Cell, parseBlocks } from './blocks.ts'
 import { type Inline, parseInline } from './inline.ts'
 import './markdown.css'
 
-/** Longer text is shown as it is: a page with that many elements would be slow. */
+/**
+ * Text that is longer or has more marks is shown as it is: each mark may become an element, and a page with that many
+ * would be slow.
+ */
 const maxLength = 256 * 1024
+const maxMarks = 12_000
+
+const isBounded = (text: string): boolean =>
+  text.length <= maxLength && (text.match(/[\n|*_~`[<]|https?:/g)?.length ?? 0) <= maxMarks
 
 /**
  * Shows Markdown from an untrusted source. It builds elements, never HTML; links lead only to web pages and mail
  * addresses; images are links, so that nothing is loaded from other origins.
  */
 export function Markdown({ text }: { readonly text: string }) {
-  const blocks = useMemo(() => (text.length > maxLength ? undefined : parseBlocks(text)), [text])
+  const blocks = useMemo(() => (isBounded(text) ? parseBlocks(text) : undefined), [text])
   return <div class="markdown">{blocks ? <Blocks blocks={blocks} /> : <p>{text}</p>}</div>
 }
 

@@ -5,10 +5,10 @@ import { useResource } from '../../api/resource.ts'
 import { Icon } from '../../components/icon.tsx'
 import { Page } from '../../components/page.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
-import { Composer, useChatOptions } from './composer.tsx'
+import { Composer, focusMessage, useChatOptions } from './composer.tsx'
 import './chat.css'
 import { CodeBlock } from '../../components/code-block.tsx'
-import { resend, startNewChat, turns } from './conversation.ts'
+import { type Message, resend, startNewChat, turns } from './conversation.ts'
 import { ConversationList } from './conversation-list.tsx'
 import { TurnView } from './turn-view.tsx'
 
@@ -40,6 +40,10 @@ const followWithinPx = 240
 
 function Conversation({ models, vision }: ChatView) {
   const chosen = useChatOptions({ models })
+  const again = (index: number, message?: Message) => {
+    void resend(index, chosen.options, message)
+    focusMessage()
+  }
   useEffect(() => {
     const { scrollHeight, scrollTop, clientHeight } = document.documentElement
     if (turns.value.length > 0 && scrollHeight - scrollTop - clientHeight < followWithinPx)
@@ -54,8 +58,8 @@ function Conversation({ models, vision }: ChatView) {
             <TurnView
               key={index}
               turn={turn}
-              retry={() => void resend(index, chosen.options)}
-              edit={(text) => void resend(index, chosen.options, { text, images: turn.images })}
+              retry={() => again(index)}
+              edit={(text) => again(index, { text, images: turn.images })}
             />
           ))}
         </ol>

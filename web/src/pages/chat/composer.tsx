@@ -36,6 +36,13 @@ export function useChatOptions({ models }: Pick<ChatView, 'models'>) {
   return { options, agents, model, mode, agent, only }
 }
 
+/** Whether a key sends the message. While an input method is composing text, Enter only confirms the composition. */
+export const isSendKey = ({ key, shiftKey, isComposing }: KeyboardEvent): boolean =>
+  key === 'Enter' && !shiftKey && !isComposing
+
+/** Moves the focus to the message field, when the button that had it disappears. */
+export const focusMessage = (): void => document.querySelector<HTMLElement>('.composer textarea')?.focus()
+
 interface ComposerProps extends ChatView {
   readonly chosen: ReturnType<typeof useChatOptions>
 }
@@ -61,9 +68,12 @@ export function Composer({ models, vision, chosen }: ComposerProps) {
     problem.value = ''
     void sendMessage(message, options)
   }
+  const stopAnswer = () => {
+    stop()
+    focusMessage()
+  }
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>) => {
-    // While an input method is composing text, Enter only confirms the composition.
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+    if (!isSendKey(event)) return
     event.preventDefault()
     send()
   }
@@ -138,7 +148,7 @@ export function Composer({ models, vision, chosen }: ComposerProps) {
         <ToolPicker choice={options.only} onChange={(next) => (chosen.only.value = next)} />
         {sees && <ImageField onFiles={attach} />}
         {running ? (
-          <button key="stop" type="button" class="button" onClick={stop}>
+          <button key="stop" type="button" class="button" onClick={stopAnswer}>
             <Icon name="close" size={14} /> Stop
           </button>
         ) : (

@@ -45,6 +45,9 @@ window.addEventListener('storage', ({ key }) => {
   if (store.owns(key)) chats.value = store.list()
 })
 
+// Leaving the page stops the answer. Without this, it would be kept as one that failed because of the network.
+window.addEventListener('pagehide', () => stop())
+
 function browserStorage(): Storage | undefined {
   try {
     return window.localStorage

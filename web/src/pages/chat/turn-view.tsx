@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import { isAdmin } from '../../api/session.ts'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
@@ -11,6 +12,7 @@ import { formatDuration } from '../../format/duration.ts'
 import { formatCount } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
+import { isSendKey } from './composer.tsx'
 import { type AttachedImage, type Step, stageNames, type ToolRun, type Turn } from './turn.ts'
 
 interface TurnViewProps {
@@ -23,6 +25,17 @@ interface TurnViewProps {
 export function TurnView({ turn, retry, edit }: TurnViewProps) {
   const { question, id, calls, thinking, text, notes, error, state, tokens, durationMs, images, steps } = turn
   const draft = useSignal<string | undefined>(undefined)
+  const editButton = useRef<HTMLButtonElement>(null)
+  const cancel = () => {
+    draft.value = undefined
+    editButton.current?.focus()
+  }
+  const send = () => {
+    const next = draft.value?.trim() ?? ''
+    if (next === '') return cancel()
+    draft.value = undefined
+    edit(next)
+  }
   return (
     <li class="turn stack tight">
       {draft.value === undefined ? (
@@ -38,9 +51,7 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
           class="question stack tight"
           onSubmit={(event) => {
             event.preventDefault()
-            const next = draft.value?.trim() ?? ''
-            draft.value = undefined
-            if (next !== '') edit(next)
+            send()
           }}
         >
           <textarea
@@ -48,10 +59,13 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
             aria-label="Edit the message"
             rows={3}
             value={draft.value}
-            ref={(element) => element?.focus()}
+            ref={focusNew}
             onInput={({ currentTarget }) => (draft.value = currentTarget.value)}
-            onKeyDown={({ key }) => {
-              if (key === 'Escape') draft.value = undefined
+            onKeyDown={(event) => {
+              if (event.key === 'Escape') cancel()
+              if (!isSendKey(event)) return
+              event.preventDefault()
+              send()
             }}
           />
           <p class="quiet small">The messages after this one are removed.</p>
@@ -59,7 +73,7 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
             <button type="submit" class="button primary">
               Send
             </button>
-            <button type="button" class="button" onClick={() => (draft.value = undefined)}>
+            <button type="button" class="button" onClick={cancel}>
               Cancel
             </button>
           </div>
@@ -101,7 +115,13 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
             <button type="button" class="button plain tiny" onClick={retry}>
               <Icon name="refresh" size={12} /> Retry
             </button>
-            <button type="button" class="button plain tiny" onClick={() => (draft.value = question)}>
+            <button
+              ref={editButton}
+              type="button"
+              class="button plain tiny"
+              aria-expanded={draft.value !== undefined}
+              onClick={() => (draft.value = question)}
+            >
               <Icon name="write" size={12} /> Edit
             </button>
             {text !== '' && <CopyButton text={text} label="Copy the answer" />}
@@ -112,6 +132,9 @@ export function TurnView({ turn, retry, edit }: TurnViewProps) {
     </li>
   )
 }
+
+/** The same function for each rendering, so that only a new field gets the focus. */
+const focusNew = (element: HTMLElement | null): void => element?.focus()
 
 function statusOf({ state, steps }: Turn): string {
   const stage = steps.at(-1)?.stage

@@ -56,8 +56,11 @@ interface ToolFilter {
   readonly sort: string | undefined
 }
 
+/** More rows at once would block the page for too long, with long names and descriptions. */
+const limit = 40
+
 function AllTools({ filter }: { readonly filter: ToolFilter }) {
-  const tools = usePages<ToolPage>((cursor) => queries.tools({ ...filter, cursor }), JSON.stringify(filter))
+  const tools = usePages<ToolPage>((cursor) => queries.tools({ ...filter, cursor, limit }), JSON.stringify(filter))
   useReloadOnToolChange(tools.first)
   return (
     <div class="card">
@@ -105,6 +108,9 @@ const parseToolSort = (text: string | null): string | undefined => {
   return toolColumns.some(({ title }) => sortKey(title) === order?.key) ? (text ?? undefined) : undefined
 }
 
+/** More than fits into the one line that the list shows of a description. */
+const maxShown = 200
+
 const toolColumns: readonly Column<ToolView>[] = [
   {
     title: 'Tool',
@@ -115,7 +121,7 @@ const toolColumns: readonly Column<ToolView>[] = [
         <RowLink href={pathTo('tools', name)}>
           <BreakableName name={name} />
         </RowLink>
-        <span class="sub">{description}</span>
+        <span class="sub">{description.slice(0, maxShown)}</span>
       </>
     ),
   },
