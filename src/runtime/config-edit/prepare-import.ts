@@ -54,7 +54,10 @@ export const missingIn =
   ]
 
 /** Private files for secrets, in the user's configuration folder. */
-export function secretFiles(env: EnvVars) {
+export function secretFiles(env: EnvVars): {
+  readonly files: ReturnType<typeof fileSecretStore>
+  readonly secretsFolder: string
+} {
   const home = homeOf(env)
   const place = join(folder(env.XDG_CONFIG_HOME, join(home, '.config')), 'toolway', 'secrets')
   const secretsFolder = tildePath(place, home)
