@@ -97,7 +97,7 @@ async function openShared(postgres: Config['stores']['postgres'], bounds: Histor
 type HistoryBounds = Pick<PostgresHistoryOptions, 'keepMs' | 'maxBytes' | 'clock' | 'log'>
 
 /** Writes to both. Reads what all replicas have written and, while that cannot be reached, what this machine has. */
-export function withShared(local: HistoryStore, shared: HistoryStore): HistoryStore {
+function withShared(local: HistoryStore, shared: HistoryStore): HistoryStore {
   return {
     async write(batch) {
       const stored = await Promise.all([local.write(batch), shared.write(batch)])
