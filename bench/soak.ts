@@ -23,6 +23,8 @@ const { values } = parseArgs({
     'max-mb': { type: 'string', default: '200' },
     /** Without restarts and reloads. */
     calm: { type: 'boolean', default: false },
+    /** Without the dashboard's history, to compare. */
+    'no-history': { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 })
@@ -48,7 +50,9 @@ const servers = {
 const folder = await make('soak')
 // The published program needs less memory than the sources.
 const program = await buildProgram(await make('build'))
-const target = open.use(await startObserved({ folder, servers }, program))
+const history = { disabled: values['no-history'] }
+const target = open.use(await startObserved({ folder, servers, more: { history } }, program))
+note(`idle: RSS ${(residentBytesOf(target.pid) / 1e6).toFixed(0)} MB`)
 const { origin } = new URL(target.url)
 
 /** Restarts all servers and reloads a configuration with a changed timeout. */
@@ -58,7 +62,11 @@ async function disturb(round: number): Promise<void> {
     const { status, text } = await ask(`${origin}/admin/api/servers/${name}/restart`, { method: 'POST', headers })
     if (status !== 200) throw new Error(`Restarting ${name} failed with ${status}: ${text.slice(0, 200)}`)
   }
-  await writeToolwayConfig({ folder, servers, more: { defaults: { agent: 'bench', timeout: `${30 + (round % 2)}s` } } })
+  await writeToolwayConfig({
+    folder,
+    servers,
+    more: { history, defaults: { agent: 'bench', timeout: `${30 + (round % 2)}s` } },
+  })
   const { status, text } = await ask(`${origin}/admin/api/config/reload`, { method: 'POST', headers })
   if (status !== 200) throw new Error(`The reload failed with ${status}: ${text.slice(0, 200)}`)
 }

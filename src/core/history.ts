@@ -84,6 +84,37 @@ export interface TallySums {
   readonly sums: readonly TallySum[]
 }
 
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+/** Tallies are kept in steps of several lengths, the finest for the shortest time. The last one is kept for `keep`. */
+export const tallyResolutions = [
+  { stepMs: 10 * second, keptMs: 3 * hour },
+  { stepMs: minute, keptMs: 2 * day },
+  { stepMs: hour, keptMs: Number.POSITIVE_INFINITY },
+] as const
+
+/** When the oldest tally began, as exactly as is known. `oldest` has one time for each resolution that has tallies. */
+export function oldestTally(oldest: readonly number[]): number | undefined {
+  const first = Math.min(...oldest)
+  return oldest.find((at) => at < first + hour)
+}
+
+/** Which tallies answer a query: those of `stepMs` that began at `first` or later, added up to steps of `width`. */
+export function tallySteps({ from, to, maxSteps }: TallyQuery, since: number, now: number) {
+  const kept = Math.max(from, since)
+  const { stepMs } = tallyResolutions.find(({ keptMs }) => kept >= now - keptMs) ?? tallyResolutions[2]
+  const factor = maxSteps === undefined ? 1 : Math.max(1, Math.ceil((to - from) / stepMs / maxSteps))
+  const width = stepMs * factor
+  return { stepMs, width, first: Math.floor(from / width) * width }
+}
+
+/** How many sign-ins are kept, of one principal and in all. */
+export const maxLoginsOfOne = 16
+export const maxLogins = 1_000
+
 export interface StoredCallQuery extends HistoryFilter {
   readonly outcome?: string | undefined
   /** Only calls that began before this call; undefined for the newest ones. */
@@ -113,9 +144,10 @@ export interface HistoryStore extends AsyncDisposable {
 
 /** Logins of browsers. The store sees neither their ids nor their credentials. */
 export interface LoginStore {
-  /** `digest` identifies the login, `owner` its principal. Resolves when the login outlives this process. */
-  add(login: StoredLogin): Promise<void>
-  find(digest: string): Promise<StoredLogin | undefined>
+  /** `digest` identifies the login, `owner` its principal. Resolves with true if the login outlives this process. */
+  add(login: StoredLogin): Promise<boolean>
+  /** Null if there is no such login; undefined if the store cannot be used. */
+  find(digest: string): Promise<StoredLogin | null | undefined>
   remove(digest: string): Promise<void>
 }
 

@@ -28,7 +28,7 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
     expect(dry.stdout).toContain('would apply 1 audit')
     expect((await toolway(['migrate'], place)).stdout).toContain('applied 1 audit')
     const again = await toolway(['migrate', '--json'], place)
-    expect(JSON.parse(again.stdout)).toMatchObject({ dryRun: false, from: 1, to: 1, applied: [] })
+    expect(JSON.parse(again.stdout)).toMatchObject({ dryRun: false, from: 2, to: 2, applied: [] })
   })
 
   test('migrate: without PostgreSQL in the configuration, and where it does not answer', async () => {

@@ -18,20 +18,25 @@ type CallsAdmin = Pick<AdminService, 'calls' | 'pastCalls' | 'call' | 'runAgain'
  */
 export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueries): CallsAdmin {
   const { calls, captures, history, access, log } = context
+  const inMemory: CallsAdmin['calls'] = (caller, { limit, ...filter }) => {
+    if (caller.admin) return calls.list(filter, limit)
+    if (filter.agent !== undefined && filter.agent !== caller.agent) return []
+    return calls.list({ ...filter, agent: caller.agent }, limit)
+  }
   return {
-    calls(caller, { limit, ...filter }) {
-      if (caller.admin) return calls.list(filter, limit)
-      if (filter.agent !== undefined && filter.agent !== caller.agent) return []
-      return calls.list({ ...filter, agent: caller.agent }, limit)
-    },
-    async pastCalls(caller, { limit, from = 0, to = Number.MAX_SAFE_INTEGER, ...filter }) {
+    calls: inMemory,
+    async pastCalls(caller, query) {
+      // Memory has the latest calls, also those of earlier processes, but not those of processes that run beside this one.
+      const isAlone = context.worker === undefined && !history?.shared
+      if (isAlone && query.from === undefined && query.to === undefined) return inMemory(caller, query)
+      const { limit, from = 0, to = Number.MAX_SAFE_INTEGER, ...filter } = query
       if (!caller.admin && filter.agent !== undefined && filter.agent !== caller.agent) return []
       const visible = caller.admin ? filter : { ...filter, agent: caller.agent }
-      const inMemory = calls.list(visible, Number.MAX_SAFE_INTEGER).filter(({ at }) => at >= from && at < to)
+      const own = calls.list(visible, Number.MAX_SAFE_INTEGER).filter(({ at }) => at >= from && at < to)
       const past = (await history?.past.calls({ ...visible, from, to }, limit)) ?? []
       // Memory has the running calls, and what the history has no room for.
-      const known = new Set(inMemory.map(({ id }) => id))
-      return [...inMemory, ...past.filter(({ id }) => !known.has(id))].sort((a, b) => b.at - a.at).slice(0, limit)
+      const known = new Set(own.map(({ id }) => id))
+      return [...own, ...past.filter(({ id }) => !known.has(id))].sort((a, b) => b.at - a.at).slice(0, limit)
     },
     async call(caller, id) {
       const found = calls.find(id) ?? (await history?.past.call(id))

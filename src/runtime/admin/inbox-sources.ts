@@ -315,17 +315,24 @@ const storeNames: Readonly<Record<string, string>> = {
 }
 
 const storeItems = ({ storeReadings }: InboxContext): InboxEntry[] =>
-  storeReadings().flatMap(({ name, up }) => {
+  storeReadings().flatMap(({ name, up, problem }) => {
     if (up) return []
+    if (name === 'history') return [historyItem(problem)]
     const effect =
       name === 'postgres'
-        ? 'Audit records stay in the local log until it is back.'
+        ? 'Audit records stay in the local log, and charts and statistics show only this machine, until it is back.'
         : 'This process uses its own limits, cache and sessions until it is back.'
     const title = `${storeNames[name] ?? name} cannot be reached`
     const detail = `${effect} Toolway reconnects automatically.`
     const facts = { id: `store:${name}`, title, detail, revision: 'down', link: '/config', actions: [] }
     return [{ ...facts, kind: 'store', severity: 'critical' }]
   })
+
+const historyItem = (problem = 'unknown'): InboxEntry => ({
+  ...{ id: 'store:history', kind: 'store', severity: 'warning', title: 'The history cannot be stored' },
+  detail: `Charts, statistics, calls and sign-ins end with this process: ${problem}. Check \`stores.path\` and its disk.`,
+  ...{ revision: problem, link: null, actions: [] },
+})
 
 /** Below this, audit records and other state may soon not fit. */
 const minFreeBytes = 256 * 1_048_576

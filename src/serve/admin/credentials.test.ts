@@ -180,8 +180,8 @@ describe('V12: a login after a restart', () => {
   const kept = () => {
     const stored = new Map<string, StoredLogin>()
     const store: LoginStore = {
-      add: async (login) => void stored.set(login.digest, login),
-      find: async (digest) => stored.get(digest),
+      add: async (login) => stored.set(login.digest, login).size > 0,
+      find: async (digest) => stored.get(digest) ?? null,
       remove: async (digest) => void stored.delete(digest),
     }
     const clock = createManualClock()
@@ -212,6 +212,31 @@ describe('V12: a login after a restart', () => {
     for (const id of ['', 'x', '../x', 'x'.repeat(43)]) expect(await start().find(id)).toBeUndefined()
   })
 
+  test('is over in every process that knows it within five seconds after one of them ended it', async () => {
+    const { clock, start } = kept()
+    const [one, another] = [start(), start()]
+    const login = await one.open('Bearer dev', dev)
+    expect(await another.find(login.id)).toBeDefined()
+    await one.end(login)
+    clock.advance(5_000)
+    expect(await another.find(login.id)).toBeUndefined()
+  })
+
+  test('goes on in its process while the store cannot be used, and if it never was stored', async () => {
+    const clock = createManualClock()
+    const answer: { found: StoredLogin | null | undefined; added: boolean } = { found: undefined, added: true }
+    const store: LoginStore = { add: async () => answer.added, find: async () => answer.found, remove: async () => {} }
+    const logins = createLogins(clock, store)
+    const login = await logins.open('Bearer dev', dev)
+    clock.advance(60_000)
+    expect(await logins.find(login.id)).toBe(login)
+    answer.added = false
+    answer.found = null
+    const own = await logins.open('Bearer dev', dev)
+    clock.advance(60_000)
+    expect([await logins.find(login.id), await logins.find(own.id)]).toEqual([undefined, own])
+  })
+
   test('what is stored reveals neither the id nor the credential, and cannot be given to another login', async () => {
     const { stored, start } = kept()
     const login = await start().open('Bearer operator', operator)
@@ -226,8 +251,8 @@ describe('V12: a login after a restart', () => {
   test('is over once its credential is: the store forgets it too', async () => {
     const { stored } = kept()
     const store: LoginStore = {
-      add: async (login) => void stored.set(login.digest, login),
-      find: async (digest) => stored.get(digest),
+      add: async (login) => stored.set(login.digest, login).size > 0,
+      find: async (digest) => stored.get(digest) ?? null,
       remove: async (digest) => void stored.delete(digest),
     }
     let valid = true

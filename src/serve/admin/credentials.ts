@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { LoginStore } from '../../core/history.ts'
+import { type LoginStore, maxLogins, maxLoginsOfOne } from '../../core/history.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { type Authenticate, type AuthIdentity, agentFor, hasSameRights } from '../auth/identity.ts'
@@ -151,14 +151,15 @@ interface Login {
   /** The identity at the time of login. */
   readonly identity: AuthIdentity
   readonly until: number
+  /** When the store last had this login; undefined if it never did. */
+  storedAt: number | undefined
 }
 
 /** Lifetime of a login; longer than a working day. */
 export const loginMs = 12 * 3_600_000
 
-/** Maximum number of logins per principal. A further login ends that principal's oldest one. */
-const maxOfOne = 16
-const maxOfAll = 1_000
+/** How soon a login that ended in another process ends in this one. */
+const recheckMs = 5_000
 
 /**
  * Logins in memory, and in a store if there is one. Stored logins are encrypted with their id, which only the browser
@@ -173,7 +174,7 @@ export function createLogins(clock: Clock, store?: LoginStore) {
   const makeRoom = (principal: string) => {
     for (const login of logins.values()) if (login.until <= clock.monotonic()) forget(login)
     const own = [...logins.values()].filter(({ identity }) => identity.principal === principal)
-    const [oldest] = own.length >= maxOfOne ? own : logins.size >= maxOfAll ? logins.values() : []
+    const [oldest] = own.length >= maxLoginsOfOne ? own : logins.size >= maxLogins ? logins.values() : []
     if (oldest) forget(oldest)
   }
 
@@ -189,26 +190,36 @@ export function createLogins(clock: Clock, store?: LoginStore) {
     return login && login.until > clock.monotonic() ? login : undefined
   }
 
+  /** Forgets a login that the store no longer has. A login that was never stored lives in this process only. */
+  const recheck = async (login: Login, of: LoginStore) => {
+    const at = clock.monotonic()
+    if (login.storedAt === undefined || at - login.storedAt < recheckMs) return
+    login.storedAt = at
+    if ((await of.find(digest(login.id))) === null) forget(login)
+  }
+
   return {
     known,
     async open(authorization: string, identity: AuthIdentity): Promise<Login> {
       const id = randomBytes(32).toString('base64url')
-      const login = remember({ id, authorization, identity, until: clock.monotonic() + loginMs })
+      const login = remember({ id, authorization, identity, until: clock.monotonic() + loginMs, storedAt: undefined })
       const owner = digest(identity.principal)
       const until = clock.now() + loginMs
-      await store?.add({ digest: digest(id), owner, sealed: sealed(login), until })
+      const stored = await store?.add({ digest: digest(id), owner, sealed: sealed(login), until })
+      if (stored) login.storedAt = clock.monotonic()
       return login
     },
-    /** A login of this process or of an earlier one. */
+    /** A login of this process, of an earlier one, or of one that runs beside it. */
     async find(id: string): Promise<Login | undefined> {
       const own = known(id)
-      if (own || !store || !isId(id)) return own
+      if (own && store) await recheck(own, store)
+      if (own || !store || !isId(id)) return known(id)
       const stored = await store.find(digest(id))
       const content = stored && unsealed(id, stored.sealed)
       const leftMs = Math.min((stored?.until ?? 0) - clock.now(), loginMs)
       if (!content || leftMs <= 0) return undefined
       // Another request may have restored it in the meantime.
-      return known(id) ?? remember({ id, ...content, until: clock.monotonic() + leftMs })
+      return known(id) ?? remember({ id, ...content, until: clock.monotonic() + leftMs, storedAt: clock.monotonic() })
     },
     async end(login: Login): Promise<void> {
       forget(login)

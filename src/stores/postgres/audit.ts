@@ -4,8 +4,8 @@ import { settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createArchive } from './archive.ts'
-import { connectMs, connectPostgres, type Postgres, postgresErrorReason } from './connection.ts'
-import { currentSchemaVersion, migrate, schemaVersion } from './migrations.ts'
+import { connectMs, connectPostgres, postgresErrorReason } from './connection.ts'
+import { requireTables } from './migrations.ts'
 import { removeExpired } from './retention.ts'
 import { createShipper } from './shipper.ts'
 
@@ -88,7 +88,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
   const run = async () => {
     try {
       if (state !== 'up') {
-        await ready(postgres, options.migrate)
+        await requireTables(postgres, options.migrate)
         shipper.forget()
       }
       await shipper.ship()
@@ -170,9 +170,3 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
 
 const diverged =
   'the local audit log does not continue the copy in PostgreSQL, because its files were replaced or restored; it is copied as a new chain'
-
-async function ready(postgres: Postgres, how: 'auto' | 'manual'): Promise<void> {
-  if ((await schemaVersion(postgres)) >= currentSchemaVersion) return
-  if (how === 'manual') throw new Error('its tables are from another version; run `toolway migrate`')
-  await migrate(postgres)
-}

@@ -191,11 +191,11 @@ describe('V12: the history in SQLite', () => {
     for (let n = 0; n < 20; n++) database.addLogin(login(n))
     const found = (digest: string) => open().findLogin(digest)
     expect(found('another1')).toEqual(login(1, 'another'))
-    expect([found('o3'), found('o4')?.digest]).toEqual([undefined, 'o4'])
+    expect([found('o3'), found('o4')?.digest]).toEqual([null, 'o4'])
     database.removeLogin('o4')
-    expect(found('o4')).toBeUndefined()
+    expect(found('o4')).toBeNull()
     clock.now = start + 1_019
-    expect([found('o18'), found('o19')]).toEqual([undefined, undefined])
+    expect([found('o18'), found('o19')]).toEqual([null, null])
   })
 })
 

@@ -2,6 +2,9 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import {
   type HistoryBatch,
   type HistoryFilter,
+  maxLogins,
+  maxLoginsOfOne,
+  oldestTally,
   type StoredCall,
   type StoredCallQuery,
   type StoredLogin,
@@ -12,6 +15,8 @@ import {
   type TallySum,
   type TallySums,
   tallyNumbers,
+  tallyResolutions,
+  tallySteps,
 } from '../../core/history.ts'
 import { addPacked, createLatencies, type Latencies, type Packed, pack } from '../../lib/latency-histogram.ts'
 import { callColumns, parseSteps, stepsText } from './history-batch.ts'
@@ -24,17 +29,8 @@ export interface HistoryDatabaseOptions extends Pick<HistoryFileOptions, 'path' 
   now(): number
 }
 
-const second = 1000
-const minute = 60 * second
+const minute = 60_000
 const hour = 60 * minute
-const day = 24 * hour
-
-/** Tallies are kept in steps of several lengths, the finest for the shortest time. The last one is kept for `keepMs`. */
-const resolutions = [
-  { stepMs: 10 * second, keptMs: 3 * hour },
-  { stepMs: minute, keptMs: 2 * day },
-  { stepMs: hour, keptMs: Number.POSITIVE_INFINITY },
-] as const
 
 const numbers = tallyNumbers.map((name) => `${name} REAL NOT NULL`).join(', ')
 
@@ -56,9 +52,6 @@ const version = 1
 /** Names of agents, servers and tools that are told apart. Further ones count as `other`. */
 const maxKeys = 20_000
 const other: TallyKey = { agent: 'other', server: 'other', operation: 'other', name: '' }
-
-const maxLoginsOfOne = 16
-const maxLogins = 1_000
 
 /** How often old rows are removed. */
 const pruneEveryMs = minute
@@ -92,7 +85,7 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
         const [call] = callsWhere(database, 'id = ?', [id], '')
         return call && { call, children: callsWhere(database, 'parent = ?', [id], 'ORDER BY at, id LIMIT 1000') }
       }),
-    addLogin: ({ digest, owner, sealed, until }: StoredLogin): void =>
+    addLogin: ({ digest, owner, sealed, until }: StoredLogin): boolean =>
       file.use((database) =>
         inTransaction(database, () => {
           const remove = database.prepare('DELETE FROM logins WHERE until <= ?')
@@ -103,12 +96,13 @@ export function openHistoryDatabase(options: HistoryDatabaseOptions) {
           evict.run(owner, 1, maxLogins - 1)
           const add = database.prepare('INSERT INTO logins (digest, owner, sealed, until) VALUES (?, ?, ?, ?)')
           add.run(digest, owner, sealed, until)
+          return true
         }),
-      ),
-    findLogin: (digest: string): StoredLogin | undefined =>
+      ) ?? false,
+    findLogin: (digest: string): StoredLogin | null | undefined =>
       file.use((database) => {
         const row = database.prepare('SELECT * FROM logins WHERE digest = ? AND until > ?').get(digest, now())
-        return row && ({ ...row } as unknown as StoredLogin)
+        return row ? ({ ...row } as unknown as StoredLogin) : null
       }),
     removeLogin: (digest: string): void =>
       file.use((database) => void database.prepare('DELETE FROM logins WHERE digest = ?').run(digest)),
@@ -141,7 +135,7 @@ function addTallies(database: DatabaseSync, tallies: readonly Tally[]): void {
     const key = keyOf(tally)
     const values = tallyNumbers.map((name) => tally.counts[name])
     const latencies = asBytes(Uint32Array.from(tally.latencies))
-    for (const { stepMs } of resolutions) {
+    for (const { stepMs } of tallyResolutions) {
       add.run(stepMs, Math.floor(tally.at / stepMs) * stepMs, key, ...values, latencies)
     }
   }
@@ -175,11 +169,7 @@ const groups = {
 function sumTallies(database: DatabaseSync, query: TallyQuery, now: number): TallySums {
   const { by, maxSteps } = query
   const since = oldestOf(database) ?? now
-  const from = Math.max(query.from, since)
-  const { stepMs } = resolutions.find(({ keptMs }) => from >= now - keptMs) ?? resolutions[2]
-  const factor = maxSteps === undefined ? 1 : Math.max(1, Math.ceil((query.to - query.from) / stepMs / maxSteps))
-  const width = stepMs * factor
-  const first = Math.floor(query.from / width) * width
+  const { stepMs, width, first } = tallySteps(query, since, now)
   const { where, values } = condition(query, ['agent', 'server', 'name', 'operation'])
   // Statistics by tool count only tool calls; all other statistics count every call.
   const tools = by === 'tool' ? " AND operation = 'call_tool'" : ''
@@ -208,12 +198,10 @@ function sumTallies(database: DatabaseSync, query: TallyQuery, now: number): Tal
   return { since, stepMs: width, sums: packed }
 }
 
-/** When the oldest tally began, as exactly as is known. */
 function oldestOf(database: DatabaseSync): number | undefined {
   const first = database.prepare('SELECT min(at) AS at FROM tallies WHERE stepMs = ?')
-  const found = resolutions.map(({ stepMs }) => first.get(stepMs)?.at).filter((at) => typeof at === 'number')
-  const oldest = Math.min(...found)
-  return found.length === 0 ? undefined : found.find((at) => at < oldest + hour)
+  const found = tallyResolutions.map(({ stepMs }) => first.get(stepMs)?.at)
+  return oldestTally(found.filter((at) => typeof at === 'number'))
 }
 
 /** The SQL for the members of a filter that must match exactly. */
@@ -264,7 +252,7 @@ function callsWhere(
 /** Removes what is too old. If the file is still too large, removes calls first: statistics take far less room. */
 function prune(database: DatabaseSync, keptFrom: number, now: number, maxBytes: number): void {
   inTransaction(database, () => {
-    for (const { stepMs, keptMs } of resolutions) {
+    for (const { stepMs, keptMs } of tallyResolutions) {
       const oldest = Math.max(now - keptMs, keptFrom)
       database.prepare('DELETE FROM tallies WHERE stepMs = ? AND at < ?').run(stepMs, oldest)
     }

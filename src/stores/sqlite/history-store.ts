@@ -16,6 +16,11 @@ export interface SqliteHistoryOptions extends Omit<HistoryThreadData, 'path'> {
   readonly log: Log
 }
 
+export interface SqliteHistory extends HistoryStore {
+  /** Why the file cannot be used; undefined if it can. */
+  trouble(): string | undefined
+}
+
 /** How long a request may take. Queries over a month read some hundred thousand rows. */
 const timeoutMs = 15_000
 /** How long to wait before the thread is started again after it died. */
@@ -24,15 +29,17 @@ const restartMs = 10_000
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8 }
 
 /** The history in a SQLite file in the state folder. The thread and the file are opened on first use. */
-export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHistoryOptions): HistoryStore {
+export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHistoryOptions): SqliteHistory {
   const path = join(folder, 'history.sqlite')
   let worker: Worker | undefined
   let peer: RpcPeer<HistoryThreadMethods> | undefined
   let diedAt = Number.NEGATIVE_INFINITY
   let closed = false
+  let code: string | undefined
 
   const methods: HistoryOwnerMethods = {
     say(trouble) {
+      code = trouble?.aside === undefined ? trouble?.code : undefined
       if (trouble === undefined) log.info({ path }, 'history is stored again')
       else if (trouble.aside === undefined) log.warn({ path, code: trouble.code }, 'history cannot be stored')
       else log.warn({ path, ...trouble }, 'the history file was unusable and was moved aside; a new one begins')
@@ -75,12 +82,13 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
   }
 
   return {
+    trouble: () => code,
     write: async (batch) => (await connected()?.request('write', encodeBatch(batch))) ?? false,
     sums: async (query) => connected()?.request('sums', query),
     calls: async (query) => connected()?.request('calls', query),
     call: async (id) => connected()?.request('call', id),
     logins: {
-      add: async (login) => connected()?.request('addLogin', login),
+      add: async (login) => (await connected()?.request('addLogin', login)) ?? false,
       find: async (digest) => connected()?.request('findLogin', digest),
       remove: async (digest) => connected()?.request('removeLogin', digest),
     },

@@ -21,8 +21,8 @@ export type HistoryThreadMethods = {
   sums(query: TallyQuery): ReturnType<Database['sums']>
   calls(query: StoredCallQuery): ReturnType<Database['calls']>
   call(id: string): ReturnType<Database['call']>
-  addLogin(login: StoredLogin): void
-  findLogin(digest: string): StoredLogin | undefined
+  addLogin(login: StoredLogin): boolean
+  findLogin(digest: string): StoredLogin | null | undefined
   removeLogin(digest: string): void
   close(): true
 }

@@ -29,6 +29,8 @@ interface LoadReading {
 export interface StoreReading {
   readonly name: string
   readonly up: boolean
+  /** Why it cannot be used, if known. */
+  readonly problem?: string | undefined
   /** How many records have not been copied yet, if known, and the time since the store last had all records. */
   readonly behind?: { readonly records: number | undefined; readonly seconds: number }
 }
@@ -86,7 +88,7 @@ function storeFamilies(stores: Read<'stores'>): ReadFamilyOptions[] {
   return [
     {
       name: 'toolway_store_up',
-      help: '1 while a store shared by the replicas is available, 0 while they run without it.',
+      help: '1 while a store is available, 0 while the gateway runs without it.',
       type: 'gauge',
       ...byStore(({ up }) => (up ? 1 : 0)),
     },

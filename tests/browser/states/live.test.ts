@@ -75,12 +75,10 @@ inBrowser('G10: live pages', () => {
     const visitor = await shared.at('/')
     const { page } = visitor
     await page.getByRole('img', { name: /^Calls per second\. answered: / }).waitFor()
-    await page.locator('.u-over').first().waitFor()
-    const box = await page.locator('.u-over').first().boundingBox()
-    if (!box) throw new Error('the chart is not on the page')
-    await page.mouse.move(box.x + 50, box.y + 40)
+    const chart = page.locator('.u-over').first()
+    await chart.hover({ position: { x: 50, y: 40 } })
     await page.mouse.down()
-    await page.mouse.move(box.x + 200, box.y + 40, { steps: 5 })
+    await chart.hover({ position: { x: 200, y: 40 } })
     await page.mouse.up()
     await expect.poll(() => new URL(page.url()).searchParams.has('from')).toBe(true)
     const { searchParams } = new URL(page.url())
@@ -92,6 +90,57 @@ inBrowser('G10: live pages', () => {
     await expect.poll(() => new URL(page.url()).search).toBe('?range=1h')
     await page.getByRole('button', { name: 'Table of Latency' }).click()
     await page.getByRole('table', { name: 'Latency, newest first' }).waitFor()
+  })
+
+  test('V12: with the keyboard alone, a time range is zoomed and moved, and its calls are opened', async () => {
+    const visitor = await shared.at('/?by=tool')
+    const { page } = visitor
+    const zoom = page.getByRole('group', { name: 'Zoom' })
+    const range = () => {
+      const { searchParams } = new URL(page.url())
+      const [from, to] = ['from', 'to'].map((name) => Date.parse(searchParams.get(name) ?? ''))
+      return { from: from as number, length: (to as number) - (from as number) }
+    }
+    const press = async (name: string) => {
+      await zoom.getByRole('button', { name }).focus()
+      await page.keyboard.press('Enter')
+    }
+    await press('Zoom in')
+    await expect.poll(() => range().length).toBe(450_000)
+    const { from } = range()
+    await press('Earlier')
+    await expect.poll(() => range().from).toBe(from - 225_000)
+    await press('Later')
+    await expect.poll(() => range().from).toBe(from)
+    // The table covers the same range as the charts.
+    await page.getByText(/^Calls from \d/).waitFor()
+    expect(await visitor.axe()).toEqual([])
+    await page.getByRole('link', { name: 'Calls in this range' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Calls' }).waitFor()
+    expect(range()).toEqual({ from, length: 450_000 })
+  })
+
+  test('V12: latencies have a logarithmic axis and a line of their own for cache hits; outcomes are stacked', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    // A canvas has no text, so collect the labels that are drawn.
+    await page.addInitScript(`
+      globalThis.drawn = []
+      const { fillText } = CanvasRenderingContext2D.prototype
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        drawn.push(text)
+        fillText.call(this, text, ...place)
+      }`)
+    await page.reload()
+    const outcomes = /^Calls per second\. answered: .*; tool errors: .*; denied: .*; failed: /
+    await page.getByRole('img', { name: outcomes }).waitFor()
+    await page.getByRole('img', { name: /^Latency\. p50: .*; p99: .*; cache hits: / }).waitFor()
+    const labels = async () => (await page.evaluate('drawn')) as string[]
+    // The same distance for each power of ten.
+    const powers = ['1 ms', '10 ms', '100 ms']
+    await expect.poll(async () => new Set(powers).difference(new Set(await labels())).size).toBe(0)
+    expect(visitor.troubles).toEqual([])
   })
 
   test('G9: one click shows the slowest tools of the last hour; statistics say which period they cover', async () => {
@@ -107,6 +156,10 @@ inBrowser('G10: live pages', () => {
     await page.getByText('Calls, latencies and errors in the last 6 hours').waitFor()
     await page.goto('/servers/filesystem?range=7d')
     await page.getByText('Calls in the last 7 days').waitFor()
+    const asked = page.waitForRequest((request) => request.url().includes('/calls?server=filesystem'))
+    await page.getByRole('button', { name: '30 d', exact: true }).click()
+    const from = Number(new URL((await asked).url()).searchParams.get('from'))
+    expect(Math.abs(Date.now() - 30 * 86_400_000 - from)).toBeLessThan(60_000)
     expect(visitor.troubles).toEqual([])
   })
 

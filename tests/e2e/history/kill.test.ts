@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../fixtures/clients.ts'
@@ -113,4 +113,26 @@ test('V12: a damaged history stops nothing: it is moved aside, and a new one beg
   await client.callTool('probe__echo', { message: 'x' })
   expect(callsOf((await ask('stats?by=tool')).json.rows)).toEqual({ 'probe.echo': 1 })
   expect(toolway.said()).toContain('moved aside')
+})
+
+test('V12: where no history can be stored, the gateway starts, serves and says so, until it can be stored', async () => {
+  await toolway.stop('SIGKILL')
+  const state = readdirSync(folder.path, { recursive: true }) as string[]
+  const file = join(folder.path, state.find((path) => path.endsWith('history.sqlite')) as string)
+  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+  // As on a read-only or full disk, SQLite cannot open it for writing.
+  mkdirSync(file)
+  toolway = await startCommand(config, { folder })
+  const cookie = await logIn()
+  await using client = await connect('v1', { endpoint: toolway })
+  await client.callTool('probe__echo', { message: 'x' })
+  expect(await asBrowser(cookie)).toBe(200)
+  expect((await ask('calls')).json).toMatchObject([{ name: 'echo', outcome: 'answered' }])
+  expect(callsOf((await ask('stats?by=tool')).json.rows)).toEqual({ 'probe.echo': 1 })
+  const items = async () => JSON.stringify((await ask('inbox')).json)
+  await until(async () => (await items()).includes('store:history'), { what: 'the inbox to say so' })
+  expect(toolway.said()).toContain('history cannot be stored')
+  rmSync(file, { recursive: true })
+  await client.callTool('probe__echo', { message: 'y' })
+  await until(async () => !(await items()).includes('store:history'), { what: 'the history to be stored again' })
 })

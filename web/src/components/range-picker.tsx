@@ -2,7 +2,7 @@ import { formatClockTime } from '../format/time.ts'
 import { setQuery } from '../routing/location.ts'
 import { withQuery } from '../routing/query.ts'
 import { pathTo } from '../routing/route.ts'
-import { type Preset, rangeQuery, type TimeRange } from '../routing/time-range.ts'
+import { type Preset, rangeBounds, rangeQuery, type TimeRange } from '../routing/time-range.ts'
 import { now } from '../shell/now.ts'
 import { Icon } from './icon.tsx'
 import { SegmentedControl } from './segmented-control.tsx'
@@ -34,7 +34,10 @@ const formatSpan = (from: number, to: number): string =>
 export const describeRange = (range: TimeRange): string =>
   'last' in range ? `in the last ${longNames[range.last]}` : `from ${formatSpan(range.from, range.to)}`
 
-/** Selects the time range of everything on the page. Any other range can be selected by dragging across a chart. */
+/**
+ * Selects the time range of everything on the page. Any other range can be selected by dragging across a chart or, without
+ * a pointer, with the buttons that zoom and move.
+ */
 export function RangePicker({ range }: { readonly range: TimeRange }) {
   return (
     <>
@@ -53,6 +56,14 @@ export function RangePicker({ range }: { readonly range: TimeRange }) {
           </a>
         </>
       )}
+      {/* biome-ignore lint/a11y/useSemanticElements: not every browser supports flex layout in a fieldset */}
+      <div class="segments" role="group" aria-label="Zoom">
+        {moves.map(({ name, sign, start, end }) => (
+          <button key={name} type="button" aria-label={name} title={name} onClick={() => move(range, start, end)}>
+            {sign}
+          </button>
+        ))}
+      </div>
       <SegmentedControl
         label="Time range"
         options={names}
@@ -61,4 +72,23 @@ export function RangePicker({ range }: { readonly range: TimeRange }) {
       />
     </>
   )
+}
+
+/** How the bounds of a range move, in parts of its length. */
+const moves = [
+  { name: 'Earlier', sign: '‹', start: -0.5, end: -0.5 },
+  { name: 'Zoom in', sign: '+', start: 0.25, end: -0.25 },
+  { name: 'Zoom out', sign: '−', start: -0.5, end: 0.5 },
+  { name: 'Later', sign: '›', start: 0.5, end: 0.5 },
+] as const
+
+const minRangeMs = 10_000
+
+function move(range: TimeRange, start: number, end: number): void {
+  const at = Date.now()
+  const bounds = rangeBounds(range, at)
+  const length = bounds.to - bounds.from
+  const to = Math.min(Math.round(bounds.to + end * length), at)
+  const from = Math.round(bounds.from + start * length)
+  if (to - from >= minRangeMs) setQuery(rangeQuery({ from, to }))
 }

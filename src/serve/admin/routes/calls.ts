@@ -9,10 +9,7 @@ export const callsRoutes: readonly Route[] = [
   userRoute('GET', 'calls', 'The latest calls, newest first', {
     query: calls.callsQuery,
     answer: z.array(calls.callView),
-    run({ caller, query }, { admin }) {
-      const inRange = query.from !== undefined || query.to !== undefined
-      return inRange ? admin.pastCalls(caller, query) : admin.calls(caller, query)
-    },
+    run: ({ caller, query }, { admin }) => admin.pastCalls(caller, query),
   }),
   userRoute('GET', 'calls/{id}', 'One call: its timeline, inner calls, audit records and captured content', {
     answer: calls.callDetail,

@@ -6,6 +6,7 @@ import { isAdmin } from '../../api/session.ts'
 import { AccessBadge } from '../../components/access-badge.tsx'
 import { BreakableName } from '../../components/breakable-name.tsx'
 import { Card } from '../../components/page.tsx'
+import { describeRange } from '../../components/range-picker.tsx'
 import { Loaded } from '../../components/states.tsx'
 import { type Status, StatusBadge } from '../../components/status-badge.tsx'
 import { outcomeStatuses } from '../../components/statuses.ts'
@@ -13,8 +14,10 @@ import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { ClockTime, RelativeTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, pluralize } from '../../format/number.ts'
+import { query } from '../../routing/location.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
+import { parseRange, rangeBounds, rangeQuery } from '../../routing/time-range.ts'
 
 const maxCalls = 10
 const maxTools = 10
@@ -64,22 +67,31 @@ const toolColumns: readonly Column<ToolView>[] = [
   { title: 'Tokens', alignEnd: true, sortBy: ({ tokens }) => tokens, cell: ({ tokens }) => formatCount(tokens) },
 ]
 
-/** The latest calls. They arrive live. */
+/** The latest calls of the time range in the address. They arrive live, unless the range has ended. */
 export function RecentCalls({ name }: { readonly name: string }) {
-  const loaded = useResource(queries.calls({ server: name, limit: maxCalls }), name)
-  const live = liveCalls.value.filter(({ server }) => server === name)
+  const range = parseRange(query.value)
+  const within = 'from' in range ? range : { from: rangeBounds(range, Date.now()).from, to: undefined }
+  const loaded = useResource(
+    queries.calls({ server: name, limit: maxCalls, from: within.from, to: within.to }),
+    `${name} ${JSON.stringify(range)}`,
+  )
+  const live = liveCalls.value.filter(
+    ({ server, at }) => server === name && at >= within.from && at < (within.to ?? Number.POSITIVE_INFINITY),
+  )
   const known = new Map([...(loaded.data ?? []), ...live].map((call) => [call.id, call]))
   const rows = [...known.values()].sort((a, b) => b.at - a.at).slice(0, maxCalls)
   return (
     <Card
       title="Recent calls"
-      side={<a href={withQuery(pathTo('calls'), { server: name })}>View calls</a>}
+      side={
+        <a href={withQuery(pathTo('calls'), { server: name, ...('from' in range && rangeQuery(range)) })}>View calls</a>
+      }
       flush={rows.length > 0}
     >
       <Loaded resource={loaded} what="the calls">
         {() =>
           rows.length === 0 ? (
-            <p class="quiet">None that this process still knows.</p>
+            <p class="quiet">No calls {describeRange(range)}.</p>
           ) : (
             <Table
               label="Recent calls"
