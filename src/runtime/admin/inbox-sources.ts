@@ -331,7 +331,7 @@ const storeItems = ({ storeReadings }: InboxContext): InboxEntry[] =>
 const historyItem = (problem = 'unknown'): InboxEntry => ({
   ...{ id: 'store:history', kind: 'store', severity: 'warning', title: 'The history cannot be stored' },
   detail: `Charts, statistics, calls and sign-ins end with this process: ${problem}. Check \`stores.path\` and its disk.`,
-  ...{ revision: problem, link: null, actions: [] },
+  ...{ revision: problem, link: '/config', actions: [] },
 })
 
 /** Below this, audit records and other state may soon not fit. */
