@@ -2,7 +2,6 @@ import * as z from 'zod'
 import { authSection } from './schema/auth.ts'
 import { discoverySection, namingSection, registrySection, scanSection } from './schema/catalog.ts'
 import { chatSection, modelsSection } from './schema/chat.ts'
-import { inboxSection } from './schema/inbox.ts'
 import { mcpServersSection } from './schema/mcp-servers.ts'
 import { nativeSection, sandboxSection } from './schema/native.ts'
 import { agentsSection, approvalsSection, limitsSection, policySection } from './schema/policy.ts'
@@ -10,7 +9,7 @@ import { breakerSection, cacheSection, healthSection, retrySection } from './sch
 import { defaultsSection, serverSection } from './schema/server.ts'
 import { sinksSection } from './schema/sinks.ts'
 import { storesSection } from './schema/stores.ts'
-import { auditSection, captureSection, historySection, telemetrySection } from './schema/telemetry.ts'
+import { auditSection, captureSection, historySection, inboxSection, telemetrySection } from './schema/telemetry.ts'
 
 /** The configuration schema. Defaults are defined only here and in the section schemas; an empty document is valid. */
 export const configSchema = z

@@ -55,3 +55,10 @@ export const historySection = z.strictObject({
     .prefault(false)
     .describe('Keeps nothing: statistics, recent calls and sign-ins end with the process.'),
 })
+
+export const inboxSection = z.strictObject({
+  webhook: address('http', 'https')
+    .meta({ secret: 'address' })
+    .optional()
+    .describe('URL to which new items of the inbox are posted as JSON.'),
+})

@@ -6,8 +6,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
 import { createRejections } from '../rejections.ts'
-import { createInbox, type InboxEntry, type InboxSource } from './inbox.ts'
-import { openDismissals } from './inbox-dismissals.ts'
+import { createInbox, type InboxEntry, type InboxSource, openDismissals } from './inbox.ts'
 
 let open: AsyncDisposableStack
 let folder: string

@@ -1,5 +1,4 @@
-import type { ApprovalView } from './schemas/approvals.ts'
-import type { CallView } from './schemas/calls.ts'
+import type { ApprovalView, CallView } from './schemas/calls.ts'
 import type { ServerView, TryResult } from './schemas/catalog.ts'
 import type { Overview, ReloadEvent } from './schemas/figures.ts'
 import type { InboxView } from './schemas/inbox.ts'
@@ -9,7 +8,6 @@ import type { PolicyReplay } from './schemas/policy.ts'
  * The admin API's types, which the dashboard imports. Times are in milliseconds since the epoch, durations in
  * milliseconds. Requests other than GET that authenticate with the cookie need the header `Toolway-Admin: 1`.
  */
-export type * from './schemas/approvals.ts'
 export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
 export type * from './schemas/config-edit.ts'
@@ -19,8 +17,6 @@ export type * from './schemas/keys.ts'
 export type * from './schemas/pins.ts'
 export type * from './schemas/playground.ts'
 export type * from './schemas/policy.ts'
-export type * from './schemas/search.ts'
-export type * from './schemas/server-detail.ts'
 
 /** Events on the GET events stream: `event:` is a key below, `data:` its value. The stream starts with one of each. */
 export interface AdminEvents {

@@ -26,3 +26,16 @@ export const callsRoutes: readonly Route[] = [
     run: ({ caller, target, signal }, { admin }) => admin.runAgain(caller, target, signal),
   }),
 ]
+
+/** Calls that wait for a person. Not for admins only: `approvals.by` may name other people. */
+export const approvalsRoutes: readonly Route[] = [
+  userRoute('GET', 'approvals', "Calls that wait for a person's approval; for non-admins, those they may answer", {
+    answer: z.array(calls.approvalView),
+    run: ({ caller }, { admin }) => admin.approvals(caller),
+  }),
+  userRoute('POST', 'approvals/{id}', 'Answers an approval; the first answer counts', {
+    body: calls.answerApproval,
+    answer: calls.answeredApproval,
+    run: ({ caller, target, body }, { admin }) => admin.answerApproval(caller, target, body),
+  }),
+]

@@ -1,6 +1,8 @@
 import * as z from 'zod'
-import { answered, publicRoute, type Route, userRoute } from '../router.ts'
+import { adminRoute, answered, publicRoute, type Route, userRoute } from '../router.ts'
+import { searchQuery, searchResult } from '../schemas/catalog.ts'
 import * as figures from '../schemas/figures.ts'
+import { inboxView } from '../schemas/inbox.ts'
 
 /** The gateway as a whole: its state, statistics and events, and the description of this API. */
 export const gatewayRoutes: readonly Route[] = [
@@ -34,5 +36,26 @@ export const gatewayRoutes: readonly Route[] = [
     query: figures.statsQuery,
     answer: figures.stats,
     run: ({ caller, query }, { admin }) => admin.stats(caller, query),
+  }),
+]
+
+/** Finding anything by its name. */
+export const searchRoutes: readonly Route[] = [
+  userRoute('GET', 'search', 'Finds servers, tools, agents and recent calls by name or id', {
+    query: searchQuery,
+    answer: searchResult,
+    run: ({ caller, query }, { admin }) => admin.search(caller, query.q),
+  }),
+]
+
+/** What needs a person. */
+export const inboxRoutes: readonly Route[] = [
+  adminRoute('GET', 'inbox', 'Everything that needs a person, each item with its actions', {
+    answer: inboxView,
+    run: (_, { admin }) => admin.inbox(),
+  }),
+  adminRoute('POST', 'inbox/{id}/dismiss', 'Hides an item until it changes', {
+    answer: inboxView,
+    run: ({ caller, target }, { admin }) => admin.dismissItem(caller, target),
   }),
 ]

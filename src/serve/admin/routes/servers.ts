@@ -3,7 +3,7 @@ import { ToolwayError } from '../../../core/errors.ts'
 import { callbackOf } from '../oauth-callback.ts'
 import { adminRoute, type Route, userRoute } from '../router.ts'
 import * as catalog from '../schemas/catalog.ts'
-import { serverDetail } from '../schemas/server-detail.ts'
+import { serverDetail } from '../schemas/catalog.ts'
 import type { ServerAction } from '../service.ts'
 
 const actions: Readonly<Record<ServerAction, string>> = {

@@ -1,8 +1,10 @@
 import * as z from 'zod'
 import { Json } from '../../../core/json.ts'
-import { memberOf, type Route, userRoute } from '../router.ts'
+import { adminRoute, answered, memberOf, type Route, userRoute } from '../router.ts'
 import * as calls from '../schemas/calls.ts'
 import * as catalog from '../schemas/catalog.ts'
+import * as pins from '../schemas/pins.ts'
+import * as playground from '../schemas/playground.ts'
 
 /** Tools: their definitions, and calling one. */
 export const toolsRoutes: readonly Route[] = [
@@ -25,5 +27,61 @@ export const toolsRoutes: readonly Route[] = [
       const given = bytes && (memberOf(bytes, 'arguments') as Json<Record<string, unknown>> | undefined)
       return admin.tryTool(caller, target, { arguments: given ?? Json.of({}), agent }, signal)
     },
+  }),
+]
+
+/** Pinned tool definitions, and the decisions about them. */
+export const pinsRoutes: readonly Route[] = [
+  adminRoute('GET', 'pins', 'Pinned definitions of tools, prompts and instructions', {
+    query: pins.pinsQuery,
+    answer: pins.pinPage,
+    run: ({ query }, { admin }) => admin.pins(query),
+  }),
+  adminRoute('GET', 'pins/{label}', 'One pin: its definitions, what changed and what the scanner found', {
+    answer: pins.pinDetail,
+    run: ({ target }, { admin }) => admin.pin(target),
+  }),
+  adminRoute('POST', 'pins/{label}/approve', 'Approves exactly one definition; it can be used at once', {
+    body: pins.pinDecision,
+    answer: pins.pinDetail,
+    run: ({ caller, target, body }, { admin }) => admin.approvePin(caller, target, body.hash),
+  }),
+  adminRoute('POST', 'pins/{label}/block', 'Blocks a definition until it is approved', {
+    body: pins.pinDecision,
+    answer: pins.pinDetail,
+    run: ({ caller, target, body }, { admin }) => admin.blockPin(caller, target, body.hash),
+  }),
+]
+
+/** Trying out tools, resources and prompts. */
+export const playgroundRoutes: readonly Route[] = [
+  userRoute('POST', 'playground', 'Calls a tool, reads a resource or gets a prompt; streams events', {
+    stream: true,
+    body: playground.playgroundInput,
+    async run({ user, caller, body, bytes, signal, response }, { admin, playground: streams, watch }) {
+      watch(user, response)
+      const given = bytes && (memberOf(bytes, 'arguments') as Json<Record<string, unknown>> | undefined)
+      await streams.run(admin, { caller, given: { ...body, arguments: given ?? Json.of({}) }, signal, response })
+      return answered
+    },
+  }),
+  userRoute('POST', 'playground/{ask}/answer', "Answers a server's request that a playground stream reported", {
+    body: playground.playgroundAnswer,
+    run: ({ caller, target, body }, { admin }) => admin.playgroundAnswer(caller, target, body),
+  }),
+  userRoute('POST', 'completions', 'Suggests values for an argument of a prompt or a resource template', {
+    body: playground.completionInput,
+    answer: playground.completionView,
+    run: ({ caller, body, signal }, { admin }) => admin.completions(caller, body, signal),
+  }),
+  userRoute('GET', 'resources', 'The resources and resource templates', {
+    query: calls.toolsQuery,
+    answer: playground.resourcePage,
+    run: ({ caller, query }, { admin }) => admin.resources(caller, query),
+  }),
+  userRoute('GET', 'prompts', 'The prompts', {
+    query: calls.toolsQuery,
+    answer: playground.promptPage,
+    run: ({ caller, query }, { admin }) => admin.prompts(caller, query),
   }),
 ]
