@@ -26,7 +26,7 @@ const timeoutMs = 15_000
 /** How long to wait before the thread is started again after it died. */
 const restartMs = 10_000
 /** The thread holds one batch or one answer at a time. */
-const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8 }
+const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 2 }
 
 /** The history in a SQLite file in the state folder. The thread and the file are opened on first use. */
 export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHistoryOptions): SqliteHistory {
