@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ModelServer, modelServer } from '../../../src/chat/models/server.fixture.ts'
-import { agentModel, answer, question } from '../../e2e/chat/model.ts'
+import { agentModel, answer, halfAnswer, question } from '../../e2e/chat/model.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
@@ -77,6 +77,7 @@ inBrowser('S6, V11: chat with real servers and a scripted model', () => {
     await expect.poll(() => model.asked.length).toBeGreaterThan(asked)
     const offered = model.asked[asked]?.body.tools?.map(({ function: { name } }) => name)
     expect(offered).toEqual(['weather__temperature'])
+    await turn.getByText(halfAnswer).waitFor()
     expect(visitor.troubles).toEqual([])
   })
 })

@@ -4,6 +4,9 @@ import { calls, type Reply, says } from '../../../src/chat/models/server.fixture
 export const question = 'How warm is it in Rome, and what is that number times three?'
 export const answer = 'It is 21 degrees in Rome; three times that is 63.'
 
+/** What the model says if it may not multiply. */
+export const halfAnswer = 'It is 21 degrees in Rome; I cannot multiply.'
+
 /** A model that goes through the stages of the staged loop as a good one would. */
 export const stagedModel: Reply = (asked, response) => {
   const { response_format: format, tools } = asked.body
@@ -34,6 +37,7 @@ export const agentModel: Reply = (asked, response) => {
   if (results.length === 1) {
     return calls({ name: 'arithmetic__multiply', arguments: { a: Number(degrees), b: 3 }, id: 'm' })(asked, response)
   }
+  if (results[1]?.startsWith('Error')) return says(halfAnswer)(asked, response)
   const { result } = JSON.parse(results[1] ?? '{}')
   return says(`It is ${degrees} degrees in Rome; three times that is ${result}.`)(asked, response)
 }

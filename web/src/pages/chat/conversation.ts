@@ -45,7 +45,12 @@ window.addEventListener('storage', ({ key }) => {
   if (store.owns(key)) chats.value = store.list()
 })
 
-// Leaving the page stops the answer. Without this, it would be kept as one that failed because of the network.
+// Leaving the page stops the answer. Without this, it would be kept as one that failed because of the network. Browsers
+// may end the request before `pagehide`.
+let leaving = false
+window.addEventListener('beforeunload', () => {
+  leaving = true
+})
 window.addEventListener('pagehide', () => stop())
 
 function browserStorage(): Storage | undefined {
@@ -83,6 +88,7 @@ export async function sendMessage({ text, images }: Message, options: ChatOption
   const messages = withinImageLimits([...historyOf(turns.peek()), userMessage(text, images)])
   const controller = new AbortController()
   current = controller
+  leaving = false
   currentChat.value ??= crypto.randomUUID()
   turns.value = [...turns.peek(), newTurn(text, images)]
   saveCurrent()
@@ -93,6 +99,7 @@ export async function sendMessage({ text, images }: Message, options: ChatOption
     })
   } catch (thrown) {
     if (controller.signal.aborted) return
+    if (leaving) return stop()
     updateLastTurn((turn) =>
       failedTurn(turn, thrown instanceof ApiError ? thrown : { code: 'FAILED', message: String(thrown) }),
     )
