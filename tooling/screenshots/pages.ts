@@ -16,7 +16,7 @@ export function picturesOf({ files }: World, since: number, until: number): read
   return [
     { name: 'overview', path: `/?${range}` },
     { name: 'servers', path: '/servers' },
-    { name: 'server', path: '/servers/filesystem' },
+    { name: 'server', path: '/servers/orders' },
     { name: 'tools', path: '/tools' },
     { name: 'tool', path: '/tools/filesystem__edit_file' },
     {
@@ -58,7 +58,6 @@ export function picturesOf({ files }: World, since: number, until: number): read
         await page.getByRole('button', { name: 'Dismiss' }).click()
       },
     },
-    { name: 'keys', path: '/keys' },
     { name: 'configuration', path: '/config' },
   ]
 }

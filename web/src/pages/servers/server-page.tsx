@@ -9,7 +9,6 @@ import { charts, withoutPartialPoint } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
 import { ActionButton } from '../../components/action-button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
-import { CopyButton } from '../../components/copy-button.tsx'
 import { lazy } from '../../components/lazy.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
@@ -168,15 +167,6 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
           <>
             <dt>Last error</dt>
             <dd class="tone-bad">{server.lastError}</dd>
-          </>
-        )}
-        {server.launch !== null && (
-          <>
-            <dt>{server.transport === 'stdio' ? 'Command' : 'URL'}</dt>
-            <dd class="row">
-              <code>{server.launch}</code>
-              <CopyButton text={server.launch} label={server.transport === 'stdio' ? 'Copy command' : 'Copy URL'} />
-            </dd>
           </>
         )}
         <dt>Breaker</dt>
