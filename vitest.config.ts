@@ -76,6 +76,7 @@ export default defineConfig({
           // Vite itself loads them, because the dashboard uses its imports of text.
           include: ['web/src/**/*.test.ts'],
           isolate: false,
+          testTimeout: 120_000,
         },
       },
       {
