@@ -20,7 +20,7 @@ export const configSchema = z
     mcpServers: mcpServersSection.default({}).describe('The MCP servers behind the gateway, by name.'),
     naming: namingSection.prefault({}).describe('How served tools are named.'),
     discovery: discoverySection.prefault({}).describe("When servers' tools are listed."),
-    registry: registrySection.prefault({}).describe('Where servers to add are searched.'),
+    registry: registrySection.prefault({}).describe('The MCP registry that the dashboard searches.'),
     agents: agentsSection
       .default({})
       .describe('What each agent may use; without agents everyone may use everything. team.role inherits from team.'),
@@ -41,7 +41,7 @@ export const configSchema = z
     capture: captureSection
       .prefault({})
       .describe('Bounds for captured calls; mcpServers.NAME.capture and agents.NAME.capture turn capturing on.'),
-    inbox: inboxSection.prefault({}).describe('Reports of what needs a person.'),
+    inbox: inboxSection.prefault({}).describe('Notifications about items that need a person.'),
     telemetry: telemetrySection.prefault({}).describe('Logs, metrics and traces.'),
     models: modelsSection.default({}).describe('Language models, by name.'),
     chat: chatSection.prefault({}).describe('The chat endpoint.'),

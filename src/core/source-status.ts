@@ -1,7 +1,7 @@
 /** `needs-auth`: a user must sign in. `starting`: the first connection or listing in this run is in progress. */
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 
-/** Whether a server in this state needs somebody. The one definition for menus, pages, inboxes and the doctor. */
+/** Whether a server in this state needs attention. The one definition for menus, pages, inboxes and the doctor. */
 export const isUnhealthy = (health: Health): boolean =>
   health === 'unhealthy' || health === 'needs-auth' || health === 'degraded'
 

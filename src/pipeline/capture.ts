@@ -93,7 +93,7 @@ function progressOf(value: unknown, ms: number, redact: (text: string) => string
   }
 }
 
-/** The call with a peer that notes progress. If the caller asked for none, the server is asked, but the caller hears none. */
+/** The call with a peer that notes progress. If the caller wants none, the server is asked but the caller gets none. */
 function withProgress(call: Call, note: (params: Json) => void): Call {
   const { input, peer } = call
   const wanted = input.meta.progressToken !== undefined

@@ -42,7 +42,7 @@ export interface AuditStatus {
   readonly outages: number
   readonly error: string | undefined
   readonly unrecorded: Unrecorded
-  /** How many signs of a change were found when this process opened its lane. */
+  /** How many signs of a change were found when this process opened its log. */
   readonly changedBeforeStart: number
 }
 

@@ -181,7 +181,7 @@ export function recordStart({ name, chain, found }: AuditWriter, { folder, versi
     chain.appendControl({ operation: 'gap', ...finding })
     log.error(
       { lane: name, ...finding },
-      'the audit log was changed while Toolway was not running; run `toolway audit verify` for details',
+      'the audit log was modified while Toolway was not running; run `toolway audit verify` for details',
     )
   }
 }

@@ -35,7 +35,7 @@ export async function listApprovals(shell: Shell, options: ListOptions, clock: C
   const approvals = await fetchApprovals(gateway, shell.interrupted)
   if (options.follow) await follow(gateway, approvals, { shell, output, clock })
   else if (options.json) output.value({ approvals })
-  else if (approvals.length === 0) output.note('Nothing waits for approval.')
+  else if (approvals.length === 0) output.note('No calls are waiting for approval.')
   else for (const approval of approvals) print(approval, output, clock)
   return exit.ok
 }
@@ -117,7 +117,8 @@ async function answer(
     const hint = 'It was answered or timed out, or its call has ended. `toolway approvals` lists what waits.'
     throw new UsageError(`No approval ${JSON.stringify(id)} is waiting.`, hint)
   }
-  if (found.length > 1) throw new UsageError(`${found.length} approvals start with ${id}: write more of the id.`)
+  if (found.length > 1)
+    throw new UsageError(`${found.length} approvals start with ${id}. Enter more characters of the ID.`)
   const path = `approvals/${encodeURIComponent(approval.id)}`
   const answered = await gateway.post<Answered>(path, given, shell.interrupted)
   const { server, tool, decision } = answered

@@ -76,7 +76,7 @@ async function follow(
   }
 }
 
-/** Without numbers: a count that grows, such as that of refused requests, is no reason to print an item again. */
+/** Without numbers: a count that grows, such as that of refused requests, does not print an item again. */
 const textOf = ({ severity, title, detail }: ListedItem): string =>
   JSON.stringify([severity, title, detail]).replaceAll(/\d+/g, '#')
 

@@ -184,7 +184,7 @@ export function yamlText(text: string) {
       }
       const own = lineStart(text, start)
       const indent = text.slice(own, start)
-      // The first key of a list item stands behind the dash; the next key takes its place.
+      // The first key of a list item follows the dash; the next key takes its place.
       if (!/^\s*$/.test(indent) && next) return text.slice(0, start) + text.slice(next.start)
       const head = text.slice(0, own).replace(ownComment, '')
       const tail = text.slice(endOfEntry(text, entry, indent.length))

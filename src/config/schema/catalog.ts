@@ -42,7 +42,7 @@ export const discoverySection = z.strictObject({
 
 export const registrySection = z.strictObject({
   url: address('http', 'https')
-    .refine(safeAddress, { error: 'an https:// URL: a changed response could name any command' })
+    .refine(safeAddress, { error: 'an https:// URL: a tampered response could inject a command' })
     .meta({ secret: 'address' })
     .optional()
     .describe('URL of an MCP registry whose servers can be added in the dashboard.'),

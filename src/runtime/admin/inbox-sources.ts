@@ -126,7 +126,7 @@ function definitionItem(state: PinState): InboxEntry {
     condition === 'changed'
       ? `Changed: ${changed.join(', ')}. `
       : condition === 'unapproved'
-        ? "Not approved since its server's pins were lost. "
+        ? 'Not approved: the pins of its server were lost. '
         : ''
   const effect = quarantined ? 'No agent can see or use it.' : 'Agents can use it.'
   const path = `pins/${encodeURIComponent(label)}`
@@ -134,7 +134,7 @@ function definitionItem(state: PinState): InboxEntry {
     id: `definition:${label}`,
     kind: 'definition',
     severity: flags.length > 0 ? 'critical' : 'warning',
-    title: `${label} ${condition === 'changed' ? 'changed its definition' : 'needs a review'}`,
+    title: condition === 'changed' ? `The definition of ${label} changed` : `${label} needs review`,
     detail: `${what}${found}${effect}`,
     since: seenAt,
     revision: `${hash} ${quarantined} ${flags.join()}`,
@@ -159,7 +159,7 @@ function serverItems({ current }: InboxContext): InboxEntry[] {
           { ...item, kind: 'sign-in', severity: 'warning', title: `${name} needs a sign-in`, detail: reason, actions },
         ]
       }
-      const title = `${name} ${health === 'degraded' ? 'works only partly' : 'is not working'}`
+      const title = `${name} ${health === 'degraded' ? 'is degraded' : 'is not working'}`
       const effect = breaker === 'open' ? ' Calls fail immediately while its circuit breaker is open.' : ''
       const detail = `${reason || (lastError ?? '')}${effect}`.trim()
       const actions = transport === 'in-process' ? [] : [post('Restart', `${path}/restart`), turnOff(name)]
@@ -185,7 +185,7 @@ function auditItems({ audit }: InboxContext): InboxEntry[] {
     items.push({
       ...item,
       id: 'audit:changed',
-      title: 'The audit log was changed while Toolway was not running',
+      title: 'The audit log was modified while Toolway was not running',
       detail: `Problems found at the start: ${changedBeforeStart}.`,
       revision: String(changedBeforeStart),
       actions: [post('Verify', 'audit/chain/verify')],
@@ -193,7 +193,7 @@ function auditItems({ audit }: InboxContext): InboxEntry[] {
   return items
 }
 
-/** From this many rejected requests in an hour, somebody is probably trying. */
+/** At this count per hour, the item becomes a warning: this may be an attack. */
 const manyRejected = 10
 
 const causes: Readonly<Record<string, string>> = {
@@ -202,7 +202,7 @@ const causes: Readonly<Record<string, string>> = {
   host: 'for another host name',
   RATE_LIMITED: 'after too many wrong tokens',
   INVALID_AGENT_ID: 'for an agent that the credential may not act as',
-  DENIED_BY_POLICY: 'for admins only',
+  DENIED_BY_POLICY: 'without the required rights',
 }
 
 const rejectionItems = ({ rejections }: InboxContext): InboxEntry[] =>
@@ -328,9 +328,11 @@ const storeItems = ({ storeReadings }: InboxContext): InboxEntry[] =>
     return [{ ...facts, kind: 'store', severity: 'critical' }]
   })
 
+const historyLoss = 'Charts, statistics, calls and sign-ins will be lost when this process stops'
+
 const historyItem = (problem = 'unknown'): InboxEntry => ({
   ...{ id: 'store:history', kind: 'store', severity: 'warning', title: 'The history cannot be stored' },
-  detail: `Charts, statistics, calls and sign-ins end with this process: ${problem}. Check \`stores.path\` and its disk.`,
+  detail: `${historyLoss}: ${problem}. Check \`stores.path\` and its disk.`,
   ...{ revision: problem, link: '/config', actions: [] },
 })
 

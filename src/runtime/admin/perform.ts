@@ -46,7 +46,10 @@ function errorOf(thrown: unknown): TryResult['error'] {
 /** The requests from servers that a person at the dashboard can answer. */
 export const askable = { elicitation: { form: {}, url: {} }, sampling: {} }
 
-/** A peer for calls without a stream: nobody can be asked, so calls that need approval are refused. */
+/**
+ * A peer for calls without a stream: it cannot answer requests from servers. Calls that need approval wait for people
+ * elsewhere.
+ */
 export const nonInteractive: Peer = {
   rounds: false,
   logLevel: undefined,

@@ -10,7 +10,7 @@ const maxHits = 20
 /** Shorter texts occur in the ids of too many calls. */
 const minIdLength = 4
 
-/** Finds what has a page of its own, among what the caller may see. Calls are those that this process still knows. */
+/** Searches servers, tools, agents and recent calls that the caller may see. */
 export function createSearch({ current, calls }: AdminContext, mayList: CallsVisibleTo): SearchAdmin {
   return {
     search(caller, text) {

@@ -48,7 +48,7 @@ export async function openEditedFile(source: ConfigSource): Promise<EditedFile> 
 }
 
 const severalFiles = (paths: readonly string[]): string =>
-  `The configuration is merged from several files (${paths.join(', ')}). Edit the one that you mean.`
+  `The configuration is merged from several files (${paths.join(', ')}). Edit the right file by hand.`
 
 async function obstacleTo({ path, target, bytes }: FileSnapshot, env: EnvVars): Promise<string | undefined> {
   if (bytes) {
@@ -67,7 +67,7 @@ async function obstacleTo({ path, target, bytes }: FileSnapshot, env: EnvVars): 
     (thrown: NodeJS.ErrnoException) => thrown.code ?? 'unknown',
   )
   if (fault === undefined) return undefined
-  return `${path} cannot be written (${fault}): it is read-only or managed elsewhere. Change it where it is managed.`
+  return `${path} cannot be written (${fault}): it is read-only or managed elsewhere. Edit it at its source.`
 }
 
 /** A configuration as it would be with a draft. */

@@ -6,7 +6,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
-/** The only client of a connection, and where it stands with its roots. */
+/** The only client of a connection, and the state of its roots. */
 export interface ConnectionOwner {
   /** The key of the connection in `owned`; set for an owner without a session. */
   key?: string | undefined

@@ -44,7 +44,7 @@ inBrowser('V8: approvals', () => {
     await waiting.getByRole('button', { name: 'Allow for this session' }).click()
     await third
     expect((await call('fourth')).isError).toBeFalsy()
-    await page.getByText('Nothing waits for approval').waitFor()
+    await page.getByText('No calls are waiting for approval').waitFor()
 
     await page.goto('/audit?tool=echo')
     await row(page, 'Audit records', 'orders.echo')

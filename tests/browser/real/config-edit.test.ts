@@ -57,7 +57,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     const { page } = visitor
     const dialog = page.getByRole('dialog')
     const save = async (check = expectFits) => {
-      await dialog.getByRole('group', { name: /^Changes of/ }).waitFor()
+      await dialog.getByRole('group', { name: /^Changes to/ }).waitFor()
       await check(visitor)
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.waitFor({ state: 'detached' })
@@ -162,8 +162,8 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     expect(await dialog.getByRole('textbox', { name: 'Name of the server' }).inputValue()).toBe('weather')
     await dialog.getByRole('textbox', { name: 'url', exact: true }).fill('https://acme.example.com/mcp')
     await press('Review')
-    await dialog.getByRole('group', { name: /^Changes of/ }).waitFor()
-    expect(await dialog.getByRole('group', { name: /^Changes of/ }).textContent()).toContain('acme.example.com')
+    await dialog.getByRole('group', { name: /^Changes to/ }).waitFor()
+    expect(await dialog.getByRole('group', { name: /^Changes to/ }).textContent()).toContain('acme.example.com')
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
     expect(await text()).toBe(before)

@@ -51,7 +51,7 @@ inBrowser('G10: the first run', () => {
     await press(page, dialog.getByRole('button', { name: 'Test' }))
     await dialog.getByText(/\d+ tools/).waitFor()
     await press(page, dialog.getByRole('button', { name: 'Review' }))
-    await dialog.getByRole('group', { name: /^Changes of/ }).waitFor()
+    await dialog.getByRole('group', { name: /^Changes to/ }).waitFor()
     await press(page, dialog.getByRole('button', { name: 'Save' }))
     await dialog.waitFor({ state: 'detached' })
     await expect.poll(() => isDone('Add a server')).toBe(true)

@@ -85,7 +85,7 @@ inBrowser('G10: an operator', () => {
     await row(page, 'Calls', 'orders.echo', 'CIRCUIT_OPEN')
     await expectWhole(visitor)
 
-    await attention.filter({ hasText: /orders works only partly.*half-open/ }).waitFor()
+    await attention.filter({ hasText: /orders is degraded.*half-open/ }).waitFor()
     await expectWhole(glance)
     // The list stops while the pointer is on it.
     await page.mouse.move(0, 0)

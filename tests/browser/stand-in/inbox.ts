@@ -5,7 +5,7 @@ import type { Scene } from './scene.ts'
 const items = (now: number): readonly InboxItem[] => [
   {
     ...{ id: 'definition:browser.navigate', kind: 'definition', severity: 'critical', since: now - 60_000 },
-    title: 'browser.navigate changed its definition',
+    title: 'The definition of browser.navigate changed',
     detail: 'Changed: description. The scanner found: hidden-character, secrecy. No agent can see or use it.',
     link: '/pins/browser.navigate',
     actions: [

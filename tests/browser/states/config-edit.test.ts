@@ -44,7 +44,7 @@ inBrowser('V9: editing the configuration', () => {
     await press('Back')
     await input.fill('npx memory')
     await press('Review')
-    await dialog.getByRole('group', { name: /^Changes of/ }).waitFor()
+    await dialog.getByRole('group', { name: /^Changes to/ }).waitFor()
     await press('Save')
     await page.getByRole('status').getByText('Saved: server memory added').waitFor()
     await dialog.waitFor({ state: 'detached' })

@@ -17,7 +17,7 @@ inBrowser('V7: the inbox', () => {
     await using visitor = await visit(browser, scene.origin, 'operator')
     const { page } = visitor
     const items = page.getByRole('list', { name: 'Needs attention' }).getByRole('listitem')
-    await items.first().getByText('browser.navigate changed its definition').waitFor()
+    await items.first().getByText('The definition of browser.navigate changed').waitFor()
     expect(await items.count()).toBe(3)
     const card = page.locator('.card', { has: page.getByRole('heading', { name: 'Needs attention' }) }).first()
     const approvals = card.getByRole('listitem', { name: /wants to call/ })

@@ -2,7 +2,7 @@ import type { DiffLine } from '../../../src/serve/admin/contract.ts'
 
 interface DiffViewProps {
   readonly lines: readonly DiffLine[]
-  /** The label for screen readers, such as `Changes of toolway.yaml`. */
+  /** The label for screen readers, such as `Changes to toolway.yaml`. */
   readonly label: string
 }
 

@@ -85,7 +85,7 @@ function FoundServers({ servers, onChoose }: FoundServersProps) {
   if (importable.length === 0) return null
   return (
     <details>
-      <summary>Servers of the editors on this machine ({importable.length})</summary>
+      <summary>Servers from editors on this machine ({importable.length})</summary>
       <ul class="stack tight">
         {importable.map((server) => (
           <li key={`${server.file} ${server.name}`} class="row spread">

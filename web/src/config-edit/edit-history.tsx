@@ -71,7 +71,7 @@ export function EditHistory({ version, onSaved }: { readonly version: string; on
                   </span>
                   <details>
                     <summary>Changes</summary>
-                    <DiffView lines={diff} label={`Changes of ${paths.join(', ')}`} />
+                    <DiffView lines={diff} label={`Changes to ${paths.join(', ')}`} />
                   </details>
                 </li>
               ))}

@@ -95,7 +95,7 @@ function Proposal({ proposal }: { readonly proposal: EditProposal }) {
         <code>{file}</code>
         {after !== null && <CopyButton text={after} label="Copy the new content of the file" />}
       </p>
-      <DiffView lines={diff} label={`Changes of ${file}`} />
+      <DiffView lines={diff} label={`Changes to ${file}`} />
     </>
   )
 }

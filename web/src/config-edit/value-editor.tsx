@@ -72,7 +72,7 @@ export function ValueEditor({ title, schema, common, onChange, ...initial }: Val
       </Tabs>
       {stuck.value && (
         <p class="problem" role="alert">
-          The form cannot show edited YAML. Review it as it is, or save it first.
+          The form cannot read edited YAML. Continue with Review, or save it and open the form again.
         </p>
       )}
     </>

@@ -35,7 +35,7 @@ const serverFields = {
     .describe('The server process; admins only.'),
   calls: figures,
   findings: z.array(serverFinding).describe('What was shortened, left out or refused of what the server sent.'),
-  paused: z.boolean().describe('Disabled with POST servers/NAME/disable until the next start.'),
+  paused: z.boolean().describe('Turned off with POST servers/NAME/disable until the next start.'),
 }
 
 export const serverView = named('ServerView', 'A server and its state.', serverFields)
@@ -177,7 +177,7 @@ export const searchQuery = z.strictObject({
   q: z.string().min(1).max(200).describe('Words that must all occur; their letters may have others between them.'),
 })
 
-const searchHit = named('SearchHit', 'Something with a page of its own.', {
+const searchHit = named('SearchHit', 'A server, tool, agent or call.', {
   kind: z.enum(['server', 'tool', 'agent', 'call']),
   name: z.string().describe("The server's, tool's or agent's name, or the call's id."),
   detail: z.string(),

@@ -18,12 +18,12 @@ const inboxAction = named('InboxAction', 'A POST request of this API that deals 
   path: z.string().describe('The path below /admin/api/.'),
   body: z.record(z.string(), z.unknown()).optional(),
   confirm: z.string().optional().describe('What to tell the operator before the request is made.'),
-  danger: z.boolean().optional().describe('Whether it takes something away.'),
+  danger: z.boolean().optional().describe('Whether the action is destructive.'),
 })
 export type InboxAction = ViewOf<typeof inboxAction>
 
 const inboxItem = named('InboxItem', 'Something that needs a person.', {
-  id: z.string().describe('The same as long as it is about the same thing.'),
+  id: z.string().describe('Stable for the same subject.'),
   kind: z.enum(inboxKinds),
   severity: z.enum(['critical', 'warning', 'info']),
   title: z.string(),

@@ -12,7 +12,7 @@ const keyView = named('KeyView', 'An API key, without its secret and hash.', {
   created: z.number().nullable().describe('When the current secret was created; null for keys in the configuration.'),
   expires: z.number().nullable(),
   expired: z.boolean(),
-  lastUsed: z.number().nullable().describe('By another process, it may be a minute later than this.'),
+  lastUsed: z.number().nullable().describe('Last use; uses in other processes may appear up to a minute late.'),
   source: z
     .enum(['configuration', 'file'])
     .describe('Keys in the configuration (auth.keys) can be changed only there.'),

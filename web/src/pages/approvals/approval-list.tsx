@@ -91,7 +91,7 @@ function ApprovalItem({ approval }: { readonly approval: ApprovalView }) {
             </button>
           </div>
         ) : (
-          <p class="quiet">Somebody else must answer: you are not among those who may (approvals.by).</p>
+          <p class="quiet">You may not answer this call (approvals.by).</p>
         )}
         {denying.value && (
           <DenyDialog

@@ -19,7 +19,7 @@ export function Approvals() {
             </>
           ) : (
             <div class="card">
-              <EmptyState title="Nothing waits for approval">
+              <EmptyState title="No calls are waiting for approval">
                 <p>
                   List tools under <code>mcpServers.NAME.approve</code> or <code>agents.NAME.approve</code>, and calls
                   to them wait here.

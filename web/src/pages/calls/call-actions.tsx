@@ -47,7 +47,7 @@ export function CallActions({ call }: { readonly call: CallDetail }) {
           onChange={(next) => (format.value = format.value === next ? undefined : next)}
         />
       </div>
-      {rerun && !rerun.possible && <p class="quiet small">It cannot be run again. {rerun.reason}</p>}
+      {rerun && !rerun.possible && <p class="quiet small">This call cannot be run again. {rerun.reason}</p>}
       {format.value && <CopiedCall call={call} format={format.value} />}
       {outcome.value instanceof ApiError && <LoadError error={outcome.value} what="the result" />}
       {outcome.value !== undefined && !(outcome.value instanceof ApiError) && <TryOutcome result={outcome.value} />}
@@ -71,7 +71,8 @@ function CopiedCall({ call, format }: { readonly call: CallDetail; readonly form
       <CodeBlock text={text} label={`Call as ${copyFormats[format]}`} wrap />
       {incomplete && (
         <p class="quiet small">
-          {isAdmin.value ? 'The arguments were not captured in full' : 'Only admins see the arguments'}: fill them in.
+          {isAdmin.value ? 'The arguments were not captured in full' : 'Only admins see the arguments'}. Replace them
+          before you run this.
         </p>
       )}
     </>

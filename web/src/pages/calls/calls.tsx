@@ -142,7 +142,7 @@ const durations = [
 const isFiltered = (filter: CallFilter): boolean =>
   Object.values(filter).some((value) => value !== '' && value !== undefined)
 
-/** The conditions that have no control of their own: a time range from a chart, and the calls of one chat or call. */
+/** Shows the active time range and parent, with a button to clear them. */
 function ActiveRange({ filter: { from, to, parent } }: { readonly filter: CallFilter }) {
   if (from === undefined && to === undefined && parent === '') return null
   return (

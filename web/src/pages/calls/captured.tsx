@@ -48,7 +48,8 @@ function NotCaptured({ args }: { readonly args: unknown }) {
       <h3>Arguments</h3>
       {isObject(args) ? <JsonTree value={args} open={2} /> : <p class="quiet">The audit record has none.</p>}
       <p class="quiet small">
-        From the audit record. Set <code>capture: true</code> on the server or agent to also keep results.
+        {isObject(args) && 'From the audit record. '}
+        Set <code>capture: true</code> on the server or agent to also keep results.
       </p>
     </section>
   )

@@ -21,7 +21,7 @@ export function ToolPicker({ choice, onChange }: ToolPickerProps) {
       </button>
       {open.value && (
         <Dialog title="Tools for the next answers" onClose={() => (open.value = false)}>
-          <p class="quiet">Tools that the agent may not use stay forbidden.</p>
+          <p class="quiet">Tools that the agent may not use are still denied.</p>
           <ServerList choice={choice} onChange={onChange} />
           <form method="dialog" class="actions">
             <button type="button" class="button" onClick={() => onChange(undefined)}>

@@ -71,7 +71,8 @@ export function CreateKey({ agents, onClose, onCreated }: CreateKeyProps) {
           <p class="quiet small">With none, it acts as the default agent.</p>
         </fieldset>
         <label class="row">
-          <input type="checkbox" name="admin" /> Admin: may use this dashboard and change everything
+          <input type="checkbox" name="admin" /> Admin: sees everything and may change the configuration, servers and
+          keys
         </label>
         <label class="stack tight">
           <span>Expires after</span>

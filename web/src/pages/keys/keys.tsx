@@ -101,7 +101,7 @@ function KeyTable({ data, rotate, onChange }: KeyTableProps) {
           <EmptyState title="No keys yet">
             <p>
               Without keys, callers use the gateway's token. Create a key for each caller, so that the audit log names
-              it and it can be revoked alone.
+              it and it can be revoked separately.
             </p>
           </EmptyState>
         </div>
@@ -113,7 +113,7 @@ function KeyTable({ data, rotate, onChange }: KeyTableProps) {
       <p class="quiet small">
         Toolway stores only hashes, in <code>{file}</code>. Keys that come from the configuration can be changed only in{' '}
         <code>auth.keys</code> of the <a href={pathTo('config')}>configuration</a>. A change takes effect within a
-        second; last uses are up to a minute old if several processes serve.
+        second; with several processes, the last use may be up to a minute out of date.
       </p>
     </>
   )

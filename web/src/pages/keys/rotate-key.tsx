@@ -12,11 +12,17 @@ interface RotateKeyProps {
 }
 
 const hourMs = 3_600_000
-const times = { 'It ends now': 0, '1 hour': hourMs, '1 day': 24 * hourMs, '7 days': 168 * hourMs } as const
+const dayMs = 24 * hourMs
+const times = {
+  'ends now': 0,
+  'valid for 1 hour': hourMs,
+  'valid for 1 day': dayMs,
+  'valid for 7 days': 7 * dayMs,
+} as const
 
 /** A dialog that asks how long the old secret stays valid. */
 export function RotateKey({ apiKey: { id, previous }, onClose, onRotated }: RotateKeyProps) {
-  const keepOldMs = useSignal<number>(times['1 day'])
+  const keepOldMs = useSignal<number>(dayMs)
   const busy = useSignal(false)
   const rotate = async (event: SubmitEvent) => {
     event.preventDefault()
@@ -32,14 +38,14 @@ export function RotateKey({ apiKey: { id, previous }, onClose, onRotated }: Rota
   return (
     <Dialog title={`Rotate ${id}`} onClose={onClose}>
       <form class="stack" onSubmit={rotate}>
-        <p>The key gets a new secret with the same rights. Both work for the time that you choose.</p>
+        <p>The key gets a new secret with the same rights. Choose how long the old one stays valid.</p>
         {previous && (
           <Note tone="warn">
-            <p>The secret from before the last rotation is still valid. It ends now.</p>
+            <p>The secret from the previous rotation is still valid. Rotating ends it immediately.</p>
           </Note>
         )}
         <label class="stack tight">
-          <span>The old secret stays valid for</span>
+          <span>Old secret</span>
           <select
             class="input"
             value={keepOldMs.value}

@@ -19,7 +19,7 @@ const linkNames: Partial<Readonly<Record<InboxItem['kind'], string>>> = {
   definition: 'Review',
   key: 'Rotate…',
   rejected: 'Show requests',
-  reload: 'Open the file',
+  reload: 'Open configuration',
   store: 'Show settings',
 }
 

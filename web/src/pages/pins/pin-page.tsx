@@ -60,14 +60,15 @@ function Review({ label }: { readonly label: string }) {
 const effectOf = ({ quarantined, open }: PinDetail): string =>
   quarantined ? 'No agent can see or use it.' : open ? 'Agents can use it. Review it.' : 'Agents can use it.'
 
-/** Turns the whole server off: in the configuration file, or until the next restart. */
+/** Disables the whole server in the configuration, or turns it off until the next restart. */
 function BlockServer({ server }: { readonly server: string }) {
   const choosing = useSignal(false)
   const close = () => (choosing.value = false)
-  if (liveServers.value?.find(({ name }) => name === server)?.health === 'disabled') {
+  const live = liveServers.value?.find(({ name }) => name === server)
+  if (live?.health === 'disabled') {
     return (
       <span class="quiet">
-        The server <a href={pathTo('servers', server)}>{server}</a> is turned off.
+        The server <a href={pathTo('servers', server)}>{server}</a> is {live.paused ? 'turned off' : 'disabled'}.
       </span>
     )
   }
@@ -86,8 +87,8 @@ function BlockServer({ server }: { readonly server: string }) {
       {choosing.value && (
         <Dialog title={`Block ${server}`} onClose={close} wide>
           <p>
-            All tools of {server} disappear, and calls to them are refused. Save this change of the configuration to
-            block it until you undo the change:
+            All tools of {server} disappear, and calls to them are refused. Save this change to disable it in the
+            configuration:
           </p>
           <ReviewPanel
             edit={{ changes: [{ path: ['mcpServers', server, 'disabled'], value: true }] }}

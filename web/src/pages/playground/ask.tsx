@@ -112,7 +112,7 @@ const Choices = ({ accept, onAccept, send }: ChoicesProps) => (
   </div>
 )
 
-/** The server asks for a model's answer, which the user writes. */
+/** A sampling request, which the user answers in place of a model. */
 function Sampling({ params, send }: AnswerProps) {
   const text = useSignal('')
   const { messages, systemPrompt } = params
@@ -120,7 +120,7 @@ function Sampling({ params, send }: AnswerProps) {
   return (
     <>
       <p>
-        <strong>The server asks for a model’s answer.</strong> Write it, or refuse.
+        <strong>The server requests a model completion (sampling).</strong> Write the answer, or refuse.
       </p>
       {typeof systemPrompt === 'string' && <CodeBlock text={systemPrompt} label="System prompt" wrap />}
       <CodeBlock text={JSON.stringify(messages ?? [], null, 2)} label="Messages" wrap />
@@ -141,7 +141,7 @@ function Sampling({ params, send }: AnswerProps) {
         >
           Send answer
         </button>
-        <button type="button" class="button" onClick={() => void send({ error: 'The person refused the request.' })}>
+        <button type="button" class="button" onClick={() => void send({ error: 'The user refused the request.' })}>
           Refuse
         </button>
       </div>

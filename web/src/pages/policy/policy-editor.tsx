@@ -58,7 +58,7 @@ export function PolicyEditor() {
             <>
               <PolicyEffect edit={reviewed.value} />
               <PolicyReplayPanel edit={reviewed.value} />
-              <Card title="Change of the file">
+              <Card title="File changes">
                 <div class="stack">
                   <ReviewPanel edit={reviewed.value} onBack={() => (reviewed.value = undefined)} onSaved={done} />
                 </div>

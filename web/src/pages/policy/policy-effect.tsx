@@ -20,7 +20,7 @@ export function PolicyEffect({ edit }: { readonly edit: ConfigEdit }) {
           <div class="stack">
             <p>
               {data.changed === 0
-                ? `None of ${formatCount(data.total)} permissions changes. Limits and guards are not permissions.`
+                ? 'No permissions change. Limits and guards are not compared.'
                 : `${formatCount(data.changed)} of ${pluralize(data.total, 'permission')} would change.`}
             </p>
             {data.rows.length > 0 && <ChangedCells preview={data} />}

@@ -47,7 +47,7 @@ export function PolicyReplayPanel({ edit }: { readonly edit: ConfigEdit }) {
   return (
     <Card title="Replay">
       <div class="stack">
-        <p class="quiet">Decides the recorded calls again with these rules. Nothing is called and nothing is saved.</p>
+        <p class="quiet">Applies the new rules to recorded calls. No tool is called, and nothing is saved.</p>
         <div class="row">
           <label class="filter">
             <span>Calls of the</span>
@@ -101,7 +101,7 @@ function Result({ replay, days }: { readonly replay: PolicyReplay; readonly days
       </p>
       {!complete && (
         <Note tone="warn">
-          <p>There are more records than can be replayed at once. Choose a shorter time to see all of it.</p>
+          <p>Only part of the period was replayed. Choose a shorter period.</p>
         </Note>
       )}
       {Object.entries(groups).map(

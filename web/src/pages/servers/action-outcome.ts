@@ -6,7 +6,7 @@ type State = Pick<ServerView, 'name' | 'health' | 'reason' | 'transport' | 'tool
 
 /**
  * What an action on a server did, from the server's state before and after it. Throws if the server cannot be used now:
- * the API succeeds as soon as the action was performed, whatever came of it.
+ * the API succeeds as soon as the action was performed, even if the server still does not work.
  */
 export function actionOutcome(action: ServerAction, before: Pick<State, 'process'>, after: State): string {
   const { name, health, reason, transport, tools, process } = after
@@ -25,6 +25,6 @@ export function actionOutcome(action: ServerAction, before: Pick<State, 'process
 
 const attempts: Readonly<Record<Exclude<ServerAction, 'disable'>, string>> = {
   restart: 'Restarted',
-  refresh: 'Asked',
+  refresh: 'Refreshed',
   enable: 'Turned on',
 }

@@ -12,7 +12,7 @@ interface ServerOutputProps {
   onFollow(follow: boolean): void
 }
 
-/** What a server's processes wrote to stderr, newest first. It stands still unless it is followed. */
+/** What a server's processes wrote to stderr, newest first. Updates only while Follow is on. */
 export function ServerOutput({ lines, transport, follow, onFollow }: ServerOutputProps) {
   const kept = useSignal(lines)
   if (follow) kept.value = lines

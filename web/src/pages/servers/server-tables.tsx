@@ -132,7 +132,7 @@ const eventStatuses: Readonly<Record<ServerEvent['kind'], Status>> = {
   started: { tone: 'ok', shape: 'dot', label: 'started' },
   lost: { tone: 'bad', shape: 'cross', label: 'ended' },
   failed: { tone: 'bad', shape: 'triangle', label: 'could not start' },
-  idle: { tone: 'quiet', shape: 'ring', label: 'closed, unused' },
+  idle: { tone: 'quiet', shape: 'ring', label: 'closed (idle)' },
   restarted: { tone: 'info', shape: 'half', label: 'restart by an operator' },
   paused: { tone: 'quiet', shape: 'dash', label: 'turned off' },
   resumed: { tone: 'info', shape: 'dot', label: 'turned on' },
@@ -192,7 +192,7 @@ export function Connections({ connections }: Pick<ServerDetail, 'connections'>) 
   return (
     <Card title="Connections" flush={open.length > 0}>
       {open.length === 0 ? (
-        <p class="quiet">None is open; the next call opens one.</p>
+        <p class="quiet">No open connections; the next call opens one.</p>
       ) : (
         <>
           <Table
