@@ -7,6 +7,7 @@ import type { StoredCall, Tally, TallyCounts } from '../../core/history.ts'
 import { addPacked, createLatencies, latencyBucket, percentile } from '../../lib/latency-histogram.ts'
 import { openHistoryDatabase } from './history-database.ts'
 import type { HistoryTrouble } from './history-file.ts'
+import { openHistoryFile } from './history-file.ts'
 
 const start = Date.UTC(2027, 0, 15)
 const second = 1_000
@@ -282,4 +283,12 @@ describe('V12: a history file that cannot be used', () => {
     expect([written(database), written(database), database.sums(everything)]).toEqual([false, false, undefined])
     expect(troubles).toEqual([{ code: 'EEXIST' }])
   })
+})
+
+test('V12: the history keeps at most 1 MiB of its file in memory', async () => {
+  const { path } = await openTest()
+  using file = openHistoryFile({ path, schema: 'CREATE TABLE a (b)', version: 1, prepare() {}, say() {} })
+  const setting = (name: string) => file.use((database) => database.prepare(`PRAGMA ${name}`).get()?.[name])
+  expect(setting('cache_size')).toBe(-1024)
+  expect(setting('mmap_size') ?? 0).toBe(0)
 })

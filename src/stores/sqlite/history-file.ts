@@ -124,7 +124,7 @@ function opened({ path, schema, version, prepare }: HistoryFileOptions, busyMs: 
     if (kept !== 0 && kept !== version) throw new OtherVersion()
     // A crash of this process loses nothing that was committed. A power cut may lose the latest transactions.
     database.exec(
-      'PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4096; PRAGMA journal_size_limit = 8388608',
+      'PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1024; PRAGMA mmap_size = 0; PRAGMA journal_size_limit = 8388608',
     )
     if (kept === 0) {
       inTransaction(database, () => {
