@@ -114,6 +114,7 @@ describe('the house', () => {
     const byDate = [
       'upstream/listing/server-listing.ts',
       'runtime/admin/figures.ts',
+      'runtime/admin/inbox.ts',
       'runtime/admin/policy.ts',
       'serve/admin/credentials.ts',
       'telemetry/history/call-history.ts',

@@ -16,7 +16,7 @@ export interface ApproveOptions {
   readonly approvals: Approvals
   /** How long to wait for an answer. */
   readonly waitMs: number
-  /** Removes secrets from arguments that people are shown, without shortening anything. */
+  /** Removes known secrets from arguments, and nothing else: the person must see what runs. */
   redact(args: object): unknown
 }
 

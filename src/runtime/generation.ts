@@ -159,7 +159,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
       need: ({ entry, caller, approval }) => approvalRules.need(entry, caller.agent, approval),
       approvals: context.approvals,
       waitMs: config.approvals.wait,
-      redact: redactor.whole,
+      redact: redactor.exceptKnown,
     },
     recheck: (call) => (context.policy() === policy ? undefined : context.policy().decide(call.caller, call.entry)),
     cache: context.cache.interceptor(cacheRules(config, approvalRules.ofServer)),

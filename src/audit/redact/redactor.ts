@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { Numeral } from '../../lib/exact-number.ts'
+import { maxDepth } from '../../lib/json-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { concealAssignments, createKeyMatcher, isCount } from './assignments.ts'
 import { type Conceal, createConceal, redacted } from './conceal.ts'
@@ -28,6 +29,8 @@ export interface Redactor {
   beginning(text: string, maxLength: number): string
   /** Redacts only known secrets in a value. */
   known(value: unknown): unknown
+  /** Like `known`, but complete: for a person who decides on the value and must see everything else in it. */
+  exceptKnown(value: unknown): unknown
   /** Redacts only known secrets in a string, and does not truncate it. */
   line(text: string): string
 }
@@ -82,10 +85,20 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
     number: cleanNumber,
   }
 
+  const visitExceptKnown: Visit = {
+    bounds: { ...wholeBounds, depth: maxDepth },
+    exactNumbers: true,
+    key: (name) => orRedacted(() => conceal(name)),
+    hides: () => false,
+    text: (text) => orRedacted(() => conceal(text)),
+    number: cleanNumber,
+  }
+
   return {
     value: (value) => undefinedIfDropped(walk(value, visit)),
     whole: (value) => undefinedIfDropped(walk(value, visitWhole)),
     known: (value) => undefinedIfDropped(walk(value, visitKnown)),
+    exceptKnown: (value) => undefinedIfDropped(walk(value, visitExceptKnown)),
     line: conceal,
     text: (text) => orRedacted(() => visit.text(text, 0)),
     beginning: (text, maxLength) => orRedacted(() => cutAt(text, maxLength, (part) => cleanText(part, 0, visitWhole))),
@@ -154,6 +167,8 @@ interface Visit {
   hides(name: string, value: unknown): boolean
   text(text: string, depth: number): string
   number(value: number): unknown
+  /** Keeps numbers that JSON parsers would round, instead of turning them into text. */
+  readonly exactNumbers?: true
 }
 
 const dropped = Symbol('dropped')
@@ -176,8 +191,11 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (typeof value === 'number') return visit.number(value)
       if (typeof value === 'boolean' || value === null) return value
       if (typeof value !== 'object') return dropped
-      // Record the number as text, because JSON parsers would round it.
-      if (value instanceof Numeral) return text(value.source, depth)
+      if (value instanceof Numeral) {
+        // Record the number as text, because JSON parsers would round it.
+        const digits = text(value.source, depth)
+        return visit.exactNumbers && digits === value.source ? value : digits
+      }
       if (depth >= bounds.depth) return '[too deep]'
       return Array.isArray(value) ? items(value, depth) : members(value, depth)
     } catch {
@@ -209,10 +227,30 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
       changed ||= clean !== member || key !== name
       if (clean !== dropped) kept.push([key, clean])
     }
-    return changed ? Object.fromEntries(kept) : record
+    return changed ? recordOf(kept) : record
   }
 
   return part(value, from)
+}
+
+/** An object with these members. Numbers those whose names redaction made equal, so that none is lost. */
+function recordOf(members: readonly (readonly [string, unknown])[]): object {
+  const record = Object.fromEntries(members)
+  if (Object.keys(record).length === members.length) return record
+  const names = new Set(members.map(([name]) => name))
+  const used = new Set<string>()
+  const unused = (name: string): string => {
+    if (!used.has(name)) return name
+    let count = 2
+    while (names.has(`${name} (${count})`) || used.has(`${name} (${count})`)) count++
+    return `${name} (${count})`
+  }
+  const distinct = members.map(([name, member]) => {
+    const own = unused(name)
+    used.add(own)
+    return [own, member] as const
+  })
+  return Object.fromEntries(distinct)
 }
 
 /** A member of an object. If a getter throws, only that member is dropped. */

@@ -18,7 +18,7 @@ export function createApprovalsAdmin({ sharedApprovals, audit, current }: AdminC
     return {
       ...{ id, call, agent, principal, server, rule, askedAt, until },
       arguments: approval.arguments,
-      tool: speltOut(current().redactName(approval.tool)),
+      tool: speltOut(current().redactor.line(approval.tool)),
       // The id itself is not shown, because whoever knows it can use the session.
       session: hash('sha256', approval.session).slice(0, 8),
       mayAnswer: mayAnswer(approval, caller),

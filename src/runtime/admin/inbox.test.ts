@@ -111,6 +111,22 @@ describe('V7: the inbox', () => {
     await expect(inbox.dismiss('unknown', 'token')).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
   })
 
+  test('a process does not cancel the dismissal of an item that ended only there, but of a shared one', async () => {
+    const [one, other] = [opened(), opened()]
+    const items = [entry('server:x'), entry('key:y', { kind: 'key' })]
+    for (const { set, ids } of [one, other]) {
+      set(...items)
+      ids()
+    }
+    for (const { id } of items) await one.inbox.dismiss(id, 'token')
+    expect(other.ids()).toEqual([])
+    other.set()
+    other.ids()
+    await expect.poll(one.ids).toEqual(['key:y'])
+    one.clock.advance(8 * 86_400_000)
+    expect(one.ids()).toContain('server:x')
+  })
+
   test('a damaged list of dismissed items hides nothing', async () => {
     await writeFile(join(folder, 'inbox.json'), '{"version":1,"dismissed":[{"id":')
     const { set, ids, log } = opened()

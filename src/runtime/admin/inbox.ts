@@ -43,6 +43,10 @@ export interface InboxOptions {
 }
 
 const everyMs = 1_000
+/** Kinds that come from the state folder: they end in all processes at once. */
+const sharedKinds: ReadonlySet<InboxItem['kind']> = new Set(['definition', 'key'] as const)
+/** How long other items stay dismissed. Processes do not know when an item of another process ends. */
+const maxDismissedMs = 7 * 86_400_000
 const maxItems = 200
 /** The rest is reserved for other kinds: callers who make many calls must not hide what else happens. */
 const maxApprovals = 100
@@ -71,8 +75,10 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
   const sources = new Map<InboxSource, Disposable | undefined>()
   const listeners = new Set<(view: InboxView, added: readonly InboxItem[]) => void>()
   const firstSeen = new Map<string, number>()
-  /** The revisions at the last refresh, by id. */
-  let known = new Map<string, string>()
+  /** The items at the last refresh, by id. */
+  let known: ReadonlyMap<string, InboxEntry> = new Map()
+  /** The items that were dismissed in this process. */
+  const dismissedHere = new Set<string>()
   let latest: InboxView = { items: [], dismissed: 0, left: 0 }
   let text = ''
   let timer: Disposable | undefined
@@ -101,19 +107,23 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
     since: since ?? firstSeen.get(entry.id) ?? clock.now(),
   })
 
+  const isDismissed = ({ id, kind, revision }: Pick<InboxEntry, 'id' | 'kind' | 'revision'>): boolean =>
+    dismissals.has(id, revision, sharedKinds.has(kind) ? 0 : clock.now() - maxDismissedMs)
+
   const refresh = (): InboxView => {
     const entries = new Map([...sources.keys()].flatMap(entriesOf).map((entry) => [entry.id, entry]))
     for (const id of entries.keys()) if (!firstSeen.has(id)) firstSeen.set(id, clock.now())
     for (const id of firstSeen.keys()) if (!entries.has(id)) firstSeen.delete(id)
-    // An item that ended and comes back is news, even if it looks the same.
-    for (const id of known.keys()) if (!entries.has(id)) dismissals.forget(id)
-    const open = [...entries.values()].filter(
-      ({ id, revision, until }) => until !== undefined || !dismissals.has(id, revision),
-    )
+    // An item that ended and comes back is news, even if it looks the same. Another process may still have the item
+    // that ended here, so a dismissal made there stays.
+    for (const [id, { kind }] of known) {
+      if (!entries.has(id) && (dismissedHere.delete(id) || sharedKinds.has(kind))) dismissals.forget(id)
+    }
+    const open = [...entries.values()].filter(({ until, ...entry }) => until !== undefined || !isDismissed(entry))
     const items = open.map(itemOf).sort(compareItems)
     const bounded = boundItems(items)
-    const added = items.filter(({ id }) => known.get(id) !== entries.get(id)?.revision)
-    known = new Map([...entries].map(([id, { revision }]) => [id, revision]))
+    const added = items.filter(({ id }) => known.get(id)?.revision !== entries.get(id)?.revision)
+    known = entries
     latest = {
       items: bounded,
       dismissed: entries.size - open.length,
@@ -163,11 +173,12 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
     view: refresh,
     async dismiss(id, by) {
       refresh()
-      const revision = known.get(id)
+      const revision = known.get(id)?.revision
       if (revision === undefined) throw invalidArguments(`The inbox has no item ${visible(id).slice(0, 200)}.`)
       if (latest.items.some((item) => item.id === id && item.until !== undefined))
         throw invalidArguments(`${visible(id).slice(0, 200)} cannot be dismissed: answer it, or wait until it ends.`)
       await dismissals.add({ id, revision, by, at: clock.now() })
+      dismissedHere.add(id)
       refresh()
     },
     onChange(listener) {
@@ -198,7 +209,8 @@ type Dismissal = Readonly<z.output<typeof dismissal>>
 
 /** Which inbox items an operator has hidden, in a file that all processes with the same state folder share. */
 export interface Dismissals {
-  has(id: string, revision: string): boolean
+  /** Whether an item was dismissed, at `after` or later. */
+  has(id: string, revision: string, after: number): boolean
   add(dismissed: Dismissal): Promise<void>
   /** Drops the dismissal of an item that has ended. */
   forget(id: string): void
@@ -236,9 +248,10 @@ export function openDismissals(folder: string, log: Log): Dismissals {
   }
 
   return {
-    has(id, revision) {
+    has(id, revision, after) {
       look()
-      return dismissed.get(id)?.revision === revision
+      const found = dismissed.get(id)
+      return found?.revision === revision && found.at >= after
     },
     add: (one) => change((all) => void all.set(one.id, one)),
     forget(id) {

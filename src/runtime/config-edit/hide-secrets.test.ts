@@ -60,3 +60,31 @@ test('V9: a placeholder depends on the secret only, and an unknown one is refuse
   expect(hider().hide('a.yaml', 'a: [')).toBeUndefined()
   expect(hider().hide('a.toml', 'a = 1')).toBeUndefined()
 })
+
+test('V9: secrets in defaults of references and beside references are hidden', () => {
+  const text = `# apiKey: \${KEY:-hunter2}
+models:
+  a: { apiKey: "\${OPENAI_API_KEY:-sk-live-hunter2}" }
+mcpServers:
+  a:
+    url: "https://\${HOST:-me:hunter2@x.test}/mcp"
+    headers: { Authorization: "Bearer \${T:-hunter2}", X-Auth: "Basic \${T}" }
+    auth: { clientSecret: "\${P}hunter2" }
+  b:
+    command: run
+    args: [--api-key, "\${K:-hunter2}", "--token=\${K}hunter2", "--password=\${K}", "\${DIR:-/srv}"]
+    env: { PASSWORD: "$\${hunter2}", DB_TOKEN: "\${env:T:-hunter2}", BIN: "\${HOME}/bin", LOG: "\${LOG:-debug}" }
+stores: { redis: { url: "redis://:\${PW}@host:1" } }
+auth: { token: "\${TOKEN}" } # token: \${TOKEN}
+`
+  const one = hider()
+  const shown = one.hide('toolway.yaml', text) ?? ''
+  expect(shown).not.toContain('hunter2')
+  expect(one.restore(shown)).toBe(text)
+  const harmless = ['Basic ${T}', '--password=${K}', '${DIR:-/srv}', '${HOME}/bin', '${LOG:-debug}', ':${PW}@host:1']
+  for (const part of [...harmless, 'auth: { token: "${TOKEN}" } # token: ${TOKEN}']) expect(shown).toContain(part)
+  const content = contentOf('toolway.yaml', text)
+  const values = one.hideValues(content)
+  expect(JSON.stringify(values)).not.toContain('hunter2')
+  expect(one.restoreValues(values)).toEqual(content)
+})

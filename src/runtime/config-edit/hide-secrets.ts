@@ -48,22 +48,25 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
     const kind = secretKindAt(path)
     // The values of variables and headers have user-defined names, so the mark is on the section.
     const section = secretKindAt(path.slice(0, -1))
-    const rest = text.replace(references, '')
-    if (rest !== text) return redactor.text(rest) === rest ? [] : whole
-    if (kind === true || kind === 'digest') return keywords.has(text) ? [] : whole
+    const literal = typeof value === 'string' ? literalText(text) : text
+    if (literal.trim() === '') return []
+    if (kind === true || kind === 'digest') return keywords.has(literal) ? [] : whole
     const own = found.get(JSON.stringify(path))
-    if (own) return own
+    if (own) return literal === text ? own : whole
     if (section === 'variables' || section === 'headers') {
-      return !isSecretName(String(path.at(-1))) && (isCommonplace(text) || isPath(text)) ? [] : whole
+      return !isSecretName(String(path.at(-1))) && (isCommonplace(literal) || isPath(literal)) ? [] : whole
     }
     if (kind === 'address' || kind === 'publicAddress') {
-      if (/^[^/]*:\/\/[^/]*@|[?#]/.test(text)) return whole
-      return ofUrl(text)
+      if (literal === text) return /^[^/]*:\/\/[^/]*@|[?#]/.test(text) ? whole : ofUrl(text)
+      // Passwords and parameters that consist of a reference are empty here.
+      const filled = literal.replace(/[?&][^=&#]*=(?=&|$)/g, '')
+      return /^[^/]*:\/\/[^/]*[^/:]@|[?#]/.test(filled) || ofUrl(filled).length > 0 ? whole : []
     }
     const name = String(path.findLast((part) => typeof part === 'string') ?? '')
-    const isNamed = typeof path.at(-1) === 'string' && isSecretName(name) && !keywords.has(text) && kind !== 'section'
+    const isNamed =
+      typeof path.at(-1) === 'string' && isSecretName(name) && !keywords.has(literal) && kind !== 'section'
     if (isNamed && typeof value === 'string') return whole
-    return typeof value === 'string' && redactor.text(text) !== text ? whole : []
+    return typeof value === 'string' && redactor.text(literal) !== literal ? whole : []
   }
 
   /** The secrets that are found in whole server definitions, by path. */
@@ -71,7 +74,7 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
     const spans = new Map<string, Span[]>()
     for (const [name, definition] of Object.entries(asRecord(asRecord(content).mcpServers))) {
       if (!isRecord(definition)) continue
-      for (const { path, start, end } of findSecrets(definition)) {
+      for (const { path, start, end } of findSecrets(withLiteralText(definition) as typeof definition)) {
         const key = JSON.stringify(['mcpServers', name, ...path])
         spans.set(key, [...(spans.get(key) ?? []), { start, end }])
       }
@@ -98,7 +101,7 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
 
   const hideComment = (comment: string): string => {
     const [, start = '', text = ''] = /^(\s*(?:#|\/\/)\s*)(.*)$/.exec(comment) ?? []
-    const rest = text.replace(references, '')
+    const rest = literalText(text)
     if (text === '' || (redactor.text(rest) === rest && !assignsSecret(rest))) return comment
     return start + placeholder({ raw: text, value: text, whole: false })
   }
@@ -175,7 +178,26 @@ export const placeholders = /<secret [0-9a-f]{8}>/
 /** Special values of settings for secrets. */
 const keywords: ReadonlySet<string> = new Set(['generated', 'none'])
 
-const references = /(?:Bearer )?\$\{[^{}]*\}/g
+/** A reference with the scheme before it. `$${` is not a reference. */
+const references = /(?:\b(?:bearer|basic|token|apikey|digest)\s+)?(?<!\$)\$\{([^}]*)\}/gi
+
+/** The contents of references that have no default. */
+const withoutDefault = /^(?:(?:env:)?[a-z_]\w*|(?:file|exec|input):.*)$/is
+
+/** The text that is written in the file itself: without references, but with their defaults. */
+const literalText = (text: string): string =>
+  text.replace(references, (_, body: string) => {
+    const at = body.indexOf(':-')
+    if (at >= 0) return body.slice(at + 2)
+    return withoutDefault.test(body) ? '' : body
+  })
+
+function withLiteralText(value: unknown): unknown {
+  if (typeof value === 'string') return literalText(value)
+  if (Array.isArray(value)) return value.map(withLiteralText)
+  if (!isRecord(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, withLiteralText(part)]))
+}
 
 interface WrittenScalar {
   readonly path: Path

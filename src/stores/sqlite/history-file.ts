@@ -37,21 +37,20 @@ export interface HistoryTrouble {
   readonly aside?: string
 }
 
-/** How often in a row the file may be locked before a new one is begun. */
-const maxLocked = 3
 /** How many unusable files are kept. */
 const maxAside = 2
 
 /**
- * A database that several processes may write to, each in short transactions. A damaged or permanently locked file is
- * moved aside, and a new one begins; so does a file that was removed. A full or read-only disk loses what is written.
+ * A database that several processes may write to, each in short transactions. A damaged file, or one of another
+ * version, is moved aside, and a new one begins; so does a file that was removed. While the file is locked, or the disk is
+ * full or read-only, what is written is lost. A locked file is never moved: other processes have it open, and SQLite
+ * would then remove the files of the new one.
  */
 export function openHistoryFile(options: HistoryFileOptions): HistoryFile {
   const { path, busyMs = 2_000, say } = options
   let database: DatabaseSync | undefined
   /** The file that is open: someone may replace or remove it. */
   let inode: number | undefined
-  let locked = 0
   let trouble: string | undefined
 
   const close = () => {
@@ -75,16 +74,12 @@ export function openHistoryFile(options: HistoryFileOptions): HistoryFile {
   }
 
   const failed = (error: unknown): { readonly again: boolean } => {
-    const kind = kindOf(error)
-    locked = kind === 'locked' ? locked + 1 : 0
-    const useless = kind === 'damaged' || locked >= maxLocked
     const before = inode
     close()
-    if (!useless) {
+    if (!isUnusable(error)) {
       report(codeOf(error))
       return { again: false }
     }
-    locked = 0
     // Another process may have replaced the file already.
     const aside = before === undefined || before === inodeNow() ? moveAside(path) : undefined
     inode = undefined
@@ -101,7 +96,6 @@ export function openHistoryFile(options: HistoryFileOptions): HistoryFile {
   const attempt = <T>(work: (database: DatabaseSync) => T): { readonly value: T } | { readonly again: boolean } => {
     try {
       const value = work(current())
-      locked = 0
       report(undefined)
       return { value }
     } catch (error) {
@@ -130,7 +124,7 @@ function opened({ path, schema, version, prepare }: HistoryFileOptions, busyMs: 
     if (kept !== 0 && kept !== version) throw new OtherVersion()
     // A crash of this process loses nothing that was committed. A power cut may lose the latest transactions.
     database.exec(
-      'PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4096; PRAGMA journal_size_limit = 8388608',
+      'PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1024; PRAGMA mmap_size = 0; PRAGMA journal_size_limit = 8388608',
     )
     if (kept === 0) {
       inTransaction(database, () => {
@@ -184,18 +178,16 @@ function moveAside(path: string): string | undefined {
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB. */
 const damaged = [11, 26]
-/** SQLITE_BUSY and SQLITE_LOCKED. */
-const lockedCodes = [5, 6]
 
 const errcodeOf = (error: unknown): number | undefined => {
   const { errcode } = error as { errcode?: unknown }
   return typeof errcode === 'number' ? errcode & 0xff : undefined
 }
 
-function kindOf(error: unknown): 'damaged' | 'locked' | 'other' {
+/** Whether the file can never be used again. */
+function isUnusable(error: unknown): boolean {
   const code = errcodeOf(error)
-  if (error instanceof OtherVersion || (code !== undefined && damaged.includes(code))) return 'damaged'
-  return code !== undefined && lockedCodes.includes(code) ? 'locked' : 'other'
+  return error instanceof OtherVersion || (code !== undefined && damaged.includes(code))
 }
 
 /** A short name for the log. */

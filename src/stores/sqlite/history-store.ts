@@ -81,9 +81,12 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
     return peer
   }
 
+  const writeText = async (text: string): Promise<boolean> => (await connected()?.request('write', text)) ?? false
+
   return {
     trouble: () => code,
-    write: async (batch) => (await connected()?.request('write', encodeBatch(batch))) ?? false,
+    // Not async, because the batch would stay in memory until its text is written.
+    write: (batch) => writeText(encodeBatch(batch)),
     sums: async (query) => connected()?.request('sums', query),
     calls: async (query) => connected()?.request('calls', query),
     call: async (id) => connected()?.request('call', id),

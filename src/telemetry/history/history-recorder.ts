@@ -112,8 +112,9 @@ export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryR
     timer?.[Symbol.dispose]()
     timer = undefined
     if (steps.length === 0 && calls.length === 0) return
-    const batch = take()
-    if (!(await store.write(batch))) refused += batch.calls.length
+    const { length } = calls
+    // Keep no reference to the batch while it is written.
+    if (!(await store.write(take()))) refused += length
   }
 
   /** Writes one batch at a time: while the store is slow, the next one grows up to its bounds. */

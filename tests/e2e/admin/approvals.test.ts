@@ -54,15 +54,15 @@ const recordsOf = async (query: string) => {
 }
 
 test('V7, V8: a call of a client without elicitation waits for a person, who is named in its audit record', async () => {
-  const running = echo('hello probe-secret-value')
+  const running = echo('hello probe-secret-value; PASSWORD="$(id)"')
   const ask = asking(originOf(gateway), alice.key)
   const approval = await waits(ask)
   expect(approval).toMatchObject({
     ...{ agent: 'default', principal: 'key:agent', server: 'probe', tool: 'echo' },
     ...{ rule: 'agents.default.approve[0]', mayAnswer: true },
   })
-  expect(approval.arguments).toContain('hello')
-  expect(approval.arguments).not.toContain('probe-secret-value')
+  // Only the secret itself is replaced; what looks like one is shown, because it runs.
+  expect(JSON.parse(approval.arguments)).toEqual({ message: 'hello [redacted]; PASSWORD="$(id)"' })
   const inbox = await operator('inbox')
   expect(inbox.json.items[0]).toMatchObject({ id: `approval:${approval.id}`, until: approval.until })
   expect(inbox.text).not.toContain('hello')

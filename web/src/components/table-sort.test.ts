@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { formatSort, nextSort, parseSort, sortKey, sortRows } from './table-sort.ts'
+import { formatSort, nextSort, parseSort, shownRows, sortKey, sortRows } from './table-sort.ts'
 
 describe('G10: sorting a table', () => {
   test('the order survives a round trip through the address', () => {
@@ -24,6 +24,13 @@ describe('G10: sorting a table', () => {
     expect(sortRows([2, null, 10, 1], same, false)).toEqual([1, 2, 10, null])
     expect(sortRows([2, undefined, 10, 1], same, true)).toEqual([10, 2, 1, undefined])
     expect(sortRows(['b10', 'B2', 'a'], same, false)).toEqual(['a', 'B2', 'b10'])
+  })
+
+  test('all rows are sorted before one page of them is shown', () => {
+    const page = { sortBy: (row: number) => row, descending: true, offset: 2, limit: 2 }
+    expect(shownRows([1, 5, 3, 2, 4], page)).toEqual([3, 2])
+    expect(shownRows([1, 5, 3, 2, 4], { ...page, sortBy: undefined })).toEqual([3, 2])
+    expect(shownRows([1, 3, 2], { ...page, offset: 0, limit: undefined })).toEqual([3, 2, 1])
   })
 
   test('rows with equal values keep their order', () => {

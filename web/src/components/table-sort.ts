@@ -43,4 +43,19 @@ export function sortRows<Row>(
     .map(({ row }) => row)
 }
 
+interface ShownRows<Row> {
+  /** The value to sort by; without it, the rows keep their order. */
+  readonly sortBy: ((row: Row) => SortValue) | undefined
+  readonly descending: boolean
+  /** The first row that is shown, and the maximum number of rows. */
+  readonly offset: number
+  readonly limit: number | undefined
+}
+
+/** The rows of one page of a table. Sorts all rows first. */
+export function shownRows<Row>(rows: readonly Row[], { sortBy, descending, offset, limit }: ShownRows<Row>) {
+  const sorted = sortBy ? sortRows(rows, sortBy, descending) : rows
+  return sorted.slice(offset, limit === undefined ? undefined : offset + limit)
+}
+
 const compare = (a: string | number, b: string | number): number => collator.compare(String(a), String(b))

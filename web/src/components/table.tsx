@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { query, setQuery } from '../routing/location.ts'
 import { BreakableName } from './breakable-name.tsx'
 import { Icon } from './icon.tsx'
-import { formatSort, nextSort, parseSort, type SortOrder, type SortValue, sortKey, sortRows } from './table-sort.ts'
+import { formatSort, nextSort, parseSort, type SortOrder, type SortValue, shownRows, sortKey } from './table-sort.ts'
 
 export interface Column<Row> {
   readonly title: string
@@ -38,6 +38,8 @@ interface TableProps<Row> {
   readonly keyOf: (row: Row) => string
   readonly current?: (row: Row) => boolean
   readonly sort?: TableSort
+  /** The first row that is shown, after sorting; by default 0. */
+  readonly offset?: number
   /** The maximum number of rows that are shown, after sorting. */
   readonly limit?: number
   /** If true, the first column names the row, and stays visible while the others scroll. */
@@ -45,13 +47,14 @@ interface TableProps<Row> {
 }
 
 /** A table that can be sorted by its headers. If its cells contain a RowLink, the arrow keys move between rows. */
-export function Table<Row>({ label, columns, rows, keyOf, current, sort = {}, limit, matrix }: TableProps<Row>) {
+export function Table<Row>({ label, columns, rows, keyOf, current, sort = {}, ...rest }: TableProps<Row>) {
+  const { offset = 0, limit, matrix } = rest
   const { param = 'sort', initial, remote } = sort
   const chosen = parseSort(query.value.get(param))
   const sortedColumn = columns.find(({ title, sortBy }) => sortBy && sortKey(title) === chosen?.key)
   const order = sortedColumn ? chosen : parseSort(initial)
-  const sorted =
-    chosen && sortedColumn?.sortBy && !remote ? sortRows(rows, sortedColumn.sortBy, chosen.descending) : rows
+  const sortBy = remote ? undefined : sortedColumn?.sortBy
+  const shown = shownRows(rows, { sortBy, descending: chosen?.descending ?? false, offset, limit })
   const classes = ({ alignEnd, minScreen, truncate }: Column<Row>) =>
     [alignEnd && 'end', minScreen, truncate && 'clip'].filter(Boolean).join(' ')
   return (
@@ -69,7 +72,7 @@ export function Table<Row>({ label, columns, rows, keyOf, current, sort = {}, li
           </tr>
         </thead>
         <tbody>
-          {sorted.slice(0, limit).map((row) => (
+          {shown.map((row) => (
             <tr key={keyOf(row)} data-current={current?.(row) || undefined}>
               {columns.map((column, index) =>
                 matrix && index === 0 ? (

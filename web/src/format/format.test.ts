@@ -1,12 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { formatDuration, formatLongDuration } from './duration.ts'
-import { formatCount, formatRate, formatRatio, formatShare, pluralize } from './number.ts'
+import { formatBudget, formatCount, formatRate, formatRatio, formatShare, pluralize } from './number.ts'
 import { formatClockTime, formatDateTime, formatRelativeTime, fromLocalInput, toLocalInput } from './time.ts'
 
 describe('G10: numbers', () => {
   test('counts have thousands separators, large ones are compact', () => {
     expect([0, 7, 9412, 99_999].map(formatCount)).toEqual(['0', '7', '9,412', '99,999'])
     expect([123_456, 4_200_000].map(formatCount)).toEqual(['123K', '4.2M'])
+  })
+
+  test('budgets of memory are in bytes, others are counts', () => {
+    const bytes = ['request_bytes', 'capture', 'history_shared'].map((name) => formatBudget(name, 64 * 1024 * 1024))
+    expect(bytes).toEqual(['64 MiB', '64 MiB', '64 MiB'])
+    expect(['calls', 'history_calls'].map((name) => formatBudget(name, 4_000))).toEqual(['4,000', '4,000'])
   })
 
   test('small rates have two significant digits', () => {

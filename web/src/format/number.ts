@@ -21,6 +21,13 @@ export function formatBytes(bytes: number): string {
   return `${(value < 10 ? twoDigits : whole).format(value)} ${units[unit]}`
 }
 
+/** Budgets in bytes whose names do not end in `_bytes`. */
+const byteBudgets: ReadonlySet<string> = new Set(['capture', 'history_shared'])
+
+/** Formats an amount of a budget: bytes or a count. */
+export const formatBudget = (name: string, amount: number): string =>
+  name.endsWith('_bytes') || byteBudgets.has(name) ? formatBytes(amount) : formatCount(amount)
+
 /** Formats a rate: `0.02`, `8.3`, `412`. */
 export const formatRate = (number: number): string =>
   (number < 10 ? twoDigits : number < 100_000 ? whole : compact).format(number)

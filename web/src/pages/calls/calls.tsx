@@ -97,7 +97,9 @@ export function Calls({ id }: { readonly id: string | undefined }) {
             <>
               <Table
                 label="Calls"
-                rows={rows.slice((page - 1) * rowsPerPage, page * rowsPerPage)}
+                rows={rows}
+                offset={(page - 1) * rowsPerPage}
+                limit={rowsPerPage}
                 keyOf={(call) => call.id}
                 columns={callColumns(id !== undefined)}
                 current={(call) => call.id === id}

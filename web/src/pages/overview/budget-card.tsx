@@ -1,7 +1,7 @@
 import type { BudgetView } from '../../../../src/serve/admin/contract.ts'
 import { Card } from '../../components/page.tsx'
 import { type Column, Table } from '../../components/table.tsx'
-import { formatBytes, formatCount, formatShare } from '../../format/number.ts'
+import { formatBudget, formatCount, formatShare } from '../../format/number.ts'
 
 /** Things that wait or are kept, with their bounds. */
 export function BudgetCard({ budgets }: { readonly budgets: readonly BudgetView[] }) {
@@ -18,16 +18,13 @@ export function BudgetCard({ budgets }: { readonly budgets: readonly BudgetView[
   )
 }
 
-const isBytes = ({ name }: BudgetView): boolean => name.endsWith('_bytes')
-
 /** `request_bytes` as `Request bytes`. */
 const titleOf = ({ name }: BudgetView): string => {
   const words = name.replaceAll('_', ' ')
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-const amount = (budget: BudgetView, value: number): string =>
-  isBytes(budget) ? formatBytes(value) : formatCount(value)
+const amount = ({ name }: BudgetView, value: number): string => formatBudget(name, value)
 
 /** The tone for a bound that is nearly reached. */
 const toneOf = (used: number, limit: number): string | undefined => (used >= limit * 0.9 ? 'tone-warn' : undefined)
