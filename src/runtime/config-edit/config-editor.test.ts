@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRedactor } from '../../audit/redact/redactor.ts'
+import { additionOf, importOf } from './add-servers.ts'
 import { createConfigEditor, type ResolvedEdit } from './config-editor.ts'
 import { createEditHistory } from './edit-history.ts'
 
@@ -146,5 +147,44 @@ describe("V9: edits of the operator's own file", () => {
     const refused = editor([foreign])
     const edit = await refused.propose({ changes: [{ path: ['version'], value: 1 }] })
     await expect(refused.apply(edit, edit.hash, 'me')).rejects.toMatchObject({ name: 'EditConflict' })
+  })
+})
+
+describe('V9: commands that read secrets', () => {
+  const ran = () => readdir(folder).then((names) => names.filter((name) => name.startsWith('ran')).sort())
+  const withCommand = (name: string) => ({ command: 'node', env: { KEY: `\${exec:sh -c "touch ${name}; echo x"}` } })
+
+  test('run in a draft only if the file on disk contains them; a warning names the others', async () => {
+    await writeFile(path, JSON.stringify({ mcpServers: { a: withCommand('ran-known') } }))
+    const changes = [{ path: ['mcpServers', 'b'], value: withCommand('ran-new') }]
+    const { loaded, problems, warnings } = await editor().propose({ changes })
+    expect(await ran()).toEqual(['ran-known'])
+    expect(problems).toEqual([])
+    expect(loaded?.config.mcpServers).toMatchObject({ a: { env: { KEY: 'x' } }, b: { env: { KEY: 'unread-secret' } } })
+    expect(warnings).toEqual(['Runs sh -c "touch ran-new; echo x" to read a secret'])
+    const { warnings: later } = await editor().propose({ text: `${await text()}\n` })
+    expect(later).toEqual([])
+  })
+
+  test('are not judged by the value that stands in for their output', async () => {
+    await writeFile(path, mine)
+    const server = { url: 'https://x.test', timeout: '${exec:echo 5s}' }
+    expect(await editor().propose({ changes: [{ path: ['mcpServers', 'b'], value: server }] })).toMatchObject({
+      problems: [],
+      warnings: ['Runs echo 5s to read a secret'],
+    })
+  })
+
+  test('are plain text in servers that are pasted or imported', async () => {
+    await writeFile(path, mine)
+    const clone = await mkdtemp(join(folder, 'clone-'))
+    const file = join(clone, '.mcp.json')
+    const input = JSON.stringify({ mcpServers: { other: withCommand('ran-import') } })
+    await writeFile(file, input)
+    const source = { paths: [path], env: { HOME: folder }, cwd: clone }
+    for (const added of [await additionOf({ input }, source), await importOf([{ file, name: 'other' }], source)]) {
+      expect(added.changes).toMatchObject([{ value: { env: { KEY: '$${exec:sh -c "touch ran-import; echo x"}' } } }])
+      expect(added.notes).toContainEqual(expect.stringContaining('other contains ${exec:'))
+    }
   })
 })

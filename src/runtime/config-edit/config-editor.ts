@@ -90,7 +90,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     const shownBefore = hider.hide(path, before.text)
     const files = secretFiles(source.env).files
     const { after, draft } = await inFile(path, () => editedText(edit, path, base, hider, files.keep))
-    const old = before.bytes ? await file.load(before.text) : { problems: [] }
+    const old = before.bytes ? await file.load(before.text) : { problems: [], newCommands: [] }
     const next = await file.load(draft)
     const shown = hider.hide(path, after)
     return {
@@ -101,7 +101,10 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       shown,
       paths: changedPaths(path, before.text, after),
       problems: newProblems(old.problems, next.problems),
-      warnings: (next.loaded?.warnings ?? []).filter((warning) => !old.loaded?.warnings.includes(warning)),
+      warnings: [
+        ...next.newCommands.map((line) => `Runs ${line.slice(0, 500)} to read a secret`),
+        ...(next.loaded?.warnings ?? []).filter((warning) => !old.loaded?.warnings.includes(warning)),
+      ],
       loaded: next.loaded,
       writeSecrets: () => writeSecrets(files.files),
       undoes: 'undo' in edit ? edit.undo : undefined,
