@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { syntaxOf } from '../parse/document.ts'
 import { keyPath, type Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
@@ -80,7 +80,7 @@ function editToml(file: string, text: string, changes: readonly TextChange[]): s
   }
   const wanted = changes.reduce(changed, contentOf(file, text))
   return [...entries.values()].reduce((before, [section, name]) => {
-    const entry = asRecord(asRecord(wanted)[section])[name]
+    const entry = valueAt(wanted, [section, name])
     if (entry !== undefined && !isRecord(entry)) {
       throw new FileProblem('this part of a TOML file cannot be edited', 'Change it by hand.')
     }
@@ -89,14 +89,13 @@ function editToml(file: string, text: string, changes: readonly TextChange[]): s
   }, text)
 }
 
-export const valueAt = (whole: unknown, path: Path): unknown =>
-  path.reduce<unknown>(
-    (part, key) =>
-      typeof part === 'object' && part !== null && Object.hasOwn(part, key)
-        ? (part as Record<string | number, unknown>)[key]
-        : undefined,
-    whole,
-  )
+/** The value at a path. Inherited properties such as `__proto__` are not values. */
+export const valueAt = (whole: unknown, path: Path): unknown => path.reduce(own, whole)
+
+const own = (part: unknown, key: string | number): unknown =>
+  typeof part === 'object' && part !== null && Object.hasOwn(part, key)
+    ? (part as Record<string | number, unknown>)[key]
+    : undefined
 
 /** A copy of the content with a change applied. */
 function changed(content: unknown, { path, value, rename, insert }: TextChange): unknown {
@@ -104,11 +103,12 @@ function changed(content: unknown, { path, value, rename, insert }: TextChange):
   const [key = '', ...parents] = path.toReversed()
   let part = whole
   for (const name of parents.toReversed()) {
-    const next = part[name]
+    const next = own(part, name)
     if (typeof next !== 'object' || next === null) define(part, name, typeof key === 'number' ? [] : {})
-    part = part[name] as Record<string | number, unknown>
+    part = own(part, name) as Record<string | number, unknown>
   }
   if (rename !== undefined) {
+    if (!Object.hasOwn(part, key)) throw new FileProblem(`it has no ${keyPath(path)}`)
     define(part, rename, part[key])
     delete part[key]
   } else if (value === undefined && Array.isArray(part)) part.splice(Number(key), 1)
@@ -129,7 +129,7 @@ export function changesBetween(before: unknown, after: unknown, path: Path = [])
   if (isDeepStrictEqual(before, after)) return []
   if (isRecord(before) && isRecord(after)) {
     return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) =>
-      changesBetween(before[key], after[key], [...path, key]),
+      changesBetween(own(before, key), own(after, key), [...path, key]),
     )
   }
   if (Array.isArray(before) && Array.isArray(after) && before.length > 0 && after.length > 0) {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRedactor } from '../../audit/redact/redactor.ts'
+import { configEdit } from '../../serve/admin/schemas/config-edit.ts'
 import { additionOf, importOf } from './add-servers.ts'
 import { createConfigEditor, type ResolvedEdit } from './config-editor.ts'
 import { createEditHistory } from './edit-history.ts'
@@ -63,6 +64,21 @@ describe("V9: edits of the operator's own file", () => {
     expect((await editor().propose(edit)).problems).toMatchObject([{ key: 'agents.coder.alow' }])
     await expect(apply(edit)).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
     expect(await text()).toBe(mine)
+  })
+
+  test('with keys such as __proto__ and constructor change no prototype', async () => {
+    await writeFile(path, mine)
+    const value = JSON.parse('{"__proto__": {"polluted": true}}')
+    for (const change of [
+      { path: ['__proto__', 'polluted'], value: true },
+      { path: ['agents', 'coder'], value },
+    ]) {
+      const { problems } = await editor().propose({ changes: [change] })
+      expect(problems.length).toBeGreaterThan(0)
+      expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
+      expect(configEdit.safeParse({ changes: [change] }).success).toBe(change.value === value)
+    }
+    await expect(apply({ changes: [{ path: ['constructor'] }] })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
   })
 
   test('of a file that has changed since are a conflict', async () => {

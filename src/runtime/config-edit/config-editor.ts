@@ -237,9 +237,12 @@ function withChange(content: unknown, { path, value, yaml }: ConfigChange): unkn
     if (rest.length > 0) return content.with(index, withChange(content[index], { path: rest, value: wanted }))
     return wanted === undefined ? content.toSpliced(index, 1) : content.toSpliced(index, 1, wanted)
   }
-  const { [key]: old, ...others } = asRecord(content)
+  const old = valueAt(content, [key])
   if (wanted === undefined && old === undefined) throw new FileProblem(`it has no ${keyPath(path)}`)
-  if (rest.length === 0 && wanted === undefined) return others
+  if (rest.length === 0 && wanted === undefined) {
+    const { [key]: _, ...others } = asRecord(content)
+    return others
+  }
   const next =
     rest.length === 0
       ? wanted
@@ -278,7 +281,7 @@ async function withStoredSecrets(
     if (!isRecord(value)) return value
     const parts: [string, unknown][] = []
     for (const [key, part] of Object.entries(value)) {
-      parts.push([key, await walk(asRecord(old)[key], part, [...path, key])])
+      parts.push([key, await walk(valueAt(old, [key]), part, [...path, key])])
     }
     return Object.fromEntries(parts)
   }

@@ -1,8 +1,10 @@
 import * as z from 'zod'
 import { named, reloadEvent, type ViewOf } from './figures.ts'
 
+const key = z.string().refine((name) => name !== '__proto__', 'not __proto__, which is not a setting')
+
 const path = z
-  .array(z.union([z.string(), z.int().min(0)]))
+  .array(z.union([key, z.int().min(0)]))
   .min(1)
   .max(32)
 
@@ -14,7 +16,7 @@ const configChange = named('ConfigChange', 'A change at a path. Without value, y
     .max(1024 * 1024)
     .optional()
     .describe('The value as YAML, instead of `value`.'),
-  rename: z.string().max(256).optional().describe('The new name of the entry at the path.'),
+  rename: key.max(256).optional().describe('The new name of the entry at the path.'),
   isNew: z.boolean().optional().describe('Whether to refuse the change if there is something at the path.'),
 })
 
