@@ -89,6 +89,21 @@ describe("V9: edits of the operator's own file", () => {
     expect(await text()).toBe(`${mine}# more\n`)
   })
 
+  test('that would write something other than what was reviewed are a conflict', async () => {
+    await writeFile(path, mine)
+    const propose = (command: string, secret: string) =>
+      editor().propose({
+        changes: [{ path: ['mcpServers', 'b'], value: { command, env: { API_TOKEN: secret } } }],
+      })
+    const reviewed = await propose('node', 'first-secret-value')
+    expect((await propose('node', 'first-secret-value')).hash).toBe(reviewed.hash)
+    for (const other of [await propose('curl', 'first-secret-value'), await propose('node', 'other-secret-value')]) {
+      await expect(editor().apply(other, reviewed.hash, 'me')).rejects.toMatchObject({ name: 'EditConflict' })
+    }
+    expect(await text()).toBe(mine)
+    await editor().apply(reviewed, reviewed.hash, 'me')
+  })
+
   test('never show secrets, and secrets that are not edited stay', async () => {
     await writeFile(path, mine)
     const { text: shown } = await editor().file()

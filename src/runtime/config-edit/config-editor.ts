@@ -42,7 +42,7 @@ export type ResolvedEdit =
 /** An edit that has not been written. */
 export interface Proposal {
   readonly file: EditedFile
-  /** Identifies the content that the proposal was made for. */
+  /** Identifies what was reviewed: the old content, the new content, and the secrets to be written. */
   readonly hash: string
   readonly after: string
   /** The lines that differ with some lines around them, without secrets. `…` stands for omitted lines. */
@@ -76,11 +76,9 @@ export class EditConflict extends Error {
 
 /** Proposes and applies edits of the operator's own configuration file. */
 export function createConfigEditor({ source, redactor, history, key, now }: ConfigEditorOptions) {
-  const hashOf = ({ before: { bytes } }: EditedFile): string =>
-    createHmac('sha256', key)
-      .update(bytes ?? 'no file')
-      .digest('hex')
-      .slice(0, 32)
+  const digest = (content: string | Buffer): string =>
+    createHmac('sha256', key).update(content).digest('hex').slice(0, 32)
+  const hashOf = ({ before: { bytes } }: EditedFile): string => digest(bytes ?? 'no file')
 
   const propose = async (edit: ResolvedEdit): Promise<Proposal> => {
     const file = await openEditedFile(source)
@@ -95,7 +93,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     const shown = hider.hide(path, after)
     return {
       file,
-      hash: hashOf(file),
+      hash: digest(JSON.stringify([hashOf(file), after, files.files])),
       after,
       diff: shownBefore === undefined || shown === undefined ? [] : diffOf(shownBefore, shown),
       shown,
@@ -175,7 +173,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         valueAt(createSecretHider(redactor(), key).hideValues(contentOf(file, before.text)), path),
       )
     },
-    /** Writes a proposal, unless the file has changed since `hash` was made. Secrets are written first. */
+    /** Writes a proposal, unless it differs from the one that `hash` identifies. Secrets are written first. */
     async apply(proposal: Proposal, hash: string, by: string): Promise<RecordedEdit> {
       const { file, after, problems, paths } = proposal
       if (file.obstacle !== undefined) throw new EditConflict(file.obstacle)
@@ -186,7 +184,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         )
       }
       await using _lock = await history.lock()
-      if (hashOf(await openEditedFile(source)) !== hash) throw changedMeanwhile(file.path)
+      if (hashOf(await openEditedFile(source)) !== hashOf(file)) throw changedMeanwhile(file.path)
       await proposal.writeSecrets()
       const { before } = file
       const edit = {
@@ -211,7 +209,9 @@ const maxDiffLines = 500
 export type ConfigEditor = ReturnType<typeof createConfigEditor>
 
 const changedMeanwhile = (path: string) =>
-  new EditConflict(`${path} has changed since it was read; nothing was written. Review the change again.`)
+  new EditConflict(
+    `${path}, or what is added to it, has changed since the preview; nothing was written. Review the change again.`,
+  )
 
 /** Reports why a file cannot be edited as an error of the request. */
 async function inFile<T>(path: string, work: () => Promise<T>): Promise<T> {

@@ -51,13 +51,14 @@ export const configEdit = named(
 ).refine(isOne, one)
 export type ConfigEdit = ViewOf<typeof configEdit>
 
-const hash = z.string().max(100).describe('The hash of the file that the preview or GET config/file returned.')
+const hash = z.string().max(100)
+const reviewed = hash.describe('The hash that the preview of this edit returned.')
 
 export const applyEdit = named('ApplyEdit', 'An edit to apply to the file that was reviewed.', {
   ...fields,
-  hash,
+  hash: reviewed,
 }).refine(isOne, one)
-export const undoEdit = named('UndoEdit', 'An edit to undo.', { id: z.string().max(100), hash: hash.optional() })
+export const undoEdit = named('UndoEdit', 'An edit to undo.', { id: z.string().max(100), hash: reviewed.optional() })
 
 export const editable = z
   .strictObject({ ok: z.boolean(), reason: z.string().optional() })
@@ -68,7 +69,7 @@ export const configFileView = named('ConfigFileView', 'The configuration file th
   exists: z.boolean(),
   editable,
   text: z.string().nullable().describe('The content with placeholders for secrets; null if it cannot be shown.'),
-  hash,
+  hash: hash.describe('Identifies the content.'),
 })
 export type ConfigFileView = ViewOf<typeof configFileView>
 
@@ -78,7 +79,7 @@ const diff = z.array(diffLine).describe('The changed lines with some lines aroun
 
 export const editProposal = named('EditProposal', 'What an edit would change.', {
   file: z.string(),
-  hash,
+  hash: hash.describe('Identifies what was reviewed: the old and the new content, and new secrets.'),
   editable,
   diff,
   after: z.string().nullable().describe('The new content with placeholders for secrets.'),
