@@ -172,3 +172,28 @@ describe('V9: inherited properties are not part of a configuration', () => {
     expect(polluted()).toBe(false)
   })
 })
+
+describe('V9: an edit is bounded', () => {
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, index): TextChange => ({ path: ['agents', `a${index}`], value: {} }))
+
+  test('in the number of changes', () => {
+    const text = editText('toolway.json', '{}', many(500))
+    expect(Object.keys(parseJson(text).agents)).toHaveLength(500)
+    expect(() => editText('toolway.json', '{}', many(501))).toThrow(FileProblem)
+  })
+
+  test('in the changes of a large file', () => {
+    const large = `# ${'x'.repeat(1024 * 1024)}\nversion: 1\n`
+    expect(editText('toolway.yaml', large, many(2))).toContain('a1: {}')
+    expect(() => editText('toolway.yaml', large, many(20))).toThrow(FileProblem)
+  })
+
+  test('and does not change the values that it is given', () => {
+    const value = { allow: ['a'] }
+    const inside = { path: ['agents', 'x', 'allow', 1], value: 'b', insert: true }
+    const text = editText('toolway.yaml', 'version: 1\n', [{ path: ['agents', 'x'], value }, inside])
+    expect(parseYaml(text)).toEqual({ version: 1, agents: { x: { allow: ['a', 'b'] } } })
+    expect(value).toEqual({ allow: ['a'] })
+  })
+})

@@ -81,6 +81,15 @@ describe("V9: edits of the operator's own file", () => {
     await expect(apply({ changes: [{ path: ['constructor'] }] })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
   })
 
+  test('with too many changes or too long a text are refused', async () => {
+    await writeFile(path, mine)
+    const agents = Object.fromEntries(Array.from({ length: 501 }, (_, index) => [`a${index}`, {}]))
+    const edit = { changes: [{ path: ['agents'], value: agents }] }
+    await expect(editor().propose(edit)).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect(configEdit.safeParse({ text: 'x'.repeat(1024 * 1024) }).success).toBe(true)
+    expect(configEdit.safeParse({ text: 'x'.repeat(1024 * 1024 + 1) }).success).toBe(false)
+  })
+
   test('of a file that has changed since are a conflict', async () => {
     await writeFile(path, mine)
     const proposal = await editor().propose({ changes: [{ path: ['agents'] }] })

@@ -142,7 +142,8 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         changes.map((change) => ({ ...change, comment: comments.get(keyPath(change.path)) })),
       )
     }
-    return { after: textWith(stored), draft: textWith(wanted) }
+    const after = textWith(stored)
+    return { after, draft: isDeepStrictEqual(stored, wanted) ? after : textWith(wanted) }
   }
 
   const editOf = async (id: string): Promise<RecordedEdit> => {

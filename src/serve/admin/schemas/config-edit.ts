@@ -24,7 +24,7 @@ const fields = {
   changes: z.array(configChange).min(1).max(200).optional(),
   text: z
     .string()
-    .max(4 * 1024 * 1024)
+    .max(1024 * 1024)
     .optional()
     .describe('The whole content of the file.'),
   undo: z.string().max(100).optional().describe('The id of an edit in the history.'),
