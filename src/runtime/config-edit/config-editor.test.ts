@@ -29,11 +29,12 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-const editor = (paths = [path], cwd = folder) =>
+const state = () => createEditHistory(join(folder, 'state'))
+const editor = (paths = [path], cwd = folder, history = state()) =>
   createConfigEditor({
     source: { paths, env: { HOME: folder }, cwd },
     redactor: () => createRedactor({ secrets: [], keys: ['*token*'] }),
-    history: createEditHistory(join(folder, 'state')),
+    history,
     key: 'k',
     now: () => time++,
   })
@@ -111,6 +112,26 @@ describe("V9: edits of the operator's own file", () => {
     }
     expect(await text()).toBe(mine)
     await editor().apply(reviewed, reviewed.hash, 'me')
+  })
+
+  test('are written and recorded, or neither', async () => {
+    await writeFile(path, mine)
+    const before = await state().list()
+    const edit = { changes: [{ path: ['agents'] }] }
+    const full = editor([path], folder, { ...state(), add: () => Promise.reject(new Error('disk full')) })
+    const proposal = await full.propose(edit)
+    await expect(full.apply(proposal, proposal.hash, 'me')).rejects.toThrow('disk full')
+    expect(await text()).toBe(mine)
+    const late = editor([path], folder, {
+      ...state(),
+      async add(record, mode) {
+        await writeFile(path, `${mine}# more\n`)
+        return state().add(record, mode)
+      },
+    })
+    await expect(late.apply(proposal, proposal.hash, 'me')).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect(await text()).toBe(`${mine}# more\n`)
+    expect(await state().list()).toEqual(before)
   })
 
   test('never show secrets, and secrets that are not edited stay', async () => {

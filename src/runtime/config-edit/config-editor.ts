@@ -198,8 +198,15 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         before: before.bytes ? before.mark + before.text : null,
         after: before.mark + after,
       }
-      await inFile(file.path, async () => void (await replaceFile(before, Buffer.from(edit.after))))
-      return await history.add(edit, before.mode)
+      // Record the edit first: if that fails, the file is unchanged.
+      const recorded = await history.add(edit, before.mode)
+      try {
+        await inFile(file.path, () => replaceFile(before, Buffer.from(edit.after)))
+      } catch (thrown) {
+        await history.remove(recorded.id)
+        throw thrown
+      }
+      return recorded
     },
     history: () => history.list(),
   }

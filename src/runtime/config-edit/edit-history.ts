@@ -66,6 +66,8 @@ export function createEditHistory(state: string) {
       await trim()
       return recorded
     },
+    /** Removes the record of an edit that was not made. */
+    remove: (id: string): Promise<void> => rm(join(folder, `${id}.json`), { force: true }),
     find: read,
     /** Newest first. */
     async list(): Promise<RecordedEdit[]> {
