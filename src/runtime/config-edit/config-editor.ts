@@ -5,7 +5,7 @@ import type { Redactor } from '../../audit/redact/redactor.ts'
 import { diffOf, type ShownLine } from '../../catalog/pins/definition-diff.ts'
 import { withoutSecrets, writeSecrets } from '../../clients/secrets.ts'
 import { changesBetween, contentOf, editText, type TextChange, valueAt } from '../../config/edit/edit-text.ts'
-import { FileProblem, replaceFile } from '../../config/edit/file.ts'
+import { FileProblem, lockForEdit, replaceFile } from '../../config/edit/file.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { ConfigProblem } from '../../config/problems.ts'
@@ -184,7 +184,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
           problems.map(({ key, message }) => (key === '' ? message : `${key}: ${message}`)).join('; '),
         )
       }
-      await using _lock = await history.lock()
+      await using _lock = await inFile(file.path, () => lockForEdit(file.before))
       if (hashOf(await openEditedFile(source)) !== hashOf(file)) throw changedMeanwhile(file.path)
       await proposal.writeSecrets()
       const { before } = file
