@@ -64,7 +64,7 @@ export function textAt(definition: ServerDefinition, { path, start, end }: Secre
 }
 
 /** Applies `change` to every string value, but not to keys. */
-function mapTexts(value: unknown, change: (text: string, path: Path) => string, path: Path = []): unknown {
+export function mapTexts(value: unknown, change: (text: string, path: Path) => string, path: Path = []): unknown {
   if (typeof value === 'string') return change(value, path)
   if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, change, [...path, index]))
   if (typeof value !== 'object' || value === null) return value

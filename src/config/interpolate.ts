@@ -7,7 +7,9 @@ import { type BranchNode, type ConfigTree, keyPath, type LeafNode, mapMembers, t
 
 export type EnvVars = Readonly<Record<string, string | undefined>>
 
-type Found = { readonly text: string } | { readonly fault: string }
+type Found =
+  /** `unread` marks a stand-in for a value that was not read. */
+  { readonly text: string; readonly unread?: true } | { readonly fault: string }
 
 /** Sources for values other than variables. A reference whose scheme has no provider is reported as invalid. */
 interface Providers {
@@ -89,18 +91,26 @@ export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: Run
   const fill = (leaf: LeafNode, path: Path, disabled: boolean): LeafNode => {
     if (typeof leaf.value !== 'string') return leaf
     const finish = leaf.finish ?? ((text: string) => text)
+    let isUnread = false
+    const output = (found: Found): Found => {
+      if (!('unread' in found)) return secret(found)
+      isUnread = true
+      return found
+    }
     const expansion = expand(leaf.value, env, {
       file(named) {
         const file = inHome(named, home) ?? resolve(leaf.at.file.path, '..', named)
         files.add(file)
         return secret(readSecretFile(file))
       },
-      ...(run && !disabled && { exec: (line) => secret(run(line, leaf.at.file.path)) }),
+      ...(run && !disabled && { exec: (line) => output(run(line, leaf.at.file.path)) }),
     })
     if ('text' in expansion) {
       for (const name of referencesIn(leaf.value).map(variableOf)) {
         if (name !== undefined && isSecretName(name) && env[name]) secrets.add(env[name])
       }
+      // Validation must not judge a stand-in.
+      if (isUnread) return { ...leaf, value: finish(expansion.text), variables: 'left' }
       return { ...leaf, value: finish(expansion.text), ...(expansion.text !== leaf.value && { variables: 'filled' }) }
     }
     if (!disabled) problems.push(problemAt(leaf.at, expansion.fault, { key: keyPath(path) }))

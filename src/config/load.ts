@@ -35,6 +35,8 @@ export interface LoadedConfig {
 interface LoadConfigOptions extends Omit<ReadOptions, 'home'> {
   /** Files to merge; later ones win. If empty, the default locations are searched. */
   readonly paths?: readonly string[]
+  /** Called with each command of a draft that is not run, because the files on disk do not contain it. */
+  onNewCommand?(line: string): void
 }
 
 const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
@@ -43,7 +45,7 @@ const isOwnFile = (path: string): boolean => /^toolway\.\w+$/.test(basename(path
 
 /** Finds, reads, merges and validates the configuration. If it is invalid, throws one ConfigError with all problems. */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
-  const { paths = [], env, cwd } = options
+  const { paths = [], env, cwd, drafts, onNewCommand } = options
   const home = homeOf(env)
   const located = await locate(paths, env, cwd, home)
   if (located.problems.length > 0) throw new ConfigError(located.problems)
@@ -55,7 +57,9 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   // Do not run commands from other programs' files that were found automatically: cloned repositories can contain them.
   const named = paths.length > 0 || Boolean(env.TOOLWAY_CONFIG || env.GATEWAY_MCP_CONFIG)
   const trusted = new Set(documents.map(({ path }) => path).filter((path) => named || isOwnFile(path)))
-  const filled = interpolate(complete.tree, env, home, await runCommands(complete.tree, env, trusted))
+  const saved = drafts && (await savedTree(located.paths, { ...options, home }))
+  const run = await runCommands(complete.tree, env, { trusted, saved, ...(onNewCommand && { onNewCommand }) })
+  const filled = interpolate(complete.tree, env, home, run)
   const outcome = validate(absolutePaths(filled.tree, home))
   const problems = [
     ...documents.flatMap((document) => document.problems),
@@ -82,6 +86,16 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   }
   refuseUnauthenticated(loaded)
   return loaded
+}
+
+/** The configuration on disk, without drafts; empty if it cannot be read. */
+async function savedTree(paths: readonly string[], { drafts: _, ...options }: ReadOptions): Promise<BranchNode> {
+  try {
+    return (await readDocuments(paths, options)).documents.reduce((base, { tree }) => merge(base, tree), nothing)
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return nothing
+    throw thrown
+  }
 }
 
 /** Applies TOOLWAY_DEFAULT_AGENT. GATEWAY_DEFAULT_AGENT is applied only if there is a gateway rules file. */

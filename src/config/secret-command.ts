@@ -158,26 +158,51 @@ const isProtected = (folder: Stats, below: Stats | undefined): boolean =>
 const foreign =
   'commands run only for toolway.yaml and for files named with --config; this file was found automatically'
 
-/**
- * Runs all commands in `${exec:COMMAND}` concurrently, each once, before the configuration is interpolated. Only
- * commands in `trusted` files run, because other files may come from any cloned repository.
- */
+/** Stands in for the output of a command that is not run. */
+const standIn = { text: 'unread-secret', unread: true } as const
+
+interface SecretCommand {
+  readonly line: string
+  readonly file: string
+}
+
+interface RunOptions {
+  /** The files whose commands may run. Other files may come from any cloned repository. */
+  readonly trusted: ReadonlySet<string>
+  /** The configuration on disk, if `tree` is a draft. Only commands that occur in both run: nobody reviewed others. */
+  readonly saved?: BranchNode | undefined
+  /** Called with each command that is not run because only the draft contains it. */
+  onNewCommand?(line: string): void
+}
+
+/** Runs all commands in `${exec:COMMAND}` concurrently, each once, before the configuration is interpolated. */
 export async function runCommands(
   tree: BranchNode,
   env: EnvVars,
-  trusted: ReadonlySet<string>,
+  { trusted, saved, onNewCommand }: RunOptions,
 ): Promise<RunCommand | undefined> {
   if (!namesCommands(tree)) return undefined
-  const wanted = new Map<string, { readonly line: string; readonly file: string }>()
-  // This pass only collects the commands in enabled sections; the interpolated tree is discarded.
-  interpolate(tree, env, '', (line, file) => {
-    wanted.set(keyOf(line, file), { line, file })
-    return { text: 'x' }
-  })
-  const run = async ({ line, file }: { line: string; file: string }): Promise<CommandOutcome> =>
-    trusted.has(file) ? runSecretCommand({ line, folder: dirname(file) }, env) : { fault: foreign }
+  const known = saved && commandsIn(saved, env, trusted)
+  const run = async ({ line, file }: SecretCommand): Promise<CommandOutcome> => {
+    if (!trusted.has(file)) return { fault: foreign }
+    if (!known || known.has(keyOf(line, file))) return runSecretCommand({ line, folder: dirname(file) }, env)
+    onNewCommand?.(line)
+    return standIn
+  }
+  const wanted = commandsIn(tree, env)
   const outcomes = new Map(await Promise.all([...wanted].map(async ([key, asked]) => [key, await run(asked)] as const)))
   return (line, file) => outcomes.get(keyOf(line, file)) ?? { fault: 'the command was not run' }
+}
+
+/** The commands in enabled sections, by key. */
+function commandsIn(tree: BranchNode, env: EnvVars, files?: ReadonlySet<string>): Map<string, SecretCommand> {
+  const found = new Map<string, SecretCommand>()
+  // The interpolated tree is discarded.
+  interpolate(tree, env, '', (line, file) => {
+    if (files?.has(file) ?? true) found.set(keyOf(line, file), { line, file })
+    return { text: 'x' }
+  })
+  return found
 }
 
 function namesCommands(tree: BranchNode): boolean {

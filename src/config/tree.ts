@@ -22,7 +22,10 @@ export interface LeafNode {
   readonly written: string
   /** Converts the value after interpolation, for dialects whose values differ from Toolway's. */
   readonly finish?: (text: string) => string
-  /** `filled`: variables were expanded. `left`: variables were not expanded, because one is missing or invalid. */
+  /**
+   * `filled`: variables were expanded. `left`: the value is unknown, because a variable is missing or invalid or a
+   * command was not run.
+   */
   readonly variables?: 'filled' | 'left'
 }
 

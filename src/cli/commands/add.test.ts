@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { chmod, chown, readFile, stat } from 'node:fs/promises'
+import { chmod, chown, readdir, readFile, stat, watch } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { lockForEdit, readSnapshot } from '../../config/edit/file.ts'
 import { user } from './clients.fixture.ts'
 
 const mine = `# My own words.
@@ -225,4 +226,24 @@ describe('B11: remove removes a server', () => {
       stderr: expect.stringMatching(/no server frist in toolway\.yaml; did you mean "first"\?\nhint: .*: first\./),
     })
   })
+})
+
+test.each([
+  ['add', ['add', 'files', '--', 'node', 'x.js']],
+  ['remove', ['remove', 'first']],
+  ['init', ['init', '--force', '--yes']],
+])('V9: %s waits while another process edits the configuration', async (_, words) => {
+  const { run, text, at } = await withFile()
+  await using held = new AsyncDisposableStack()
+  held.use(await lockForEdit(await readSnapshot(at('shop', 'toolway.yaml'))))
+  const done = run(...words)
+  for await (const { filename } of watch(at('shop'))) {
+    // Each attempt to take the lock creates a temporary file.
+    if (filename?.startsWith('.toolway.yaml.lock.')) break
+  }
+  expect(await text()).toBe(mine)
+  await held.disposeAsync()
+  expect((await done).code).toBe(0)
+  expect(await text()).not.toBe(mine)
+  expect(await readdir(at('shop'))).not.toContain('.toolway.yaml.lock')
 })

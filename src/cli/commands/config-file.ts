@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FoundServer } from '../../clients/import-plan.ts'
 import { filesIn } from '../../clients/secrets.ts'
-import { type FileSnapshot, readSnapshot, replaceFile } from '../../config/edit/file.ts'
+import { type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../../config/edit/file.ts'
 import { addServers, type ServersText, serversBlock, serversText } from '../../config/edit/servers-text.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
@@ -84,6 +84,7 @@ export const showChange = ({ before, named, servers }: ConfigFile, after: string
   printDiff(named, before.text, after, servers.values(), output)
 
 export const writeConfig = async ({ before }: Pick<ConfigFile, 'before'>, after: string): Promise<void> => {
+  await using _lock = await lockForEdit(before)
   await replaceFile(before, Buffer.from(before.mark + after))
 }
 

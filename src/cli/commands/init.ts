@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
-import { type FileSnapshot, readSnapshot, replaceFile } from '../../config/edit/file.ts'
+import { type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../../config/edit/file.ts'
 import { serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import {
@@ -65,6 +65,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
     if (!(await confirm(shell, `Write ${file}?`))) return exit.failed
   }
   await prepared.writeSecrets()
+  await using _lock = await lockForEdit(before)
   if (before.bytes && before.text.trim() !== '') await keepOld(before, `${path}.backup`, output)
   await replaceFile(before, Buffer.from(text))
   if (json) output.value(asJson(path, found, prepared))

@@ -3,7 +3,8 @@ import { parse as parseJson } from 'jsonc-parser'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { runs } from '../../../tests/fixtures/runs.ts'
-import { changesBetween, editText, type TextChange, valueAt } from './edit-text.ts'
+import { changesBetween, contentOf, editText, type TextChange, valueAt } from './edit-text.ts'
+import { FileProblem } from './file.ts'
 
 const mine = `# top
 version: 1   # aligned
@@ -140,4 +141,59 @@ test('V9: any configuration becomes any other by its smallest changes, and comme
     }),
     runs(15, 500),
   )
+})
+
+describe('V9: inherited properties are not part of a configuration', () => {
+  const polluted = () => Object.hasOwn(Object.prototype, 'polluted')
+
+  test.each(['toolway.yaml', 'toolway.json'])('a path through __proto__ changes no prototype (%s)', (file) => {
+    for (const path of [
+      ['__proto__', 'polluted'],
+      ['agents', '__proto__', 'polluted'],
+    ]) {
+      try {
+        editText(file, '{"agents": {}}\n', [{ path, value: true }])
+      } catch (thrown) {
+        expect(thrown).toBeInstanceOf(FileProblem)
+      }
+      expect(polluted()).toBe(false)
+    }
+    expect(() => editText(file, '{"agents": {}}\n', [{ path: ['constructor'], rename: 'x' }])).toThrow(FileProblem)
+  })
+
+  test('a key named __proto__ is one change, and is compared with nothing inherited', () => {
+    const after = JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1}')
+    expect(changesBetween({}, after)).toEqual([
+      { path: ['__proto__'], value: { polluted: true } },
+      { path: ['constructor'], value: 1 },
+    ])
+    const text = editText('toolway.yaml', 'version: 1\n', changesBetween({}, after))
+    expect(valueAt(contentOf('toolway.yaml', text), ['__proto__', 'polluted'])).toBe(true)
+    expect(polluted()).toBe(false)
+  })
+})
+
+describe('V9: an edit is bounded', () => {
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, index): TextChange => ({ path: ['agents', `a${index}`], value: {} }))
+
+  test('in the number of changes', () => {
+    const text = editText('toolway.json', '{}', many(500))
+    expect(Object.keys(parseJson(text).agents)).toHaveLength(500)
+    expect(() => editText('toolway.json', '{}', many(501))).toThrow(FileProblem)
+  })
+
+  test('in the changes of a large file', () => {
+    const large = `# ${'x'.repeat(1024 * 1024)}\nversion: 1\n`
+    expect(editText('toolway.yaml', large, many(2))).toContain('a1: {}')
+    expect(() => editText('toolway.yaml', large, many(20))).toThrow(FileProblem)
+  })
+
+  test('and does not change the values that it is given', () => {
+    const value = { allow: ['a'] }
+    const inside = { path: ['agents', 'x', 'allow', 1], value: 'b', insert: true }
+    const text = editText('toolway.yaml', 'version: 1\n', [{ path: ['agents', 'x'], value }, inside])
+    expect(parseYaml(text)).toEqual({ version: 1, agents: { x: { allow: ['a', 'b'] } } })
+    expect(value).toEqual({ allow: ['a'] })
+  })
 })

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { syntaxOf } from '../parse/document.ts'
 import { keyPath, type Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
@@ -26,19 +26,26 @@ export function contentOf(file: string, text: string): unknown {
   return syntax === 'json' ? json.parse(text) : sectionText(file, text, () => []).members
 }
 
+/** Each change parses the text once, so both limits bound how long an edit blocks the process. */
+const maxChanges = 500
+const maxParsedLength = 16 * 1024 * 1024
+
 /**
  * Applies changes to the text of a configuration file and preserves all other text byte for byte, including comments.
  * Throws a FileProblem if the result would not say exactly what is intended.
  */
 export function editText(file: string, text: string, changes: readonly TextChange[]): string {
+  if (changes.length === 0) return text
+  if (changes.length > maxChanges || (changes.length > 1 && changes.length * text.length > maxParsedLength)) {
+    const problem = `${changes.length} changes are too many for one edit of a file with ${text.length} characters`
+    throw new FileProblem(problem, 'Edit the text of the file instead.')
+  }
   const syntax = syntaxOf({ path: file, text })
   if (syntax === 'toml') return editToml(file, text, changes)
-  return changes.reduce((before, change) => {
-    const wanted = changed(contentOf(file, before), change)
-    const after = syntax === 'json' ? editJson(before, change) : editYaml(before, change)
-    if (isDeepStrictEqual(reparsed(file, after), JSON.parse(JSON.stringify(wanted)))) return after
-    throw unsafe()
-  }, text)
+  const wanted = withChanges(contentOf(file, text), changes)
+  const after = changes.reduce(syntax === 'json' ? editJson : editYaml, text)
+  if (isDeepStrictEqual(reparsed(file, after), JSON.parse(JSON.stringify(wanted)))) return after
+  throw unsafe()
 }
 
 function reparsed(file: string, text: string): unknown {
@@ -78,9 +85,9 @@ function editToml(file: string, text: string, changes: readonly TextChange[]): s
     }
     for (const one of rename === undefined ? [name] : [name, rename]) entries.set(`${section} ${one}`, [section, one])
   }
-  const wanted = changes.reduce(changed, contentOf(file, text))
+  const wanted = withChanges(contentOf(file, text), changes)
   return [...entries.values()].reduce((before, [section, name]) => {
-    const entry = asRecord(asRecord(wanted)[section])[name]
+    const entry = valueAt(wanted, [section, name])
     if (entry !== undefined && !isRecord(entry)) {
       throw new FileProblem('this part of a TOML file cannot be edited', 'Change it by hand.')
     }
@@ -89,26 +96,32 @@ function editToml(file: string, text: string, changes: readonly TextChange[]): s
   }, text)
 }
 
-export const valueAt = (whole: unknown, path: Path): unknown =>
-  path.reduce<unknown>(
-    (part, key) =>
-      typeof part === 'object' && part !== null && Object.hasOwn(part, key)
-        ? (part as Record<string | number, unknown>)[key]
-        : undefined,
-    whole,
-  )
+/** The value at a path. Inherited properties such as `__proto__` are not values. */
+export const valueAt = (whole: unknown, path: Path): unknown => path.reduce(own, whole)
 
-/** A copy of the content with a change applied. */
-function changed(content: unknown, { path, value, rename, insert }: TextChange): unknown {
+const own = (part: unknown, key: string | number): unknown =>
+  typeof part === 'object' && part !== null && Object.hasOwn(part, key)
+    ? (part as Record<string | number, unknown>)[key]
+    : undefined
+
+/** A copy of the content with changes applied. */
+function withChanges(content: unknown, changes: readonly TextChange[]): unknown {
   const whole = structuredClone(content) as Record<string | number, unknown>
+  // Copy the values: a later change may be inside an earlier one.
+  for (const change of changes) applyChange(whole, { ...change, value: structuredClone(change.value) })
+  return whole
+}
+
+function applyChange(whole: Record<string | number, unknown>, { path, value, rename, insert }: TextChange): void {
   const [key = '', ...parents] = path.toReversed()
   let part = whole
   for (const name of parents.toReversed()) {
-    const next = part[name]
+    const next = own(part, name)
     if (typeof next !== 'object' || next === null) define(part, name, typeof key === 'number' ? [] : {})
-    part = part[name] as Record<string | number, unknown>
+    part = own(part, name) as Record<string | number, unknown>
   }
   if (rename !== undefined) {
+    if (!Object.hasOwn(part, key)) throw new FileProblem(`it has no ${keyPath(path)}`)
     define(part, rename, part[key])
     delete part[key]
   } else if (value === undefined && Array.isArray(part)) part.splice(Number(key), 1)
@@ -117,7 +130,6 @@ function changed(content: unknown, { path, value, rename, insert }: TextChange):
     delete part[key]
   } else if (insert && Array.isArray(part)) part.splice(Number(key), 0, value)
   else define(part, key, value)
-  return whole
 }
 
 /** Defines the property instead of assigning it: an assignment to __proto__ would not create a property. */
@@ -129,7 +141,7 @@ export function changesBetween(before: unknown, after: unknown, path: Path = [])
   if (isDeepStrictEqual(before, after)) return []
   if (isRecord(before) && isRecord(after)) {
     return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) =>
-      changesBetween(before[key], after[key], [...path, key]),
+      changesBetween(own(before, key), own(after, key), [...path, key]),
     )
   }
   if (Array.isArray(before) && Array.isArray(after) && before.length > 0 && after.length > 0) {

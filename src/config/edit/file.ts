@@ -1,6 +1,7 @@
 import { mkdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { writeAtomic } from '../../lib/atomic-write.ts'
+import { lockFile } from '../../lib/file-lock.ts'
 
 /** A file's state at the time it was read. Writing fails if the file has changed since then. */
 export interface FileSnapshot {
@@ -70,6 +71,19 @@ function decoded(path: string, bytes: Buffer): { text: string; mark: string } {
     return text.startsWith('\ufeff') ? { text: text.slice(1), mark: '\ufeff' } : { text, mark: '' }
   } catch {
     throw new FileProblem(`${path} is not UTF-8 text.`, 'Save it as UTF-8 first.')
+  }
+}
+
+/**
+ * Makes edits of a configuration file by several processes follow each other. The lock is beside the file: commands
+ * and gateways may use different state folders.
+ */
+export async function lockForEdit({ path, target }: FileSnapshot): Promise<AsyncDisposable> {
+  try {
+    return await lockFile(join(dirname(target), `.${basename(target)}.lock`))
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === undefined) throw new FileProblem(`${(thrown as Error).message}.`)
+    throw because(path, 'written', thrown)
   }
 }
 

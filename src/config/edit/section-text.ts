@@ -72,12 +72,12 @@ const toml: Syntax = {
 }
 
 export const valueAt = (whole: unknown, path: readonly string[]): unknown =>
-  path.reduce<unknown>((part, key) => (isRecord(part) ? part[key] : undefined), whole)
+  path.reduce<unknown>((part, key) => (isRecord(part) && Object.hasOwn(part, key) ? part[key] : undefined), whole)
 
 function replacedAt(whole: unknown, [key, ...rest]: readonly string[], value: Section): unknown {
   if (key === undefined) return value
   const section = asRecord(whole)
-  return { ...section, [key]: replacedAt(section[key], rest, value) }
+  return { ...section, [key]: replacedAt(valueAt(section, [key]), rest, value) }
 }
 
 /** Normalizes a value for comparison: ignores prototypes and treats empty sections as absent. */

@@ -134,7 +134,9 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
         arguments: { file: file.path, paths },
       }
       const recorded = await refusing(() =>
-        audited(audit, caller, action, () => coded(() => editor.apply(proposal, hash, caller.principal))),
+        audited(audit, caller, action, () =>
+          coded(() => editor.apply(proposal, hash ?? proposal.hash, caller.principal)),
+        ),
       )
       const before = current().servers
       const reload = await reloaded()

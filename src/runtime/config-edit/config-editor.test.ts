@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRedactor } from '../../audit/redact/redactor.ts'
+import { configEdit } from '../../serve/admin/schemas/config-edit.ts'
+import { additionOf, importOf } from './add-servers.ts'
 import { createConfigEditor, type ResolvedEdit } from './config-editor.ts'
 import { createEditHistory } from './edit-history.ts'
 
@@ -27,11 +29,12 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-const editor = (paths = [path], cwd = folder) =>
+const state = () => createEditHistory(join(folder, 'state'))
+const editor = (paths = [path], cwd = folder, history = state()) =>
   createConfigEditor({
     source: { paths, env: { HOME: folder }, cwd },
     redactor: () => createRedactor({ secrets: [], keys: ['*token*'] }),
-    history: createEditHistory(join(folder, 'state')),
+    history,
     key: 'k',
     now: () => time++,
   })
@@ -64,12 +67,71 @@ describe("V9: edits of the operator's own file", () => {
     expect(await text()).toBe(mine)
   })
 
+  test('with keys such as __proto__ and constructor change no prototype', async () => {
+    await writeFile(path, mine)
+    const value = JSON.parse('{"__proto__": {"polluted": true}}')
+    for (const change of [
+      { path: ['__proto__', 'polluted'], value: true },
+      { path: ['agents', 'coder'], value },
+    ]) {
+      const { problems } = await editor().propose({ changes: [change] })
+      expect(problems.length).toBeGreaterThan(0)
+      expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
+      expect(configEdit.safeParse({ changes: [change] }).success).toBe(change.value === value)
+    }
+    await expect(apply({ changes: [{ path: ['constructor'] }] })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+  })
+
+  test('with too many changes or too long a text are refused', async () => {
+    await writeFile(path, mine)
+    const agents = Object.fromEntries(Array.from({ length: 501 }, (_, index) => [`a${index}`, {}]))
+    const edit = { changes: [{ path: ['agents'], value: agents }] }
+    await expect(editor().propose(edit)).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect(configEdit.safeParse({ text: 'x'.repeat(1024 * 1024) }).success).toBe(true)
+    expect(configEdit.safeParse({ text: 'x'.repeat(1024 * 1024 + 1) }).success).toBe(false)
+  })
+
   test('of a file that has changed since are a conflict', async () => {
     await writeFile(path, mine)
     const proposal = await editor().propose({ changes: [{ path: ['agents'] }] })
     await writeFile(path, `${mine}# more\n`)
     await expect(editor().apply(proposal, proposal.hash, 'me')).rejects.toMatchObject({ name: 'EditConflict' })
     expect(await text()).toBe(`${mine}# more\n`)
+  })
+
+  test('that would write something other than what was reviewed are a conflict', async () => {
+    await writeFile(path, mine)
+    const propose = (command: string, secret: string) =>
+      editor().propose({
+        changes: [{ path: ['mcpServers', 'b'], value: { command, env: { API_TOKEN: secret } } }],
+      })
+    const reviewed = await propose('node', 'first-secret-value')
+    expect((await propose('node', 'first-secret-value')).hash).toBe(reviewed.hash)
+    for (const other of [await propose('curl', 'first-secret-value'), await propose('node', 'other-secret-value')]) {
+      await expect(editor().apply(other, reviewed.hash, 'me')).rejects.toMatchObject({ name: 'EditConflict' })
+    }
+    expect(await text()).toBe(mine)
+    await editor().apply(reviewed, reviewed.hash, 'me')
+  })
+
+  test('are written and recorded, or neither', async () => {
+    await writeFile(path, mine)
+    const before = await state().list()
+    const edit = { changes: [{ path: ['agents'] }] }
+    const full = editor([path], folder, { ...state(), add: () => Promise.reject(new Error('disk full')) })
+    const proposal = await full.propose(edit)
+    await expect(full.apply(proposal, proposal.hash, 'me')).rejects.toThrow('disk full')
+    expect(await text()).toBe(mine)
+    const late = editor([path], folder, {
+      ...state(),
+      async add(record, mode) {
+        await writeFile(path, `${mine}# more\n`)
+        return state().add(record, mode)
+      },
+    })
+    await expect(late.apply(proposal, proposal.hash, 'me')).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect(await text()).toBe(`${mine}# more\n`)
+    expect(await state().list()).toEqual(before)
   })
 
   test('never show secrets, and secrets that are not edited stay', async () => {
@@ -146,5 +208,44 @@ describe("V9: edits of the operator's own file", () => {
     const refused = editor([foreign])
     const edit = await refused.propose({ changes: [{ path: ['version'], value: 1 }] })
     await expect(refused.apply(edit, edit.hash, 'me')).rejects.toMatchObject({ name: 'EditConflict' })
+  })
+})
+
+describe('V9: commands that read secrets', () => {
+  const ran = () => readdir(folder).then((names) => names.filter((name) => name.startsWith('ran')).sort())
+  const withCommand = (name: string) => ({ command: 'node', env: { KEY: `\${exec:sh -c "touch ${name}; echo x"}` } })
+
+  test('run in a draft only if the file on disk contains them; a warning names the others', async () => {
+    await writeFile(path, JSON.stringify({ mcpServers: { a: withCommand('ran-known') } }))
+    const changes = [{ path: ['mcpServers', 'b'], value: withCommand('ran-new') }]
+    const { loaded, problems, warnings } = await editor().propose({ changes })
+    expect(await ran()).toEqual(['ran-known'])
+    expect(problems).toEqual([])
+    expect(loaded?.config.mcpServers).toMatchObject({ a: { env: { KEY: 'x' } }, b: { env: { KEY: 'unread-secret' } } })
+    expect(warnings).toEqual(['Runs sh -c "touch ran-new; echo x" to read a secret'])
+    const { warnings: later } = await editor().propose({ text: `${await text()}\n` })
+    expect(later).toEqual([])
+  })
+
+  test('are not judged by the value that stands in for their output', async () => {
+    await writeFile(path, mine)
+    const server = { url: 'https://x.test', timeout: '${exec:echo 5s}' }
+    expect(await editor().propose({ changes: [{ path: ['mcpServers', 'b'], value: server }] })).toMatchObject({
+      problems: [],
+      warnings: ['Runs echo 5s to read a secret'],
+    })
+  })
+
+  test('are plain text in servers that are pasted or imported', async () => {
+    await writeFile(path, mine)
+    const clone = await mkdtemp(join(folder, 'clone-'))
+    const file = join(clone, '.mcp.json')
+    const input = JSON.stringify({ mcpServers: { other: withCommand('ran-import') } })
+    await writeFile(file, input)
+    const source = { paths: [path], env: { HOME: folder }, cwd: clone }
+    for (const added of [await additionOf({ input }, source), await importOf([{ file, name: 'other' }], source)]) {
+      expect(added.changes).toMatchObject([{ value: { env: { KEY: '$${exec:sh -c "touch ran-import; echo x"}' } } }])
+      expect(added.notes).toContainEqual(expect.stringContaining('other contains ${exec:'))
+    }
   })
 })

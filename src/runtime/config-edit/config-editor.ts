@@ -5,7 +5,7 @@ import type { Redactor } from '../../audit/redact/redactor.ts'
 import { diffOf, type ShownLine } from '../../catalog/pins/definition-diff.ts'
 import { withoutSecrets, writeSecrets } from '../../clients/secrets.ts'
 import { changesBetween, contentOf, editText, type TextChange, valueAt } from '../../config/edit/edit-text.ts'
-import { FileProblem, replaceFile } from '../../config/edit/file.ts'
+import { FileProblem, lockForEdit, replaceFile } from '../../config/edit/file.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { ConfigProblem } from '../../config/problems.ts'
@@ -42,7 +42,7 @@ export type ResolvedEdit =
 /** An edit that has not been written. */
 export interface Proposal {
   readonly file: EditedFile
-  /** Identifies the content that the proposal was made for. */
+  /** Identifies what was reviewed: the old content, the new content, and the secrets to be written. */
   readonly hash: string
   readonly after: string
   /** The lines that differ with some lines around them, without secrets. `…` stands for omitted lines. */
@@ -76,11 +76,9 @@ export class EditConflict extends Error {
 
 /** Proposes and applies edits of the operator's own configuration file. */
 export function createConfigEditor({ source, redactor, history, key, now }: ConfigEditorOptions) {
-  const hashOf = ({ before: { bytes } }: EditedFile): string =>
-    createHmac('sha256', key)
-      .update(bytes ?? 'no file')
-      .digest('hex')
-      .slice(0, 32)
+  const digest = (content: string | Buffer): string =>
+    createHmac('sha256', key).update(content).digest('hex').slice(0, 32)
+  const hashOf = ({ before: { bytes } }: EditedFile): string => digest(bytes ?? 'no file')
 
   const propose = async (edit: ResolvedEdit): Promise<Proposal> => {
     const file = await openEditedFile(source)
@@ -90,18 +88,21 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     const shownBefore = hider.hide(path, before.text)
     const files = secretFiles(source.env).files
     const { after, draft } = await inFile(path, () => editedText(edit, path, base, hider, files.keep))
-    const old = before.bytes ? await file.load(before.text) : { problems: [] }
+    const old = before.bytes ? await file.load(before.text) : { problems: [], newCommands: [] }
     const next = await file.load(draft)
     const shown = hider.hide(path, after)
     return {
       file,
-      hash: hashOf(file),
+      hash: digest(JSON.stringify([hashOf(file), after, files.files])),
       after,
       diff: shownBefore === undefined || shown === undefined ? [] : diffOf(shownBefore, shown),
       shown,
       paths: changedPaths(path, before.text, after),
       problems: newProblems(old.problems, next.problems),
-      warnings: (next.loaded?.warnings ?? []).filter((warning) => !old.loaded?.warnings.includes(warning)),
+      warnings: [
+        ...next.newCommands.map((line) => `Runs ${line.slice(0, 500)} to read a secret`),
+        ...(next.loaded?.warnings ?? []).filter((warning) => !old.loaded?.warnings.includes(warning)),
+      ],
       loaded: next.loaded,
       writeSecrets: () => writeSecrets(files.files),
       undoes: 'undo' in edit ? edit.undo : undefined,
@@ -141,7 +142,8 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         changes.map((change) => ({ ...change, comment: comments.get(keyPath(change.path)) })),
       )
     }
-    return { after: textWith(stored), draft: textWith(wanted) }
+    const after = textWith(stored)
+    return { after, draft: isDeepStrictEqual(stored, wanted) ? after : textWith(wanted) }
   }
 
   const editOf = async (id: string): Promise<RecordedEdit> => {
@@ -172,7 +174,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         valueAt(createSecretHider(redactor(), key).hideValues(contentOf(file, before.text)), path),
       )
     },
-    /** Writes a proposal, unless the file has changed since `hash` was made. Secrets are written first. */
+    /** Writes a proposal, unless it differs from the one that `hash` identifies. Secrets are written first. */
     async apply(proposal: Proposal, hash: string, by: string): Promise<RecordedEdit> {
       const { file, after, problems, paths } = proposal
       if (file.obstacle !== undefined) throw new EditConflict(file.obstacle)
@@ -182,8 +184,8 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
           problems.map(({ key, message }) => (key === '' ? message : `${key}: ${message}`)).join('; '),
         )
       }
-      await using _lock = await history.lock()
-      if (hashOf(await openEditedFile(source)) !== hash) throw changedMeanwhile(file.path)
+      await using _lock = await inFile(file.path, () => lockForEdit(file.before))
+      if (hashOf(await openEditedFile(source)) !== hashOf(file)) throw changedMeanwhile(file.path)
       await proposal.writeSecrets()
       const { before } = file
       const edit = {
@@ -196,8 +198,15 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         before: before.bytes ? before.mark + before.text : null,
         after: before.mark + after,
       }
-      await inFile(file.path, async () => void (await replaceFile(before, Buffer.from(edit.after))))
-      return await history.add(edit, before.mode)
+      // Record the edit first: if that fails, the file is unchanged.
+      const recorded = await history.add(edit, before.mode)
+      try {
+        await inFile(file.path, () => replaceFile(before, Buffer.from(edit.after)))
+      } catch (thrown) {
+        await history.remove(recorded.id)
+        throw thrown
+      }
+      return recorded
     },
     history: () => history.list(),
   }
@@ -208,7 +217,9 @@ const maxDiffLines = 500
 export type ConfigEditor = ReturnType<typeof createConfigEditor>
 
 const changedMeanwhile = (path: string) =>
-  new EditConflict(`${path} has changed since it was read; nothing was written. Review the change again.`)
+  new EditConflict(
+    `${path}, or what is added to it, has changed since the preview; nothing was written. Review the change again.`,
+  )
 
 /** Reports why a file cannot be edited as an error of the request. */
 async function inFile<T>(path: string, work: () => Promise<T>): Promise<T> {
@@ -234,9 +245,12 @@ function withChange(content: unknown, { path, value, yaml }: ConfigChange): unkn
     if (rest.length > 0) return content.with(index, withChange(content[index], { path: rest, value: wanted }))
     return wanted === undefined ? content.toSpliced(index, 1) : content.toSpliced(index, 1, wanted)
   }
-  const { [key]: old, ...others } = asRecord(content)
+  const old = valueAt(content, [key])
   if (wanted === undefined && old === undefined) throw new FileProblem(`it has no ${keyPath(path)}`)
-  if (rest.length === 0 && wanted === undefined) return others
+  if (rest.length === 0 && wanted === undefined) {
+    const { [key]: _, ...others } = asRecord(content)
+    return others
+  }
   const next =
     rest.length === 0
       ? wanted
@@ -275,7 +289,7 @@ async function withStoredSecrets(
     if (!isRecord(value)) return value
     const parts: [string, unknown][] = []
     for (const [key, part] of Object.entries(value)) {
-      parts.push([key, await walk(asRecord(old)[key], part, [...path, key])])
+      parts.push([key, await walk(valueAt(old, [key]), part, [...path, key])])
     }
     return Object.fromEntries(parts)
   }

@@ -75,14 +75,22 @@ export interface Draft {
   /** Absent if the configuration is invalid. */
   readonly loaded?: LoadedConfig
   readonly problems: readonly ConfigProblem[]
+  /** Commands that the draft adds to read secrets. They were not run. */
+  readonly newCommands: readonly string[]
 }
 
-/** Loads the configuration with `text` instead of the content of the file at `path`. */
+/**
+ * Loads the configuration with `text` instead of the content of the file at `path`. Commands in `${exec:COMMAND}` run
+ * only if the configuration on disk contains them: the draft may come from a cloned repository.
+ */
 export async function loadDraft({ paths, env, cwd }: ConfigSource, path: string, text: string): Promise<Draft> {
+  const found = new Set<string>()
+  const drafts = new Map([[path, text]])
   try {
-    return { loaded: await loadConfig({ paths, env, cwd, drafts: new Map([[path, text]]) }), problems: [] }
+    const loaded = await loadConfig({ paths, env, cwd, drafts, onNewCommand: (line) => found.add(line) })
+    return { loaded, problems: [], newCommands: [...found] }
   } catch (thrown) {
-    if (thrown instanceof ConfigError) return { problems: thrown.problems }
+    if (thrown instanceof ConfigError) return { problems: thrown.problems, newCommands: [...found] }
     throw thrown
   }
 }

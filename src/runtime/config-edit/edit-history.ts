@@ -3,7 +3,6 @@ import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ShownLine } from '../../catalog/pins/definition-diff.ts'
 import { writeAtomic } from '../../lib/atomic-write.ts'
-import { lockFile } from '../../lib/file-lock.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 
 /** A change of the configuration file that can be undone. */
@@ -53,11 +52,6 @@ export function createEditHistory(state: string) {
   }
 
   return {
-    /** Makes edits by several processes follow each other. */
-    async lock(): Promise<AsyncDisposable> {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
-      return lockFile(join(folder, 'lock'))
-    },
     async add(edit: Omit<RecordedEdit, 'id'>, mode: number): Promise<RecordedEdit> {
       const id = `${String(edit.at).padStart(14, '0')}-${randomBytes(4).toString('hex')}`
       const recorded = { id, ...edit }
@@ -66,6 +60,8 @@ export function createEditHistory(state: string) {
       await trim()
       return recorded
     },
+    /** Removes the record of an edit that was not made. */
+    remove: (id: string): Promise<void> => rm(join(folder, `${id}.json`), { force: true }),
     find: read,
     /** Newest first. */
     async list(): Promise<RecordedEdit[]> {

@@ -88,8 +88,8 @@ export interface ConfigEditService {
   configFile(): Promise<view.ConfigFileView>
   /** Says what an edit would change. Writes nothing. */
   previewEdit(edit: view.ConfigEdit): Promise<view.EditProposal>
-  /** Writes an edit and reloads. Rejects with a conflict if the file has changed since `hash` was made. */
-  applyEdit(caller: Caller, edit: view.ConfigEdit, hash: string): Promise<view.AppliedEdit>
+  /** Writes an edit and reloads. Rejects with a conflict if it would not write what the preview with `hash` showed. */
+  applyEdit(caller: Caller, edit: view.ConfigEdit, hash?: string): Promise<view.AppliedEdit>
   configEdits(): Promise<readonly view.ConfigEditRecord[]>
   /** Starts the servers that an edit adds or changes, once, and says what they offer. */
   testServers(caller: Caller, edit: view.ConfigEdit, signal: AbortSignal): Promise<readonly view.ServerTest[]>

@@ -38,9 +38,7 @@ export const configEditRoutes: readonly Route[] = [
   adminRoute('POST', 'config/undo', 'Undoes an edit of the configuration file', {
     body: edit.undoEdit,
     answer: edit.appliedEdit,
-    async run({ caller, body: { id, hash } }, { admin }) {
-      return admin.applyEdit(caller, { undo: id }, hash ?? (await admin.configFile()).hash)
-    },
+    run: ({ caller, body: { id, hash } }, { admin }) => admin.applyEdit(caller, { undo: id }, hash),
   }),
   adminRoute('GET', 'config/servers/found', "Servers in the files of the MCP clients on the gateway's machine", {
     answer: z.array(edit.foundServer),

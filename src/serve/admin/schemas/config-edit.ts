@@ -1,8 +1,10 @@
 import * as z from 'zod'
 import { named, reloadEvent, type ViewOf } from './figures.ts'
 
+const key = z.string().refine((name) => name !== '__proto__', 'not __proto__, which is not a setting')
+
 const path = z
-  .array(z.union([z.string(), z.int().min(0)]))
+  .array(z.union([key, z.int().min(0)]))
   .min(1)
   .max(32)
 
@@ -14,7 +16,7 @@ const configChange = named('ConfigChange', 'A change at a path. Without value, y
     .max(1024 * 1024)
     .optional()
     .describe('The value as YAML, instead of `value`.'),
-  rename: z.string().max(256).optional().describe('The new name of the entry at the path.'),
+  rename: key.max(256).optional().describe('The new name of the entry at the path.'),
   isNew: z.boolean().optional().describe('Whether to refuse the change if there is something at the path.'),
 })
 
@@ -22,7 +24,7 @@ const fields = {
   changes: z.array(configChange).min(1).max(200).optional(),
   text: z
     .string()
-    .max(4 * 1024 * 1024)
+    .max(1024 * 1024)
     .optional()
     .describe('The whole content of the file.'),
   undo: z.string().max(100).optional().describe('The id of an edit in the history.'),
@@ -49,13 +51,14 @@ export const configEdit = named(
 ).refine(isOne, one)
 export type ConfigEdit = ViewOf<typeof configEdit>
 
-const hash = z.string().max(100).describe('The hash of the file that the preview or GET config/file returned.')
+const hash = z.string().max(100)
+const reviewed = hash.describe('The hash that the preview of this edit returned.')
 
 export const applyEdit = named('ApplyEdit', 'An edit to apply to the file that was reviewed.', {
   ...fields,
-  hash,
+  hash: reviewed,
 }).refine(isOne, one)
-export const undoEdit = named('UndoEdit', 'An edit to undo.', { id: z.string().max(100), hash: hash.optional() })
+export const undoEdit = named('UndoEdit', 'An edit to undo.', { id: z.string().max(100), hash: reviewed.optional() })
 
 export const editable = z
   .strictObject({ ok: z.boolean(), reason: z.string().optional() })
@@ -66,7 +69,7 @@ export const configFileView = named('ConfigFileView', 'The configuration file th
   exists: z.boolean(),
   editable,
   text: z.string().nullable().describe('The content with placeholders for secrets; null if it cannot be shown.'),
-  hash,
+  hash: hash.describe('Identifies the content.'),
 })
 export type ConfigFileView = ViewOf<typeof configFileView>
 
@@ -76,7 +79,7 @@ const diff = z.array(diffLine).describe('The changed lines with some lines aroun
 
 export const editProposal = named('EditProposal', 'What an edit would change.', {
   file: z.string(),
-  hash,
+  hash: hash.describe('Identifies what was reviewed: the old and the new content, and new secrets.'),
   editable,
   diff,
   after: z.string().nullable().describe('The new content with placeholders for secrets.'),
