@@ -41,7 +41,7 @@ function filterInAddress(): CallFilter {
 /** Max number of calls that are loaded at once, and max number that the page keeps. */
 const loadedAtOnce = 1_000
 const maxCalls = 10_000
-const rowsPerPage = 100
+const rowsPerPage = 50
 
 /** A live list of calls, with the details of one call beside it. */
 export function Calls({ id }: { readonly id: string | undefined }) {
