@@ -8,9 +8,9 @@ import { compileGuards } from './index.ts'
  * tried in turn. Code is whatever the last alternative takes.
  */
 const any = String.raw`[\s\S]`
-const single = String.raw`'(?:[^']|'')*(?:'|$)`
+const single = `'(?:[^']|'')*(?:'|$)`
 const escaped = String.raw`'(?:[^'\\]|\\${any}|'')*(?:'|\\?$)`
-const double = String.raw`"(?:[^"]|"")*(?:"|$)`
+const double = `"(?:[^"]|"")*(?:"|$)`
 const doubleEscaped = String.raw`"(?:[^"\\]|\\${any}|"")*(?:"|\\?$)`
 const backquoted = '`(?:[^`]|``)*(?:`|$)'
 const dollar = String.raw`(?<![\w$\x80-\uffff])\$(?<tag>(?:[A-Za-z_]\w*)?)\$${any}*?(?:\$\k<tag>\$|$)`

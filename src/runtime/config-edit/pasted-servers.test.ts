@@ -2,7 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { readPasted, wordsOf } from './pasted-servers.ts'
 
 const read = async (input: string, name?: string) => {
-  const found = await readPasted({ input, name }, { env: { HOME: '/home/me' }, cwd: '/home/me/project' }, '/home/me/project/toolway.yaml')
+  const found = await readPasted(
+    { input, name },
+    { env: { HOME: '/home/me' }, cwd: '/home/me/project' },
+    '/home/me/project/toolway.yaml',
+  )
   return Object.fromEntries(found.map((server) => [server.name, server.definition]))
 }
 
