@@ -1,7 +1,7 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Plugin, rolldown } from 'rolldown'
+import { type Plugin, type RolldownOutput, rolldown } from 'rolldown'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -10,7 +10,6 @@ const entries = [
   'index',
   'cli/main',
   'runtime/admin/audit-worker',
-  'stores/sqlite/history-thread',
   'tools/plugins/library',
   'tools/plugins/isolated/child',
 ]
@@ -29,6 +28,12 @@ const together = [
   { name: 'serve', test: /src\/cli\/commands\/serve\.ts$/, priority: 2 },
   { name: 'gateway', test: /src\/cli\/open\.ts$/, priority: 1 },
 ]
+
+/**
+ * What shares no file with the program. Children of the sandbox see one folder and nothing else of the package. The
+ * history's thread needs a little of what the gateway has in one large file, which would take 12 MB of memory again.
+ */
+const onTheirOwn = ['sandbox/guest/main', 'stores/sqlite/history-thread']
 
 /** Modules of Node that hide others behind some of their names: `node:http` a second HTTP client of 40 ms and 13 MB. */
 const laden = ['node:http', 'node:fs', 'node:util', 'node:process']
@@ -79,17 +84,22 @@ export async function bundleProgram(out: string, more: readonly string[] = []): 
     codeSplitting: { groups: together },
   })
 
-  // Children of the sandbox see one folder and nothing else of the package.
-  const child = await rolldown({
-    cwd: root,
-    input: { 'sandbox/guest/main': 'src/sandbox/guest/main.ts' },
-    platform: 'node',
-    external: [/^node:/],
-  })
-  const guest = await child.write({ dir: out, format: 'esm', entryFileNames: '[name].js' })
+  const alone: string[][] = []
+  for (const name of onTheirOwn) alone.push(await bundleAlone(name, out))
   for (const file of ['package.json', 'python.py']) {
     cpSync(join(root, 'src/sandbox/guest', file), join(out, 'sandbox/guest', file))
   }
 
-  return [...program.output, ...guest.output].flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+  return [...modulesOf(program.output), ...alone.flat()]
 }
+
+/** Bundles a module and all that it imports into one file, even what the program has as well. */
+async function bundleAlone(name: string, out: string): Promise<string[]> {
+  const input = { [name]: `src/${name}.ts` }
+  const bundle = await rolldown({ cwd: root, input, platform: 'node', external: [/^node:/] })
+  const { output } = await bundle.write({ dir: out, format: 'esm', entryFileNames: '[name].js' })
+  return modulesOf(output)
+}
+
+const modulesOf = (output: RolldownOutput['output']): string[] =>
+  output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
