@@ -35,6 +35,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   const services = createPrimaryServices(clock)
   const handles = new Set<WorkerHandle>()
   let restarted = false
+  let port: number | undefined
   cluster.setupPrimary({ serialization: 'advanced' })
 
   const others = (handle: WorkerHandle) => [...handles].filter((other) => other !== handle)
@@ -57,7 +58,13 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   /** Starts a worker, and restarts it with backoff whenever it exits. */
   const start = (number: number, failures = 0): WorkerHandle => {
     const startedAt = clock.monotonic()
-    const handle = startWorker({ number, of, restarted, methods: (name) => methodsFor(() => handle, name), clock, log })
+    const handle = startWorker({
+      ...{ number, of, restarted, port, clock, log },
+      methods: (name) => methodsFor(() => handle, name),
+      bound(to) {
+        port ??= to
+      },
+    })
     handles.add(handle)
     void handle.ended.then(({ code, signal }) => {
       services.registry.leave(handle.name)
@@ -148,29 +155,40 @@ interface WorkerExit {
 
 interface WorkerHandleOptions extends Pick<PrimaryOptions, 'clock' | 'log'>, Omit<WorkerIdentity, 'name'> {
   methods(name: string): Omit<PrimaryMethods, 'listening'>
+  /** Called with the port on which the worker listens. */
+  bound(port: number): void
 }
 
 /** Timeout for requests to workers. Workers are asked only for metrics, and a busy worker needs a moment to respond. */
 const metricsTimeoutMs = 2_000
 
-function startWorker({ number, of, restarted = false, methods, clock, log }: WorkerHandleOptions): WorkerHandle {
+function startWorker(options: WorkerHandleOptions): WorkerHandle {
+  const { number, of, restarted = false, methods, bound, clock, log } = options
   const name = randomBytes(6).toString('base64url')
-  const identity: WorkerIdentity = { name, number, of, restarted }
+  const identity: WorkerIdentity = { name, number, of, restarted, port: options.port }
   const worker = cluster.fork({ [workerVariable]: JSON.stringify(identity) })
   const listening = Promise.withResolvers<unknown>()
   const ended = Promise.withResolvers<WorkerExit>()
+  worker.on('listening', ({ port }) => bound(port))
   worker.on('exit', (code, signal) => ended.resolve({ code, signal }))
   // Ignore errors from a broken channel, because `exit` follows.
   worker.on('error', () => {})
   worker.on('exit', trackConnections(worker.process))
   const kill = () => void worker.process.kill('SIGKILL')
-  const port: RpcPort = {
+  const channel: RpcPort = {
     send: (message) => worker.isConnected() && worker.send(message as object),
     onMessage: (listener) => void worker.on('message', listener),
   }
   const own: PrimaryMethods = { ...methods(name), listening: listening.resolve }
   const timeoutMs = () => metricsTimeoutMs
-  const rpc = connectRpc<WorkerMethods>({ port, methods: own, peer: `worker ${number}`, timeoutMs, clock, log })
+  const rpc = connectRpc<WorkerMethods>({
+    port: channel,
+    methods: own,
+    peer: `worker ${number}`,
+    timeoutMs,
+    clock,
+    log,
+  })
   return {
     number,
     name,

@@ -18,6 +18,8 @@ export interface WorkerIdentity {
   readonly of: number
   /** Whether all workers had been running before this one was started. */
   readonly restarted?: boolean
+  /** Where the first worker listened. */
+  readonly port?: number | undefined
 }
 
 /** Primary methods that workers call. */

@@ -34,7 +34,7 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   const { worker } = cluster
   const identity = env[workerVariable]
   if (worker === undefined || identity === undefined) return undefined
-  const { name, number, of, restarted = false } = JSON.parse(identity) as WorkerIdentity
+  const { name, number, of, restarted = false, port } = JSON.parse(identity) as WorkerIdentity
   const stop = new AbortController()
   const gone = Promise.withResolvers<void>()
   let replaced = false
@@ -68,6 +68,7 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
     number,
     of,
     restarted,
+    port,
     async open({ local, limits, ownSecret, clock, log }) {
       const secret = await ownSecret()
       const opened = connectRpc<PrimaryMethods>({
@@ -131,6 +132,8 @@ export interface SharedServices {
   readonly of: number
   /** Whether all workers had been running before this one was started. */
   readonly restarted: boolean
+  /** Where the first worker listened; undefined if this is the first. */
+  readonly port: number | undefined
   open(options: SharedServicesOptions): Promise<SharedStores>
   /** Undefined before `open` is called. */
   readonly membership: IpcMembership | undefined

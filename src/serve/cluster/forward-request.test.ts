@@ -35,7 +35,7 @@ async function twoWorkers(at?: number) {
     response.end('led')
   })
   const port = await serve((request, response) => {
-    const workers = { membership, lead: () => `http://127.0.0.1:${at ?? lead}` }
+    const workers = { membership, port: undefined, lead: () => `http://127.0.0.1:${at ?? lead}` }
     void forwardToAdminWorker(request, response, { membership, workers, clock: systemClock })
   })
   return { port, asked }
@@ -128,7 +128,7 @@ test('B10: a forwarded request is recognized although the wall clock was set mea
     response.end('led')
   })
   const port = await serve((request, response) => {
-    const workers = { membership, lead: () => `http://127.0.0.1:${lead}` }
+    const workers = { membership, port: undefined, lead: () => `http://127.0.0.1:${lead}` }
     void forwardToAdminWorker(request, response, { membership, workers, clock: systemClock })
   })
   await fetch(`http://127.0.0.1:${port}/admin/api/stats`)

@@ -127,6 +127,8 @@ export function clientAddress(request: ReceivedRequest, membership: Membership |
 export interface Workers {
   /** Membership among the workers on this machine; used if there are no other replicas. */
   readonly membership: Membership | undefined
+  /** Where the first worker listened; undefined if this is the first. */
+  readonly port: number | undefined
   /** The address of the worker that serves the admin API; undefined if that is this worker. */
   lead(): string | undefined
 }

@@ -3,8 +3,19 @@ import type { Server } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { CannotListen } from '../../core/errors.ts'
 
-/** Starts listening and returns the port. Rejects with CannotListen, whose message says what to do. */
-export async function listen(server: Server, host: string, port: number): Promise<number> {
+/**
+ * Starts listening and returns the port. `earlier` is the port of workers that ran before: clients know it, so it is used
+ * again if any free port will do. Rejects with CannotListen, whose message says what to do.
+ */
+export async function listen(server: Server, host: string, port: number, earlier?: number): Promise<number> {
+  const chosen = await bind(server, host, port)
+  if (port !== 0 || earlier === undefined || chosen === earlier) return chosen
+  // No other worker is running, or they would share a port.
+  await new Promise((resolve) => server.close(resolve))
+  return bind(server, host, earlier)
+}
+
+async function bind(server: Server, host: string, port: number): Promise<number> {
   try {
     server.listen(port, host)
     await once(server, 'listening')

@@ -91,9 +91,9 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   // header. The limit on the total header size also bounds their number.
   server.maxHeadersCount = 0
 
-  const port = await listen(server, config.host, config.port)
-  const hosts = allowedHosts(config, port)
   const { membership, workers, environmentOf } = options
+  const port = await listen(server, config.host, config.port, workers?.port)
+  const hosts = allowedHosts(config, port)
   const privatePort =
     workers && (await openPrivatePort(server, workers.membership === membership ? '127.0.0.1' : config.host))
   const sessions = createSessionStore({ access, budgets, clock, log, membership })

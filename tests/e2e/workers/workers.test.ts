@@ -171,6 +171,18 @@ describe('B10: three workers are one gateway', () => {
     for (const caller of callers) expect((await now(caller)).isError).not.toBe(true)
   })
 
+  test('B10: when all workers are killed at once, their successors listen where clients expect them', async () => {
+    const before = workers()
+    for (const pid of before) process.kill(pid, 'SIGSTOP')
+    for (const pid of before) process.kill(pid, 'SIGKILL')
+    await until(() => workers().filter((pid) => !before.includes(pid)).length === 3, { what: 'three other workers' })
+    const answers = () => metrics().catch(() => '')
+    await until(async () => (await answers()).match(/toolway_build_info\{worker=/g)?.length === 3, {
+      what: 'their metrics',
+    })
+    expect((await now(await client('v2'))).isError).not.toBe(true)
+  })
+
   test('B10, F11: SIGTERM ends all, one that just starts too, and what each has written down is as it was', async () => {
     process.kill(toolway.pid, 'SIGUSR2')
     await until(() => workers().length === 4, { what: 'a worker that takes the place of another one' })
