@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { acceptConnections } from './connections.ts'
+import { acceptConnections, holdConnections } from './connections.ts'
 import type { ReceivedRequest } from './request.ts'
 import { BufferedResponse, keepAliveMs } from './response.ts'
 
@@ -24,7 +24,8 @@ export async function openTaken(handle: Handle, leaving = () => false): Promise<
   const server = createTestServer((request, response) => {
     if (connections.begin(request.socket as Socket, response)) handle(request, response)
   })
-  const connections = acceptConnections({ server, path: '/mcp', handle, leaving })
+  const incoming = holdConnections(server)
+  const connections = acceptConnections({ server, incoming, path: '/mcp', handle, leaving })
   const sockets: Socket[] = []
   server.on('connection', (socket: Socket) => sockets.push(socket))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

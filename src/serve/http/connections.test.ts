@@ -10,7 +10,7 @@ import { runs } from '../../../tests/fixtures/runs.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { type Client, openClient } from './client.fixture.ts'
 import { createTestServer, echo, type Handle, keeper, openTaken, sendWhole } from './connections.fixture.ts'
-import { acceptConnections } from './connections.ts'
+import { acceptConnections, holdConnections } from './connections.ts'
 import { lastRequest, oddRequest, post, wholeRequest } from './requests.fixture.ts'
 
 let open = new AsyncDisposableStack()
@@ -60,7 +60,8 @@ describe('F14: whatever comes, and however it is cut, the answers are those of n
     const cuts = fc.array(fc.nat(1_000), { maxLength: 8 })
     const alone = createTestServer(echo)
     const before = createTestServer(echo)
-    acceptConnections({ server: before, path: '/mcp', handle: echo, leaving: () => false })
+    const incoming = holdConnections(before)
+    acceptConnections({ server: before, incoming, path: '/mcp', handle: echo, leaving: () => false })
     await fc.assert(
       fc.asyncProperty(conversation, cuts, async ([requests, last], cuts) => {
         const text = requests.join('') + last

@@ -9,6 +9,7 @@ import { BufferedResponse, keepAliveMs } from './response.ts'
 
 interface ConnectionsOptions {
   readonly server: Server
+  readonly incoming: HeldConnections
   /** Only POST requests to this path take the fast path. */
   readonly path: string
   readonly limit?: ConnectionLimit
@@ -34,16 +35,49 @@ const idleMs = keepAliveMs + 1_000
 /** Maximum pipelined bytes to buffer per connection. Reading continues up to this limit, to notice disconnects. */
 const maxHeld = 16 * 1024
 
+/** Connections that wait until the server can serve them. */
+interface HeldConnections {
+  /** The listeners with which node:http reads connections. */
+  readonly handOn: readonly Listener[]
+  /** Passes these and all later connections to `take`. */
+  release(take: (socket: Socket) => void): void
+}
+
+type Listener = ReturnType<Server['listeners']>[number]
+
+/**
+ * Holds connections, and must be called before the server listens: the primary process may hand the first connection to
+ * a worker before the code that waits for `listening` has run. node:http would read it without the listeners that answer.
+ */
+export function holdConnections(server: Server): HeldConnections {
+  const handOn = server.listeners('connection')
+  const held = new Set<Socket>()
+  const hold = (socket: Socket) => {
+    held.add(socket)
+    socket.on('error', ignored)
+    socket.once('close', () => held.delete(socket))
+  }
+  server.removeAllListeners('connection')
+  server.on('connection', hold)
+  return {
+    handOn,
+    release(take) {
+      server.off('connection', hold)
+      server.on('connection', take)
+      for (const socket of held) take(socket)
+      held.clear()
+    },
+  }
+}
+
 /**
  * A fast path in front of node:http. It handles requests that arrive in one piece, at half the cost. When anything else
  * arrives, the connection moves permanently to node:http, which starts with the unprocessed bytes.
  */
-export function acceptConnections({ server, path, limit, handle, leaving }: ConnectionsOptions) {
-  const handOn = server.listeners('connection')
+export function acceptConnections({ server, incoming, path, limit, handle, leaving }: ConnectionsOptions) {
   const read = createPostReader(path)
   const drain = createDrain()
-  server.removeAllListeners('connection')
-  server.on('connection', take)
+  incoming.release(take)
   return {
     drain,
     /** To be called with every request that node:http reads. Returns false if it cannot be answered any more. */
@@ -134,7 +168,7 @@ export function acceptConnections({ server, path, limit, handle, leaving }: Conn
       socket.setTimeout(0)
       socket.pause()
       socket.unshift(bytes)
-      for (const listener of handOn) listener.call(server, socket)
+      for (const listener of incoming.handOn) listener.call(server, socket)
       socket.resume()
     }
 

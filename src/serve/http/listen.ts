@@ -10,8 +10,8 @@ import { CannotListen } from '../../core/errors.ts'
 export async function listen(server: Server, host: string, port: number, earlier?: number): Promise<number> {
   const chosen = await bind(server, host, port)
   if (port !== 0 || earlier === undefined || chosen === earlier) return chosen
-  // No other worker is running, or they would share a port.
-  await new Promise((resolve) => server.close(resolve))
+  // No other worker is running, or they would share a port. Nobody knows the new one, so there is nothing to wait for.
+  server.close()
   return bind(server, host, earlier)
 }
 

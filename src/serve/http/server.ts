@@ -30,7 +30,7 @@ import { createStatelessProtocol } from '../mcp-stateless/protocol.ts'
 import { listChangedNotifications } from '../session/session.ts'
 import { createSessionStore } from '../session/session-store.ts'
 import { createBodyReader } from './bodies.ts'
-import { acceptConnections, createConnectionLimit } from './connections.ts'
+import { acceptConnections, createConnectionLimit, holdConnections } from './connections.ts'
 import { allowedHosts, allowOrigin, answerPreflight, bracketed, isPreflight, offendingHeader } from './hosts.ts'
 import { listen, openPrivatePort } from './listen.ts'
 import { createMcpEndpoint } from './mcp-endpoint.ts'
@@ -92,6 +92,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   server.maxHeadersCount = 0
 
   const { membership, workers, environmentOf } = options
+  const incoming = holdConnections(server)
   const port = await listen(server, config.host, config.port, workers?.port)
   const hosts = allowedHosts(config, port)
   const privatePort =
@@ -211,6 +212,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     }
   const { drain, begin } = acceptConnections({
     server,
+    incoming,
     path: config.path,
     limit: createConnectionLimit(config, budgets),
     handle: serving(enter),
