@@ -3,8 +3,9 @@ import { type ClientKind, clientLabels, folderOf } from '../config/import/client
 import { dependsOnFolder, fingerprint } from '../config/import/fingerprint.ts'
 import type { ReadServer, ServerDefinition } from '../config/import/read-servers.ts'
 import { keepsState, statefulNote } from '../config/import/stateful-servers.ts'
+import { escapeSchemes, escapeVariables, type ReferenceScheme } from '../config/interpolate.ts'
 import { parseDuration } from '../lib/duration.ts'
-import { type FindSecrets, type StoreSecret, withoutSecrets } from './secrets.ts'
+import { type FindSecrets, mapTexts, type StoreSecret, schemesIn, withoutSecrets } from './secrets.ts'
 
 export interface ImportOptions {
   /** Servers that are already in the configuration. */
@@ -37,7 +38,7 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
   const present: string[] = []
   const notes = [...merged.notes]
   let secrets = 0
-  for (const { name, definition: written, origins } of merged.servers) {
+  for (const { name, definition: written, origins, escaped = [] } of merged.servers) {
     const { definition: safe, moved } = await withoutSecrets(name, written, find, keep)
     const definition = withSession(tidy(safe))
     const mark = fingerprint(definition)
@@ -54,9 +55,15 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     const waiting = written.disabled === true ? [] : missing(written)
     const disabled = waiting.length > 0 && { disabled: true }
     if (definition.session === 'caller' && keepsState(definition)) notes.push(statefulNote(free))
-    added.set(free, { name: free, definition: { ...definition, ...disabled }, origins, waiting })
+    for (const scheme of escaped) notes.push(`${free} contains \${${scheme}:…}, which ${plainNotes[scheme]}`)
+    added.set(free, { name: free, definition: { ...definition, ...disabled }, origins, escaped, waiting })
   }
   return { added: [...added.values()], present, notes, secrets }
+}
+
+const plainNotes: Readonly<Record<ReferenceScheme, string>> = {
+  exec: 'is added as plain text and does not run.',
+  file: 'is added as plain text: no file is read.',
 }
 
 /** Sets `session: caller` for stateful servers, which expect one caller: clients usually start their own process. */
@@ -96,6 +103,8 @@ interface Origin {
 
 export interface FoundServer extends Pick<ReadServer, 'name' | 'definition'> {
   readonly origin: Origin
+  /** References that were escaped, because they are plain text where the server was found. */
+  readonly escaped?: readonly ReferenceScheme[]
 }
 
 interface MergedServer extends Omit<FoundServer, 'origin'> {
@@ -109,7 +118,7 @@ export const called = ({ client, path }: Origin): string => (client ? clientLabe
 export function merge(found: readonly FoundServer[]) {
   const merged = new Map<string, MergedServer>()
   const notes: string[] = []
-  for (const { name, definition, origin } of found) {
+  for (const { name, definition, origin, escaped = [] } of found) {
     const mark = fingerprint(definition)
     const twin = [...merged.values()].find(
       (other) => fingerprint(other.definition) === mark && other.origins.every(({ path }) => path !== origin.path),
@@ -122,7 +131,7 @@ export function merge(found: readonly FoundServer[]) {
     const free = freeName(name, origin, (other) => merged.has(other))
     if (free !== name)
       notes.push(`${called(origin)} has a different server named ${name}, which is imported as ${free}`)
-    merged.set(free, { name: free, definition, origins: [origin] })
+    merged.set(free, { name: free, definition, origins: [origin], escaped })
   }
   return { servers: [...merged.values()], notes }
 }
@@ -133,7 +142,7 @@ function joined(twin: MergedServer, definition: ServerDefinition, origin: Origin
   const disabled = twin.definition.disabled === true && definition.disabled === true
   const timeout = longer(twin.definition.timeout, definition.timeout)
   return {
-    name: twin.name,
+    ...twin,
     definition: { ...rest, ...(disabled && { disabled }), ...(timeout !== undefined && { timeout }) },
     origins: [...twin.origins, origin],
   }
@@ -157,11 +166,13 @@ function freeName(name: string, { client, path }: Origin, taken: (name: string) 
 
 /**
  * Prepares a server for the configuration file `into`. If the source file only implies the working folder, `cwd` is
- * written only where it may matter: for project servers and for commands with relative paths.
+ * written only where it may matter: for project servers and for commands with relative paths. References that are plain
+ * text where the server was found stay plain text.
  */
 export function adaptServer(server: ReadServer, origin: Origin, into: string): FoundServer {
-  const { cwd, ...rest } = server.definition
-  const { impliedFolder } = server
+  const { impliedFolder, plain } = server
+  const escaped = schemesIn(server.definition).filter((scheme) => plain.includes(scheme))
+  const { cwd, ...rest } = mapTexts(server.definition, (text) => escapeSchemes(text, plain)) as ServerDefinition
   const where = impliedFolder ?? cwd
   const matters =
     impliedFolder === undefined ||
@@ -169,5 +180,6 @@ export function adaptServer(server: ReadServer, origin: Origin, into: string): F
     impliedFolder !== folderOf(origin.path) ||
     dependsOnFolder(server.definition)
   const kept = where !== undefined && matters && where !== dirname(into)
-  return { name: server.name, definition: kept ? { ...rest, cwd: where } : rest, origin }
+  const folder = impliedFolder === undefined ? where : escapeVariables(impliedFolder)
+  return { name: server.name, definition: kept ? { ...rest, cwd: folder } : rest, origin, escaped }
 }

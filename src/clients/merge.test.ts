@@ -54,6 +54,7 @@ describe('B11: the folder that a server starts in', () => {
     definition,
     key: 'mcpServers.a',
     impliedFolder,
+    plain: [],
     problems: [],
   })
   const cursor = { client: 'cursor', path: '/home/me/.cursor/mcp.json', scope: 'user' } as const

@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ServerDefinition } from '../config/import/read-servers.ts'
+import { type ReferenceScheme, unescapeVariables } from '../config/interpolate.ts'
 import type { Path } from '../config/tree.ts'
 
 /** The location of a secret in a server definition. The secret must not be copied to the configuration. */
@@ -34,8 +35,7 @@ export async function withoutSecrets(
     const place = JSON.stringify(secret.path)
     const text = textAt(definition, secret)
     spans.set(place, [...(spans.get(place) ?? []), secret])
-    const literal = text.replaceAll('$${', () => '${')
-    if (!references.has(text)) references.set(text, await keep(literal, server, secret.key))
+    if (!references.has(text)) references.set(text, await keep(unescapeVariables(text), server, secret.key))
   }
   // Replace longer secrets first: a secret may be part of a longer one.
   const wanted = [...references].filter(([text]) => text.length >= unmistakable).sort(([a], [b]) => b.length - a.length)
@@ -75,6 +75,10 @@ export function mapTexts(value: unknown, change: (text: string, path: Path) => s
 export const variablesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)\$\{(?:env:)?([A-Za-z_]\w*)\}/g)
 
 export const filesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)\$\{file:([^}]+)\}/g)
+
+/** The schemes of the references in a definition. */
+export const schemesIn = (value: unknown): ReferenceScheme[] =>
+  namesIn(value, /(?<!\$)\$\{(file|exec):/g) as ReferenceScheme[]
 
 function namesIn(value: unknown, pattern: RegExp): string[] {
   const names = new Set<string>()

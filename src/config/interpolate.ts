@@ -46,6 +46,20 @@ export function expand(text: string, env: EnvVars, providers: Providers = {}): F
 /** Escapes `${`, so that the text is taken literally. */
 export const escapeVariables = (text: string): string => text.replaceAll('${', () => '$${')
 
+/** The text that an escaped one stands for. */
+export const unescapeVariables = (text: string): string => text.replaceAll('$${', () => '${')
+
+/** References that read something other than a variable. */
+export type ReferenceScheme = 'file' | 'exec'
+
+/** Escapes references with these schemes, so that they are taken literally. */
+export const escapeSchemes = (text: string, schemes: readonly ReferenceScheme[]): string =>
+  text.replace(schemePattern, (written, scheme: ReferenceScheme) =>
+    schemes.includes(scheme) ? `$${written}` : written,
+  )
+
+const schemePattern = /(?<!\$)\$\{(file|exec):/g
+
 /** The text between the braces of each `${…}`. */
 export const referencesIn = (text: string): string[] =>
   [...text.matchAll(/(?<!\$)\$\{([^}]*)\}/g)].map(([, body = '']) => body)

@@ -41,7 +41,12 @@ interface LoadConfigOptions extends Omit<ReadOptions, 'home'> {
 
 const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
 
-const isOwnFile = (path: string): boolean => /^toolway\.\w+$/.test(basename(path))
+/**
+ * Whether commands in a file run: not in other programs' files that were found automatically, because cloned
+ * repositories can contain them. `named` are the paths that the user has named.
+ */
+export const runsCommands = (path: string, named: readonly string[], env: EnvVars): boolean =>
+  named.length > 0 || Boolean(env.TOOLWAY_CONFIG || env.GATEWAY_MCP_CONFIG) || /^toolway\.\w+$/.test(basename(path))
 
 /** Finds, reads, merges and validates the configuration. If it is invalid, throws one ConfigError with all problems. */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
@@ -54,9 +59,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const own = documents.reduce((base, { tree }) => merge(base, tree), nothing)
   const merged = withDefaultAgent(own, documents, env)
   const complete = await withEnvFiles(merged, env, home)
-  // Do not run commands from other programs' files that were found automatically: cloned repositories can contain them.
-  const named = paths.length > 0 || Boolean(env.TOOLWAY_CONFIG || env.GATEWAY_MCP_CONFIG)
-  const trusted = new Set(documents.map(({ path }) => path).filter((path) => named || isOwnFile(path)))
+  const trusted = new Set(documents.map(({ path }) => path).filter((path) => runsCommands(path, paths, env)))
   const saved = drafts && (await savedTree(located.paths, { ...options, home }))
   const run = await runCommands(complete.tree, env, { trusted, saved, ...(onNewCommand && { onNewCommand }) })
   const filled = interpolate(complete.tree, env, home, run)

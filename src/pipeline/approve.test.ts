@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
@@ -49,25 +50,62 @@ async function shown(args: Record<string, unknown>): Promise<string> {
   return /wants to call files\.read with (.*)\. Allow this once\?$/s.exec(String(asked[0]?.params.message))?.[1] ?? ''
 }
 
-test('approve: a long argument hides none that comes after it: each is shortened on its own', async () => {
-  const text = await shown({ note: 'x'.repeat(100_000), path: '/etc/passwd', force: true })
-  expect(text).toBe(`{"note":"${'x'.repeat(200)}"… (100000 characters),"path":"/etc/passwd","force":true}`)
+const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+
+test('V8: approve: arguments of a few kilobytes are shown in full, the long ones last', async () => {
+  const note = `${'x'.repeat(6_000)}; rm -rf /`
+  const nested = { deep: ['y'.repeat(1_000)] }
+  expect(await shown({ note, nested, path: '/etc/passwd', force: true })).toBe(
+    `{"path":"/etc/passwd","force":true,"note":"${note}","nested":${JSON.stringify(nested)}}`,
+  )
 })
 
-test('approve: what is nested is cut as the JSON that it is, and absurd names are cut too', async () => {
-  const nested = { deep: ['y'.repeat(1_000)] }
-  const json = JSON.stringify(nested)
-  expect(await shown({ nested, small: { a: [1, null] }, ['k'.repeat(500)]: 1 })).toBe(
-    `{"nested":${json.slice(0, 200)}… (${json.length} characters),"small":{"a":[1,null]},"${'k'.repeat(100)}"… (500 characters):1}`,
+test('V8: approve: of longer arguments, beginning and end are shown, with the length and the digest of what is not', async () => {
+  const note = `begin${'x'.repeat(100_000)}end`
+  const text = await shown({ note, path: '/etc/passwd', force: true })
+  const left = 100_008 - 2_000
+  expect(text).toBe(
+    `{"path":"/etc/passwd","force":true,"note":"${note.slice(0, 1_000)}"… (${left} of 100008 characters left out, SHA-256 of all: ${digest(note)}) …"${note.slice(-1_000)}"}`,
   )
+  const changed = await shown({ note: note.replace('xxx', 'xyx'), path: '/etc/passwd', force: true })
+  expect(changed).not.toBe(text)
+  // Ten such values are shortened more, and so are names.
+  const name = 'k'.repeat(9_000)
+  const many = await shown({
+    ...Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`n${at}`, note])),
+    [name]: 1,
+  })
+  expect(many.match(/99808 of 100008 characters left out/g)).toHaveLength(10)
+  expect(many).toContain(`(8900 of 9000 characters left out, SHA-256 of all: ${digest(name)}) …"${'k'.repeat(50)}":1`)
+  expect(many.length).toBeLessThan(8_000)
+})
+
+test('V8: approve: the client learns that the inbox has the rest, if there is one', async () => {
+  const approvals = createApprovals({ budget: createBudgets().approvals, clock: createManualClock() })
+  const message = async (length: number, at: typeof approval) => {
+    const { asked, call } = asking(yes, { note: 'x'.repeat(length) })
+    await openPipeline({ approval: at }).handle(call)
+    return String(asked[0]?.params.message)
+  }
+  expect(await message(20_000, approval)).not.toContain('toolway approvals')
+  approvals.accept()
+  const shared = approvalBy('agents.dev.approve[0]', { approvals, by: ['admins', 'client'] })
+  expect(await message(20_000, shared)).toContain('toolway approvals')
+  expect(await message(100, shared)).not.toContain('toolway approvals')
+  // What the inbox cannot show either is not announced there.
+  expect(await message(100_000, shared)).not.toContain('toolway approvals')
 })
 
 test('approve: no text can pose as the end of an argument, and what hides in one is spelt out wherever it stands', async () => {
   expect(await shown({ a: '"… (9 characters),"b":1', 'c\u200bd': ['\u202e'] })).toBe(
     '{"a":"\\"… (9 characters),\\"b\\":1","c\\u{200b}d":["\\u{202e}"]}',
   )
-  // A character of two halves is not cut in two.
-  expect(await shown({ a: `${'x'.repeat(199)}😀!` })).toBe(`{"a":"${'x'.repeat(199)}"… (202 characters)}`)
+  // Both parts of a shortened value are quoted, and a character of two halves is not cut in two.
+  const list = [`${'x'.repeat(997)}😀${'\u202e'.repeat(9_000)}😀${'x'.repeat(997)}`]
+  const json = JSON.stringify(list)
+  expect(await shown({ a: list })).toBe(
+    `{"a":"[\\"${'x'.repeat(997)}"… (9004 of ${json.length} characters left out, SHA-256 of all: ${digest(json)}) …"${'x'.repeat(997)}\\"]"}`,
+  )
 })
 
 test('approve: the name of a tool cannot pose as its arguments, or push them out of sight', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type ApprovalAnswer, type ApprovalNeed, clientMayAnswer, othersMayAnswer } from '../core/approval.ts'
 import { type Call, type Interceptor, onceFree } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
@@ -60,7 +61,7 @@ async function ask(call: Call, need: ApprovalNeed, options: ApproveOptions, cloc
   using _progress = progressOf(call, tool, clock)
   const asked: Promise<ApprovalAnswer>[] = []
   if (full !== undefined) asked.push(approvals.request(requestOf(call, need, full), waitMs, waiting))
-  if (brief !== undefined) asked.push(elicit(call, question(call, tool, brief), waiting))
+  if (brief !== undefined) asked.push(elicit(call, question(call, tool, brief, full !== undefined), waiting))
   const answer = await firstOf(asked, patience.signal).finally(() => over.abort())
   if (call.trail) call.trail.approval = { decision: answer.decision, by: answer.by }
   if (answer.decision !== 'deny') return
@@ -130,9 +131,11 @@ function fullText({ input }: Call, { redact }: ApproveOptions): string | undefin
   return lines.map(speltOut).join('\n')
 }
 
-const question = ({ caller }: Call, tool: string, args: string) => ({
+const elsewhere = 'The dashboard and `toolway approvals` show all of it. '
+
+const question = ({ caller }: Call, tool: string, { text, shortened }: ShownArguments, inFull: boolean) => ({
   mode: 'form',
-  message: `The agent ${caller.agent} wants to call ${tool} with ${args}. Allow this once?`,
+  message: `The agent ${caller.agent} wants to call ${tool} with ${text}. ${shortened && inFull ? elsewhere : ''}Allow this once?`,
   requestedSchema: {
     type: 'object',
     properties: { approve: { type: 'boolean', title: `Allow ${tool}`, default: false } },
@@ -140,29 +143,62 @@ const question = ({ caller }: Call, tool: string, args: string) => ({
   },
 })
 
-/** Maximum length for each name and each value, so that a long one cannot push later ones out of sight. */
-const maxValue = 200
 const maxName = 100
-/** Maximum length of all arguments together. Longer ones are refused: a person would approve them unread. */
-const maxInAll = 4_000
+/** Maximum length of all arguments together. Longer ones are shortened, or refused: a person would approve them unread. */
+const maxInAll = 8_000
+/** Maximum lengths of each value and each name, from none to the tightest. The first that fits is used. */
+const limits: readonly (readonly [number, number])[] = [
+  [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY],
+  [2_000, maxName],
+  [200, maxName],
+]
+/** Longer values come last, so that they cannot push others out of sight. */
+const maxFirst = 200
 
-/** All arguments by name, each value shortened separately; undefined if the text is too long for a person to read. */
-function shown(args: object): string | undefined {
-  const parts: string[] = []
-  let length = 0
-  for (const [name, value] of Object.entries(args)) {
-    const part = `${quoted(name, maxName)}:${shownValue(value)}`
-    length += part.length + 1
-    if (length > maxInAll) return undefined
-    parts.push(part)
-  }
-  return `{${parts.join(',')}}`
+interface ShownArguments {
+  readonly text: string
+  readonly shortened: boolean
 }
 
-/** One value as text. Invisible characters are escaped, because the person must see what they approve. */
-function shownValue(value: unknown): string {
-  if (typeof value === 'string') return quoted(value, maxValue)
-  return shortened(JSON.stringify(value), maxValue, speltOut)
+/**
+ * All arguments by name: in full if possible, otherwise with the beginning and end of each long one and a note on what is
+ * left out. Undefined if even that is too long for a person to read.
+ */
+function shown(args: object): ShownArguments | undefined {
+  const all = Object.entries(args).map(([name, value]) => ({ name, value, json: JSON.stringify(value) }))
+  // Bound the work: even the shortest form of a longer list would not fit.
+  if (all.length > maxInAll) return undefined
+  const ordered = [
+    ...all.filter(({ json }) => json.length <= maxFirst),
+    ...all.filter(({ json }) => json.length > maxFirst),
+  ]
+  const total = ordered.reduce((sum, { name, json }) => sum + name.length + json.length, 0)
+  for (const [maxValue, maxKey] of limits) {
+    if (maxValue > total && total > maxInAll) continue
+    const parts = ordered.map(({ name, value, json }) => {
+      const text =
+        typeof value === 'string'
+          ? excerpt(value, maxValue)
+          : json.length > maxValue
+            ? excerpt(json, maxValue)
+            : speltOut(json)
+      return `${excerpt(name, maxKey)}:${text}`
+    })
+    const text = `{${parts.join(',')}}`
+    if (text.length <= maxInAll) return { text, shortened: maxValue < total }
+  }
+  return undefined
+}
+
+/** Quotes text. Of a longer one, only the beginning and the end; the note stays outside the quotes, so nobody can forge it. */
+function excerpt(text: string, maxLength: number): string {
+  const quote = (part: string) => speltOut(JSON.stringify(part))
+  if (text.length <= maxLength) return quote(text)
+  const begin = text.slice(0, maxLength / 2).replace(/[\ud800-\udbff]$/, '')
+  const end = text.slice(-maxLength / 2).replace(/^[\udc00-\udfff]/, '')
+  const left = text.length - begin.length - end.length
+  const digest = createHash('sha256').update(text).digest('hex')
+  return `${quote(begin)}… (${left} of ${text.length} characters left out, SHA-256 of all: ${digest}) …${quote(end)}`
 }
 
 /** The tool's name, quoted unless it is plain: a server chooses it, and it must not look like the end of the question. */

@@ -140,7 +140,8 @@ function parseHeader(text: string): [string, string] {
 /** Plans where the secrets are stored and what the file will contain, and checks the result. */
 async function planAddition(shell: Shell, file: ConfigFile, name: string, definition: ServerDefinition) {
   const origin = { path: join(shell.cwd, 'toolway'), scope: 'user' as const }
-  const found = adaptServer({ name, definition, key: '', impliedFolder: shell.cwd, problems: [] }, origin, file.path)
+  const read = { name, definition, key: '', impliedFolder: shell.cwd, plain: [], problems: [] }
+  const found = adaptServer(read, origin, file.path)
   const prepared = await prepareImport(shell, [found], new Map(), 'file')
   const server = prepared.added[0] as PlannedServer
   const waits = server.waiting.length > 0

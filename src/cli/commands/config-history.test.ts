@@ -12,7 +12,7 @@ test('V9: edits of the dashboard are listed and undone on the command line', asy
   const history = createEditHistory(at('shop', 'state'))
   expect((await run('config', 'undo')).stderr).toContain('No edits')
   const diff = [['+', 'limits: { perMinute: 5 }']] as const
-  const { id } = await history.add({ at: 1, by: 'token', file, paths: ['limits'], diff, before, after }, 0o600)
+  const { id } = await history.add({ at: 1, by: 'token', file, paths: ['limits'], diff, before, after })
   const { edits } = JSON.parse((await run('config', 'history', '--json')).stdout)
   expect(edits).toEqual([{ id, at: 1, by: 'token', file, paths: ['limits'], diff }])
   expect((await run('config', 'undo', '--dry-run')).stdout).toContain('- limits')

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRedactor, type Redactor } from '../../audit/redact/redactor.ts'
 import { secretsOf } from '../../audit/redact/secrets.ts'
+import { schemesIn } from '../../clients/secrets.ts'
 import { readServers } from '../../config/import/read-servers.ts'
-import type { LoadedConfig } from '../../config/load.ts'
+import { escapeVariables } from '../../config/interpolate.ts'
+import { type LoadedConfig, runsCommands } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import type { Config } from '../../config/schema.ts'
@@ -81,11 +83,16 @@ async function withValidServers<T>(
   const home = homeOf(env)
   const { paths } = await locate(config, env, cwd, home)
   const files = await Promise.all(paths.map((path) => readServers(path, home)))
-  const valid = files.flatMap(({ servers }) => servers).filter(({ problems }) => problems.length === 0)
+  const valid = files
+    .flatMap(({ path, servers }) => servers.map((server) => ({ ...server, runs: runsCommands(path, config, env) })))
+    // The temporary file is named, so commands in it run; those that would not run where they were found must not.
+    .filter(
+      ({ problems, definition, runs }) => problems.length === 0 && (runs || !schemesIn(definition).includes('exec')),
+    )
   if (valid.length === 0) return undefined
   const entries = valid.map(({ name, definition, impliedFolder: cwd }) => [
     name,
-    cwd ? { cwd, ...definition } : definition,
+    cwd ? { cwd: escapeVariables(cwd), ...definition } : definition,
   ])
   const mcpServers = Object.fromEntries(entries)
   await using folder = await mkdtempDisposable(join(tmpdir(), 'toolway-doctor-'))

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -105,6 +106,18 @@ test('B11: problems of an invalid configuration are reported with their places, 
   expect(of('server.good')).toMatchObject([{ status: 'ok' }])
   expect(of('node')).toMatchObject([{ status: 'ok' }])
   expect(checks.map(({ name }) => name)).not.toContain('port')
+})
+
+test('B11: a command in a file that was found automatically does not run, even if the file is invalid', async () => {
+  await using at = await folder()
+  const marker = join(at.cwd, 'ran')
+  const withCommand = { ...good, env: { KEY: `\${exec:touch ${marker}}` } }
+  const written = { mcpServers: { good, bad: { comand: 'x' }, withCommand } }
+  await writeFile(join(at.cwd, '.mcp.json'), JSON.stringify(written))
+  const { of } = await checkup(at)
+  expect(existsSync(marker)).toBe(false)
+  expect(of('server.withCommand')).toEqual([])
+  expect(of('server.good')).toMatchObject([{ status: 'ok' }])
 })
 
 test('B11: a file that is not a configuration, and a missing file', async () => {

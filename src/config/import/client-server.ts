@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { nearMiss } from '../../lib/near.ts'
+import { escapeVariables } from '../interpolate.ts'
 import { isRelative } from '../paths.ts'
 import {
   type BranchNode,
@@ -84,9 +85,10 @@ export const inUnit = (part: ConfigTree, unit: 's' | 'ms'): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}${unit}`) : part
 
 /** Makes programs start where the client would start them. An added `cwd` gets the source location of `command`. */
-function inFolder(server: BranchNode, folder: string | undefined): BranchNode {
+function inFolder(server: BranchNode, named: string | undefined): BranchNode {
   const command = server.members.get('command')
-  if (folder === undefined || !command) return server
+  if (named === undefined || !command) return server
+  const folder = escapeVariables(named)
   const placed = ['cwd', 'envFile'].reduce((one, key) => placedIn(one, key, folder), server)
   if (placed.members.has('cwd')) return placed
   return withMember(placed, 'cwd', { at: command.at, value: leaf(command.at, folder) })

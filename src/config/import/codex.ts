@@ -1,4 +1,5 @@
 import { escapeVariables } from '../interpolate.ts'
+import { problemAt } from '../problems.ts'
 import {
   type BranchNode,
   branch,
@@ -47,8 +48,8 @@ function codexServer(server: BranchNode, name: string, report: TranslationReport
   addVariables(members, 'env', forwarded(taken('env_vars'), name, report))
   const headers = taken('http_headers')
   if (headers) members.set('headers', member(headers))
-  addVariables(members, 'headers', headerVariables(taken('env_http_headers')))
-  const bearer = asVariable(taken('bearer_token_env_var')) ?? taken('bearer_token')
+  addVariables(members, 'headers', headerVariables(taken('env_http_headers'), report))
+  const bearer = asVariable(taken('bearer_token_env_var'), report) ?? taken('bearer_token')
   const scopes = taken('scopes')
   const oauth = taken('oauth')
   if (bearer) members.set('auth', member(shape(bearer.at, { type: leaf(bearer.at, 'bearer'), token: bearer })))
@@ -64,15 +65,20 @@ function codexServer(server: BranchNode, name: string, report: TranslationReport
 const parts = (section: ConfigTree | undefined): Record<string, TreeMember> =>
   section?.kind === 'branch' ? Object.fromEntries(section.members) : {}
 
-const asVariable = (part: ConfigTree | undefined): LeafNode | undefined =>
-  part?.kind === 'leaf' && typeof part.value === 'string' ? instead(part, `\${${part.value}}`) : undefined
+/** A reference to the variable that a setting names. Other text must not become a reference. */
+function asVariable(part: ConfigTree | undefined, report: TranslationReport): LeafNode | undefined {
+  if (part?.kind !== 'leaf' || typeof part.value !== 'string') return undefined
+  if (/^[A-Za-z_]\w*$/.test(part.value)) return instead(part, `\${${part.value}}`)
+  report.problems.push(problemAt(part.at, 'expected the name of an environment variable'))
+  return undefined
+}
 
 /** Converts `env_vars`, a list of variables to pass on to the server, each a name or `{name, source}`. */
 function forwarded(part: ConfigTree | undefined, server: string, report: TranslationReport): [string, LeafNode][] {
   if (part?.kind !== 'list') return []
   return part.items.flatMap((item): [string, LeafNode][] => {
     const name = item.kind === 'branch' ? find(item, ['name']) : item
-    const variable = asVariable(name)
+    const variable = asVariable(name, report)
     if (scalarAt(item, ['source']) === 'remote') {
       report.warnings.push(`mcpServers.${server}.env_vars: ignored a variable that comes from a remote machine`)
       return []
@@ -81,9 +87,9 @@ function forwarded(part: ConfigTree | undefined, server: string, report: Transla
   })
 }
 
-const headerVariables = (part: ConfigTree | undefined): [string, LeafNode][] =>
+const headerVariables = (part: ConfigTree | undefined, report: TranslationReport): [string, LeafNode][] =>
   Object.entries(parts(part)).flatMap(([header, { value }]): [string, LeafNode][] => {
-    const variable = asVariable(value)
+    const variable = asVariable(value, report)
     return variable ? [[header, variable]] : []
   })
 

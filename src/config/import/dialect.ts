@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import type { ReferenceScheme } from '../interpolate.ts'
 import { type BranchNode, withMember, withoutMember } from '../tree.ts'
 import { isClaudeCode, translateClaudeCode } from './claude-code.ts'
 import { type ClientKind, kindOf } from './client-kind.ts'
@@ -7,7 +8,7 @@ import { isEndpoints, translateEndpoints } from './endpoints.ts'
 import { isRules, translateRules } from './gateway-rules.ts'
 import { isGemini, translateGemini } from './gemini.ts'
 import { isMcpClient, translateMcpClient } from './mcp-client.ts'
-import { isMcpJson, isPlain, isPlainClient, translateMcpJson, translateOwn } from './mcp-json.ts'
+import { isMcpJson, isOwnFile, isPlain, isPlainClient, translateMcpJson, translateOwn } from './mcp-json.ts'
 import { isOpencode, translateOpencode } from './opencode.ts'
 import { createReport, type TranslationReport } from './shape.ts'
 import { isVscode, translateVscode } from './vscode.ts'
@@ -29,6 +30,16 @@ export interface Translation extends TranslationReport {
   readonly dialect: ConfigDialect
   /** The document in Toolway's format. Nodes keep their source locations. */
   readonly tree: BranchNode
+}
+
+/**
+ * The schemes that the program that owns a file does not resolve. In its file, such references are plain text, and must
+ * stay plain text if a server is copied to Toolway's configuration. `tree` is the document before its translation.
+ */
+export function plainSchemes(tree: BranchNode, dialect: ConfigDialect, kind?: ClientKind): readonly ReferenceScheme[] {
+  if ((dialect === 'toolway' || dialect === 'mcpServers') && kind === undefined && isOwnFile(tree)) return []
+  // The translation of OpenCode's file escapes what OpenCode does not resolve.
+  return dialect === 'opencode' || kind === 'windsurf' ? ['exec'] : ['file', 'exec']
 }
 
 type Translate = (tree: BranchNode, report: TranslationReport, home: string) => BranchNode

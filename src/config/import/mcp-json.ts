@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import { type BranchNode, countServers, find, mapServers } from '../tree.ts'
 import { normaliseServer } from './aliases.ts'
 import { type ClientKind, clientLabels, folderOf, workspaceOf } from './client-kind.ts'
@@ -16,6 +17,10 @@ const units: Partial<Record<ClientKind, 's' | 'ms'>> = { cline: 's', 'claude-cod
 
 /** Sections that make a file a Toolway configuration: ignoring one could allow what the author meant to forbid. */
 const ours = ['agents', 'policy', 'auth', 'limits', 'defaults', 'server', 'version']
+
+/** Recognizes a Toolway configuration by its name, or by a section that only Toolway has. */
+export const isOwnFile = (tree: BranchNode): boolean =>
+  basename(tree.at.file.path).startsWith('toolway.') || ours.some((key) => find(tree, [key]))
 
 /** Recognizes a client's file, even if the client keeps other settings in it. */
 export const isMcpJson = (tree: BranchNode): boolean => isPlain(tree) || !ours.some((key) => find(tree, [key]))

@@ -1,5 +1,12 @@
 import { dirname, resolve } from 'node:path'
-import { expand, interpolate } from '../interpolate.ts'
+import {
+  escapeSchemes,
+  escapeVariables,
+  expand,
+  interpolate,
+  type ReferenceScheme,
+  unescapeVariables,
+} from '../interpolate.ts'
 import { readSource } from '../locate.ts'
 import { parseDocument } from '../parse/document.ts'
 import { isRelative } from '../paths.ts'
@@ -18,10 +25,10 @@ import {
   withoutMember,
 } from '../tree.ts'
 import { asText, validate } from '../validate.ts'
-import { type ClientKind, folderOf } from './client-kind.ts'
-import { type ConfigDialect, isForeign, translate } from './dialect.ts'
+import { type ClientKind, folderOf, kindOf } from './client-kind.ts'
+import { type ConfigDialect, isForeign, plainSchemes, translate } from './dialect.ts'
 import { withPlainNames } from './plain-names.ts'
-import type { TranslationReport } from './shape.ts'
+import { mapText, type TranslationReport } from './shape.ts'
 
 /** A server in Toolway's format, with variables and references not expanded. */
 export type ServerDefinition = Readonly<Record<string, unknown>>
@@ -32,6 +39,8 @@ export interface ReadServer {
   readonly key: string
   /** The working folder that the source file implies. Undefined for a URL, or if the file sets `cwd`. */
   readonly impliedFolder: string | undefined
+  /** References that are plain text to the program that owns the file. A copy of the definition escapes them. */
+  readonly plain: readonly ReferenceScheme[]
   readonly problems: readonly ConfigProblem[]
 }
 
@@ -69,8 +78,9 @@ export async function readServersFrom(source: SourceFile, home: string, kind?: C
   const portable = mapLeaves(mapLeaves(named, asText), carried) as BranchNode
   const section = portable.members.get('mcpServers')?.value
   const members = section?.kind === 'branch' ? [...section.members] : []
+  const plain = plainSchemes(tree, translation.dialect, kind ?? kindOf(path))
   const servers = members.flatMap(([name, { value }]) =>
-    value.kind === 'branch' ? [readServer(name, value, translation.problems)] : [],
+    value.kind === 'branch' ? [readServer(name, value, plain, translation.problems)] : [],
   )
   const own = servers.flatMap((server) => server.problems)
   return {
@@ -82,15 +92,22 @@ export async function readServersFrom(source: SourceFile, home: string, kind?: C
   }
 }
 
-function readServer(name: string, server: BranchNode, problems: readonly ConfigProblem[]): ReadServer {
+function readServer(
+  name: string,
+  server: BranchNode,
+  plain: readonly ReferenceScheme[],
+  problems: readonly ConfigProblem[],
+): ReadServer {
   const { key } = server.at
+  const copy = mapLeaves(server, (part) => mapText(part, (text) => escapeSchemes(text, plain))) as BranchNode
   // Validate without `envFile`: that file is not read here, and its variables cannot make the server invalid.
-  const outcome = validate(interpolate(alone(name, withoutMember(server, 'envFile')), {}).tree)
+  const outcome = validate(interpolate(alone(name, withoutMember(copy, 'envFile')), {}).tree)
   return {
     name,
     definition: toPlain(server) as ServerDefinition,
     key,
     impliedFolder: impliedFolder(server),
+    plain,
     problems: [
       ...problems.filter((problem) => isWithin(problem.key, key)),
       ...('problems' in outcome ? outcome.problems : []),
@@ -103,7 +120,7 @@ function impliedFolder(server: BranchNode): string | undefined {
   const [command, cwd] = ['command', 'cwd'].map((key) => server.members.get(key))
   if (!command) return undefined
   if (!cwd) return folderOf(server.at.file.path)
-  return cwd.at === command.at ? String(toPlain(cwd.value)) : undefined
+  return cwd.at === command.at ? unescapeVariables(String(toPlain(cwd.value))) : undefined
 }
 
 /** Reports values that cannot be converted before their variables are expanded, and so cannot be imported. */
@@ -132,5 +149,5 @@ function carried(part: LeafNode, path: Path): LeafNode {
     isRelative(named) ? `\${file:${resolve(folder, named)}}` : written,
   )
   const placed = pathKeys.some((pattern) => matchesPath(pattern, path)) && isRelative(referring)
-  return { ...part, value: placed ? resolve(folder, referring) : referring }
+  return { ...part, value: placed ? resolve(escapeVariables(folder), referring) : referring }
 }

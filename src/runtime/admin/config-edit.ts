@@ -193,7 +193,8 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
     searchRegistry: registry.search,
     async serverDefinition(name) {
       const { loaded, redactor } = current()
-      const effective = asRecord(redactConfig(loaded.config, redactor).mcpServers)[name]
+      const all = asRecord(redactConfig(loaded.config, redactor).mcpServers)
+      const effective = Object.hasOwn(all, name) ? all[name] : undefined
       const { path, editable } = await this.configFile()
       const value = source
         ? await (await editorIn(source)).valueAt(['mcpServers', name]).catch(() => undefined)

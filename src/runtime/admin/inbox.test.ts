@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -125,6 +125,47 @@ describe('V7: the inbox', () => {
     await expect.poll(one.ids).toEqual(['key:y'])
     one.clock.advance(8 * 86_400_000)
     expect(one.ids()).toContain('server:x')
+  })
+
+  test('an item that ended in the process in which it was dismissed stays dismissed in others until it ends there', async () => {
+    const [one, other, late] = [opened(), opened(), opened()]
+    const advance = () => {
+      for (const { clock } of [one, other, late]) clock.advance(1_000)
+    }
+    const item = entry('server:x')
+    for (const { set } of [one, other, late]) set(item)
+    other.ids()
+    await one.inbox.dismiss(item.id, 'token')
+    const file = () => readFile(join(folder, 'inbox.json'), 'utf8')
+    advance()
+    one.set()
+    one.ids()
+    await expect.poll(file).toContain('endedAt')
+    advance()
+    expect([one.ids(), other.ids(), late.ids()]).toEqual([[], [], []])
+    // It goes on elsewhere, so a relapse is not news.
+    await expect.poll(file).not.toContain('endedAt')
+    one.set(item)
+    expect(one.ids()).toEqual([])
+    for (const process of [one, other, late]) {
+      advance()
+      process.set()
+      process.ids()
+      await expect.poll(file).toContain('endedAt')
+    }
+    advance()
+    for (const { set } of [one, other, late]) set(item)
+    expect([one.ids(), other.ids(), late.ids()]).toEqual([[item.id], [item.id], [item.id]])
+  })
+
+  test('an item that looks different in another process is dismissed separately', async () => {
+    const [one, other] = [opened(), opened()]
+    one.set(entry('server:x', { revision: 'down' }))
+    other.set(entry('server:x', { revision: 'degraded' }))
+    await one.inbox.dismiss('server:x', 'token')
+    expect(other.ids()).toEqual(['server:x'])
+    await other.inbox.dismiss('server:x', 'token')
+    expect([one.ids(), other.ids()]).toEqual([[], []])
   })
 
   test('a damaged list of dismissed items hides nothing', async () => {

@@ -42,6 +42,13 @@ export interface InboxOptions {
   readonly log: Log
 }
 
+interface FirstSeen {
+  /** When this process first saw the item. */
+  readonly at: number
+  /** The earliest time at which the item can have begun in this process. */
+  readonly begins: number
+}
+
 const everyMs = 1_000
 /** Kinds that come from the state folder: they end in all processes at once. */
 const sharedKinds: ReadonlySet<InboxItem['kind']> = new Set(['definition', 'key'] as const)
@@ -74,11 +81,12 @@ function boundItems(items: readonly InboxItem[]): InboxItem[] {
 export function createInbox({ dismissals, redact, clock, log }: InboxOptions): Inbox {
   const sources = new Map<InboxSource, Disposable | undefined>()
   const listeners = new Set<(view: InboxView, added: readonly InboxItem[]) => void>()
-  const firstSeen = new Map<string, number>()
+  const firstSeen = new Map<string, FirstSeen>()
   /** The items at the last refresh, by id. */
   let known: ReadonlyMap<string, InboxEntry> = new Map()
-  /** The items that were dismissed in this process. */
-  const dismissedHere = new Set<string>()
+  /** The dismissed revisions of each item in this process, by id. */
+  const dismissedHere = new Map<string, Set<string>>()
+  let refreshedAt = Number.NEGATIVE_INFINITY
   let latest: InboxView = { items: [], dismissed: 0, left: 0 }
   let text = ''
   let timer: Disposable | undefined
@@ -104,21 +112,32 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
     ...entry,
     title: shown(entry.title, maxTitle),
     detail: shown(entry.detail, maxDetail),
-    since: since ?? firstSeen.get(entry.id) ?? clock.now(),
+    since: since ?? firstSeen.get(entry.id)?.at ?? clock.now(),
   })
 
-  const isDismissed = ({ id, kind, revision }: Pick<InboxEntry, 'id' | 'kind' | 'revision'>): boolean =>
-    dismissals.has(id, revision, sharedKinds.has(kind) ? 0 : clock.now() - maxDismissedMs)
+  const isDismissed = ({ id, kind, revision }: Pick<InboxEntry, 'id' | 'kind' | 'revision'>): boolean => {
+    const after = sharedKinds.has(kind) ? 0 : clock.now() - maxDismissedMs
+    const begins = firstSeen.get(id)?.begins ?? clock.now()
+    if (!dismissals.has({ id, revision, after, begins })) return false
+    dismissedHere.set(id, (dismissedHere.get(id) ?? new Set()).add(revision))
+    return true
+  }
+
+  /** An item that ended and comes back is news, even if it looks the same, unless it goes on in another process. */
+  const endDismissals = (id: string, kind: InboxItem['kind']) => {
+    if (sharedKinds.has(kind)) dismissals.forget(id)
+    else for (const revision of dismissedHere.get(id) ?? []) dismissals.end(id, revision, clock.now())
+    dismissedHere.delete(id)
+  }
 
   const refresh = (): InboxView => {
     const entries = new Map([...sources.keys()].flatMap(entriesOf).map((entry) => [entry.id, entry]))
-    for (const id of entries.keys()) if (!firstSeen.has(id)) firstSeen.set(id, clock.now())
-    for (const id of firstSeen.keys()) if (!entries.has(id)) firstSeen.delete(id)
-    // An item that ended and comes back is news, even if it looks the same. Another process may still have the item
-    // that ended here, so a dismissal made there stays.
-    for (const [id, { kind }] of known) {
-      if (!entries.has(id) && (dismissedHere.delete(id) || sharedKinds.has(kind))) dismissals.forget(id)
+    for (const { id, since = Number.NEGATIVE_INFINITY } of entries.values()) {
+      if (!firstSeen.has(id)) firstSeen.set(id, { at: clock.now(), begins: Math.max(since, refreshedAt) })
     }
+    for (const id of firstSeen.keys()) if (!entries.has(id)) firstSeen.delete(id)
+    for (const [id, { kind }] of known) if (!entries.has(id)) endDismissals(id, kind)
+    refreshedAt = clock.now()
     const open = [...entries.values()].filter(({ until, ...entry }) => until !== undefined || !isDismissed(entry))
     const items = open.map(itemOf).sort(compareItems)
     const bounded = boundItems(items)
@@ -178,7 +197,6 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
       if (latest.items.some((item) => item.id === id && item.until !== undefined))
         throw invalidArguments(`${visible(id).slice(0, 200)} cannot be dismissed: answer it, or wait until it ends.`)
       await dismissals.add({ id, revision, by, at: clock.now() })
-      dismissedHere.add(id)
       refresh()
     },
     onChange(listener) {
@@ -203,18 +221,29 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
   }
 }
 
-const dismissal = z.object({ id: z.string(), revision: z.string(), by: z.string(), at: z.number() })
+const dismissal = z.object({
+  ...{ id: z.string(), revision: z.string(), by: z.string(), at: z.number() },
+  /** When the item last ended in a process. It may go on in others. */
+  endedAt: z.number().optional(),
+})
 const content = z.object({ version: z.literal(1), dismissed: z.array(dismissal) })
 type Dismissal = Readonly<z.output<typeof dismissal>>
 
 /** Which inbox items an operator has hidden, in a file that all processes with the same state folder share. */
 export interface Dismissals {
-  /** Whether an item was dismissed, at `after` or later. */
-  has(id: string, revision: string, after: number): boolean
+  /**
+   * Whether an item was dismissed, at `after` or later. After the item has ended in some process, the dismissal holds
+   * only for processes in which it began before, and as long as it goes on in one of them, it holds for all.
+   */
+  has(item: Pick<Dismissal, 'id' | 'revision'> & { readonly after: number; readonly begins: number }): boolean
   add(dismissed: Dismissal): Promise<void>
-  /** Drops the dismissal of an item that has ended. */
+  /** Notes that a dismissed item has ended in this process. */
+  end(id: string, revision: string, at: number): void
+  /** Drops the dismissals of an item that has ended in all processes. */
   forget(id: string): void
 }
+
+const keyOf = ({ id, revision }: Pick<Dismissal, 'id' | 'revision'>): string => JSON.stringify([id, revision])
 
 /** Max dismissals kept; the oldest are dropped. */
 const maxDismissed = 500
@@ -235,7 +264,7 @@ export function openDismissals(folder: string, log: Log): Dismissals {
     if (!found?.isFile() || found.size > maxBytes) return
     const parsed = content.safeParse(parseJson(readFileSync(path, 'utf8')))
     if (!parsed.success) log.warn({ path }, 'the list of dismissed inbox items is damaged; showing all items')
-    dismissed = new Map((parsed.data?.dismissed ?? []).map((one) => [one.id, one]))
+    dismissed = new Map((parsed.data?.dismissed ?? []).map((one) => [keyOf(one), one]))
   }
 
   const change = async (update: (all: Map<string, Dismissal>) => void): Promise<void> => {
@@ -247,19 +276,43 @@ export function openDismissals(folder: string, log: Log): Dismissals {
     await writeAtomic(path, `${JSON.stringify({ version: 1, dismissed: kept })}\n`)
   }
 
+  /** Changes the list at once, and the file soon. */
+  const changeSoon = (update: (all: Map<string, Dismissal>) => void) => {
+    update(dismissed)
+    change(update).catch((cause: unknown) =>
+      log.warn({ path, cause }, 'could not save the list of dismissed inbox items'),
+    )
+  }
+
   return {
-    has(id, revision, after) {
+    has({ after, begins, ...item }) {
       look()
-      const found = dismissed.get(id)
-      return found?.revision === revision && found.at >= after
+      const key = keyOf(item)
+      const found = dismissed.get(key)
+      if (!found || found.at < after) return false
+      const { endedAt, ...going } = found
+      if (endedAt === undefined) return true
+      if (begins >= endedAt) return false
+      changeSoon((all) => void (all.get(key)?.endedAt === endedAt && all.set(key, going)))
+      return true
     },
-    add: (one) => change((all) => void all.set(one.id, one)),
+    add: (one) => change((all) => void all.set(keyOf(one), one)),
+    end(id, revision, at) {
+      look()
+      const key = keyOf({ id, revision })
+      if (!dismissed.has(key)) return
+      changeSoon((all) => {
+        const found = all.get(key)
+        if (found && found.at <= at) all.set(key, { ...found, endedAt: at })
+      })
+    },
     forget(id) {
       look()
-      if (!dismissed.delete(id)) return
-      change((all) => void all.delete(id)).catch((cause: unknown) =>
-        log.warn({ path, cause }, 'could not save the list of dismissed inbox items'),
-      )
+      const keys = [...dismissed].filter(([, one]) => one.id === id).map(([key]) => key)
+      if (keys.length > 0)
+        changeSoon((all) => {
+          for (const key of keys) all.delete(key)
+        })
     },
   }
 }

@@ -1,6 +1,5 @@
 import { discover, type FoundFile } from '../../clients/client-files.ts'
 import { adaptServer, called, type FoundServer, planImport } from '../../clients/import-plan.ts'
-import { mapTexts } from '../../clients/secrets.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { homeOf } from '../../core/home.ts'
@@ -75,13 +74,12 @@ async function additions(
   // Secrets stay inline here; the editor moves them to private files.
   const keep = async (secret: string) => secret
   const plan = await planImport(found, { known, find: () => [], keep, missing: missingIn(env) })
-  const commands = plan.added.filter(({ definition }) => hasCommand(definition))
   const changes = plan.added.map((server): ConfigChange => {
     const reason = server.waiting.length > 0 ? disabledReason(server.waiting) : undefined
     const comment = [origin(server), reason].filter((part) => part !== undefined).join('; ')
     return {
       path: ['mcpServers', server.name],
-      value: withoutCommands(server.definition),
+      value: server.definition,
       comment: comment === '' ? undefined : comment,
     }
   })
@@ -91,16 +89,7 @@ async function additions(
     notes: [
       ...plan.notes,
       ...plan.present.map((name) => `This server is already in the configuration as ${name}.`),
-      ...commands.map(({ name }) => `${name} contains \${exec:…}, which is added as plain text and does not run.`),
       ...waiting.map((server) => `${server.name} is ${disabledReason(server.waiting)}.`),
     ],
   }
 }
-
-/** Escapes `${exec:` in a definition from elsewhere: it must not run commands to read secrets. */
-const withoutCommands = (definition: ServerDefinition): ServerDefinition =>
-  mapTexts(definition, (text) => text.replaceAll(command, () => '$${exec:')) as ServerDefinition
-
-const hasCommand = (definition: ServerDefinition): boolean => JSON.stringify(definition).search(command) >= 0
-
-const command = /(?<!\$)\$\{exec:/g

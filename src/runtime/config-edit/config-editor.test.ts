@@ -124,9 +124,9 @@ describe("V9: edits of the operator's own file", () => {
     expect(await text()).toBe(mine)
     const late = editor([path], folder, {
       ...state(),
-      async add(record, mode) {
+      async add(record) {
         await writeFile(path, `${mine}# more\n`)
-        return state().add(record, mode)
+        return state().add(record)
       },
     })
     await expect(late.apply(proposal, proposal.hash, 'me')).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
@@ -160,6 +160,15 @@ describe("V9: edits of the operator's own file", () => {
     const secret = join(folder, '.config/toolway/secrets/files.OTHER_TOKEN')
     expect(await readFile(secret, 'utf8')).toContain('brand-new-secret')
     expect((await stat(secret)).mode & 0o777).toBe(0o600)
+  })
+
+  test('are recorded in files that only the owner can read, even if others can read the configuration', async () => {
+    await writeFile(path, mine)
+    await chmod(path, 0o644)
+    const { id } = await apply({
+      changes: [{ path: ['mcpServers', 'files', 'env', 'API_TOKEN'], value: '${API_TOKEN:-}' }],
+    })
+    expect((await stat(join(folder, 'state', 'config-history', `${id}.json`))).mode & 0o777).toBe(0o600)
   })
 
   test('can be undone exactly, and as a change if the file was edited elsewhere since', async () => {

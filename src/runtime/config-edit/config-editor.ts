@@ -199,7 +199,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         after: before.mark + after,
       }
       // Record the edit first: if that fails, the file is unchanged.
-      const recorded = await history.add(edit, before.mode)
+      const recorded = await history.add(edit)
       try {
         await inFile(file.path, () => replaceFile(before, Buffer.from(edit.after)))
       } catch (thrown) {

@@ -28,7 +28,7 @@ const maxBytes = 16 * 1024 * 1024
 
 /**
  * The latest edits, kept in the state folder and shared by all processes that use it. A record contains the old and the
- * new content, so it gets the permissions of the file itself.
+ * new content, which may contain secrets, so only the owner can read it.
  */
 export function createEditHistory(state: string) {
   const folder = join(state, 'config-history')
@@ -52,11 +52,11 @@ export function createEditHistory(state: string) {
   }
 
   return {
-    async add(edit: Omit<RecordedEdit, 'id'>, mode: number): Promise<RecordedEdit> {
+    async add(edit: Omit<RecordedEdit, 'id'>): Promise<RecordedEdit> {
       const id = `${String(edit.at).padStart(14, '0')}-${randomBytes(4).toString('hex')}`
       const recorded = { id, ...edit }
       await mkdir(folder, { recursive: true, mode: 0o700 })
-      await writeAtomic(join(folder, `${id}.json`), JSON.stringify(recorded), { mode })
+      await writeAtomic(join(folder, `${id}.json`), JSON.stringify(recorded))
       await trim()
       return recorded
     },

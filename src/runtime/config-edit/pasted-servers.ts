@@ -35,7 +35,8 @@ export async function readPasted(
   }
   const origin = { path: join(cwd, 'toolway'), scope: 'user' as const }
   return servers.map((server) => {
-    const found = adaptServer(server, origin, into)
+    // A person may write `${file:…}` here, but a pasted command must not run.
+    const found = adaptServer({ ...server, plain: ['exec'] }, origin, into)
     return { ...found, name: requireName(name ?? found.name) }
   })
 }

@@ -48,6 +48,9 @@ describe('V9: servers are managed through the admin API', () => {
     const conflict = await ask('config/apply', { body: { ...add, hash: preview.json.hash } })
     expect([conflict.status, conflict.json.error.code]).toEqual([409, 'CONFLICT'])
 
+    for (const name of ['none', 'constructor', '__proto__']) {
+      expect((await ask(`servers/${name}/definition`)).status).toBe(404)
+    }
     const definition = await ask('servers/probe/definition')
     expect(definition.json).toMatchObject({
       editable: { ok: true },

@@ -1,0 +1,142 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { toolway } from '../kit.fixture.ts'
+import { user } from './clients.fixture.ts'
+
+const json = (value: object) => JSON.stringify(value)
+
+/** The servers in a configuration file. */
+const written = async (path: string) => parse(await readFile(path, 'utf8')).mcpServers
+
+const foreign = {
+  url: 'https://x.test/mcp',
+  headers: { A: '${exec:touch ran}', B: '${file:~/.ssh/id}', C: '${env:TEAM}', D: '${TEAM:-red}', E: '$${exec:x}' },
+}
+const literal = {
+  A: '$${exec:touch ran}',
+  B: '$${file:~/.ssh/id}',
+  C: '${env:TEAM}',
+  D: '${TEAM:-red}',
+  E: '$${exec:x}',
+}
+
+test.each([
+  ['import .cursor/mcp.json', { 'shop/.cursor/mcp.json': json({ mcpServers: { a: foreign } }) }],
+  ['import .mcp.json', { 'shop/.mcp.json': json({ mcpServers: { a: foreign } }) }],
+  ['import other.json', { 'shop/other.json': json({ mcpServers: { a: foreign } }) }],
+  ['import other.json', { 'shop/other.json': json({ mcpServers: { a: foreign }, theme: 'dark' }) }],
+  ['import .vscode/mcp.json', { 'shop/.vscode/mcp.json': json({ servers: { a: { type: 'http', ...foreign } } }) }],
+  [
+    'import .gemini/settings.json',
+    { 'shop/.gemini/settings.json': json({ mcpServers: { a: { ...foreign, url: undefined, httpUrl: foreign.url } } }) },
+  ],
+  ['init', { 'home/.cursor/mcp.json': json({ mcpServers: { a: foreign } }) }],
+  ['init', { 'home/.claude.json': json({ projects: { '/x': { mcpServers: { a: foreign } } } }) }],
+  [
+    'connect cursor --replace --yes',
+    { 'home/.cursor/mcp.json': json({ mcpServers: { a: foreign } }), 'shop/toolway.yaml': 'version: 1\n' },
+  ],
+])('B11: %s copies references that only Toolway resolves as plain text', async (command, files) => {
+  const { run, at } = await user(files, { TEAM: 'blue' })
+  const { code, stderr } = await run(...command.split(' '))
+  expect(code).toBe(0)
+  const servers = await written(at('shop', 'toolway.yaml'))
+  expect(servers.a.headers).toEqual(literal)
+  expect(stderr).toContain('a contains ${exec:')
+  expect(stderr).toContain('a contains ${file:')
+  const validated = JSON.parse((await run('validate', '--json')).stdout)
+  expect(validated).toMatchObject({ valid: true })
+  expect(existsSync(at('shop', 'ran'))).toBe(false)
+})
+
+test('B11: references stay where the program that owns the file resolves them', async () => {
+  const headers = { A: '${exec:printf x}', B: '${file:~/.key}' }
+  const { run, at } = await user({
+    'home/.key': 'k',
+    'home/.codeium/windsurf/mcp_config.json': json({
+      mcpServers: { surf: { serverUrl: 'https://a.test/mcp', headers } },
+    }),
+    'shop/opencode.json': json({
+      mcp: { open: { type: 'remote', url: 'https://b.test/mcp', headers: { A: headers.A, B: '{file:~/.key}' } } },
+    }),
+    'shop/mine/toolway.yaml': json({ mcpServers: { mine: { url: 'https://c.test/mcp', headers } } }),
+    'shop/team.yaml': json({ version: 1, mcpServers: { team: { url: 'https://d.test/mcp', headers } } }),
+  })
+  for (const file of [
+    at('home/.codeium/windsurf/mcp_config.json'),
+    'opencode.json',
+    'mine/toolway.yaml',
+    'team.yaml',
+  ]) {
+    expect((await run('import', file)).code).toBe(0)
+  }
+  const servers = await written(at('shop', 'toolway.yaml'))
+  expect(Object.entries(servers).map(([name, server]) => [name, (server as typeof foreign).headers])).toEqual([
+    ['surf', { A: '$${exec:printf x}', B: '${file:~/.key}' }],
+    ['open', { A: '$${exec:printf x}', B: '${file:~/.key}' }],
+    ['mine', headers],
+    ['team', headers],
+  ])
+})
+
+test('B11: a value that is invalid as plain text is not imported', async () => {
+  const { run, at } = await user({
+    'shop/other.json': json({
+      mcpServers: { a: { url: 'https://x.test', timeout: '${exec:echo 5s}' }, b: { command: 'x' } },
+    }),
+  })
+  await run('import', 'other.json')
+  expect(Object.keys(await written(at('shop', 'toolway.yaml')))).toEqual(['b'])
+  expect((await run('validate')).code).toBe(0)
+})
+
+test.each(['exec:touch ran', 'file:/etc/passwd', 'A}${exec:touch ran'])(
+  'B11: Codex names variables: %s is not one',
+  async (name) => {
+    const text = (value: string) => JSON.stringify(value)
+    const { run, at } = await user({
+      'shop/codex.toml': [
+        `[mcp_servers.a]\nurl = "https://x.test"\nbearer_token_env_var = ${text(name)}`,
+        `[mcp_servers.b]\nurl = "https://x.test"\nenv_http_headers = { X = ${text(name)} }`,
+        `[mcp_servers.c]\ncommand = "x"\nenv_vars = [${text(name)}]`,
+        '[mcp_servers.d]\nurl = "https://y.test"\nbearer_token_env_var = "TOKEN"\n',
+      ].join('\n'),
+    })
+    const { stdout } = await run('import', 'codex.toml', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({
+      added: ['d'],
+      problems: [
+        { key: 'mcp_servers.a.bearer_token_env_var' },
+        { key: 'mcp_servers.b.env_http_headers.X' },
+        { key: 'mcp_servers.c.env_vars[0]' },
+      ],
+    })
+    expect((await written(at('shop', 'toolway.yaml'))).d.auth).toEqual({ type: 'bearer', token: '${TOKEN}' })
+  },
+)
+
+test('B11: a folder whose name looks like a reference is plain text', async () => {
+  const { at, surroundings } = await user()
+  const cwd = at('shop', '${exec:touch ran}')
+  await mkdir(join(cwd, '.cursor'), { recursive: true })
+  const server = { command: 'node', args: ['server.js'] }
+  await writeFile(join(cwd, '.cursor', 'mcp.json'), json({ mcpServers: { a: server, b: { ...server, cwd: 'sub' } } }))
+  await writeFile(join(cwd, 'other.json'), json({ mcpServers: { c: { ...server, envFile: '.env' } } }))
+  await writeFile(join(cwd, '.env'), '')
+  const run = (...words: string[]) => toolway(words, { ...surroundings, cwd })
+  const into = at('shop', 'toolway.yaml')
+  for (const file of ['.cursor/mcp.json', 'other.json']) {
+    expect((await run('import', file, '--into', into)).code).toBe(0)
+  }
+  const escaped = cwd.replace('${', () => '$${')
+  expect(await written(into)).toEqual({
+    a: { ...server, cwd: escaped },
+    b: { ...server, cwd: `${escaped}/sub` },
+    c: { ...server, envFile: `${escaped}/.env`, cwd: escaped },
+  })
+  expect((await run('add', 'd', '--config', into, 'node', 'server.js')).code).toBe(0)
+  expect((await written(into)).d).toEqual({ ...server, cwd: escaped })
+})
