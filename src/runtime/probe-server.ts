@@ -18,7 +18,7 @@ import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/or
 import { exceededFinding } from '../upstream/health/findings.ts'
 import { fetchLists, type ServerLists } from '../upstream/listing/fetch-lists.ts'
 import type { ListLimits } from '../upstream/listing/list-reader.ts'
-import { statusOf } from '../upstream/transports/transport-errors.ts'
+import { offersOAuth, statusOf } from '../upstream/transports/transport-errors.ts'
 import { openExecutor } from './engines.ts'
 import { openPlugins } from './local-sources.ts'
 import type { OAuth } from './oauth-sign-in.ts'
@@ -64,6 +64,8 @@ export interface ProbeFailure {
   readonly timedOut: boolean
   /** Set if only a sign-in is missing; says why it is required. */
   readonly signIn?: string | undefined
+  /** Whether the server requires a credential and says where to get one with OAuth. */
+  readonly offersOAuth: boolean
 }
 
 export interface ServerProber extends AsyncDisposable {
@@ -74,7 +76,7 @@ export interface ServerProber extends AsyncDisposable {
 export interface ServerProberOptions {
   /** Removes secrets from servers' output. */
   redact(text: string): string
-  readonly oauth?: OAuth | undefined
+  readonly oauth?: Pick<OAuth, 'authorize'> | undefined
   readonly limits?: ListLimits | undefined
   readonly clock: Clock
   readonly log: Log
@@ -251,6 +253,7 @@ function failureOf(thrown: unknown, timedOut: boolean, redact: (text: string) =>
     status: statusOf(thrown),
     timedOut,
     signIn: needsSignIn ? thrown.message : undefined,
+    offersOAuth: offersOAuth(thrown),
   }
 }
 

@@ -69,7 +69,7 @@ const brokenResponse: RecogniseCause<RemoteServer> = ({ name, failure: { code = 
 const needsSignIn: RecogniseCause<RemoteServer> = ({ name, failure: { signIn } }) =>
   signIn === undefined ? undefined : { message: signIn, remedy: `toolway auth ${name}` }
 
-const unauthorized: RecogniseCause<RemoteServer> = ({ name, failure: { status }, config }) => {
+const unauthorized: RecogniseCause<RemoteServer> = ({ name, failure: { status, offersOAuth }, config }) => {
   if (status !== 401 && status !== 403) return
   const setting = `mcpServers.${name}.auth`
   if (config.auth?.type === 'oauth') {
@@ -78,6 +78,10 @@ const unauthorized: RecogniseCause<RemoteServer> = ({ name, failure: { status },
   }
   const shown =
     config.auth !== undefined || Object.keys(config.headers).some((header) => /auth|key|token/i.test(header))
+  if (!shown && offersOAuth) {
+    const message = `it requires a sign-in (HTTP ${status}), and OAuth is not configured`
+    return { message, remedy: `${setting}: { type: oauth }, then toolway auth ${name}` }
+  }
   if (!shown) {
     const message = `it requires a credential (HTTP ${status}), and none is configured`
     return { message, remedy: `${setting}: { type: bearer, token: "\${TOKEN}" }` }

@@ -17,7 +17,7 @@ export async function findingOf(
   const loaded = await loadConfig({ env: at.env, cwd: at.cwd })
   const config = loaded.config.mcpServers.it as ServerConfig
   const nothing = { transport: config.transport, remarks: [], stderr: [], stdout: [] }
-  const failure = failed && { failure: { message: 'it ended.', timedOut: false, ...failed } }
+  const failure = failed && { failure: { message: 'it ended.', timedOut: false, offersOAuth: false, ...failed } }
   const result: ProbeResult = { ...nothing, ...seen, ...failure }
   return serverFinding({ name: 'it', config, result, withinMs: 30_000, env })
 }

@@ -21,6 +21,7 @@ import type { ConfigSource } from '../config-edit/config-file.ts'
 import { createEditHistory, type RecordedEdit } from '../config-edit/edit-history.ts'
 import { createSecretHider } from '../config-edit/hide-secrets.ts'
 import { createRegistryClient } from '../config-edit/registry.ts'
+import type { OAuth } from '../oauth-sign-in.ts'
 import { createServerProber, type ProbeResult } from '../probe-server.ts'
 import { redactConfig } from './config.ts'
 import { type AdminContext, audited } from './context.ts'
@@ -271,7 +272,7 @@ const targetOf = ({ url, serverUrl, command, args }: Readonly<Record<string, unk
 
 /** Starts each server once. No process is left behind. */
 async function testAll(
-  { oauth: _, ...context }: AdminContext,
+  { oauth, ...context }: AdminContext,
   loaded: LoadedConfig,
   names: readonly string[],
   signal: AbortSignal,
@@ -281,16 +282,45 @@ async function testAll(
   const known = createRedactor({ secrets, keys: config.audit.redact })
   const redact = (text: string) => context.current().redactor.text(known.text(text))
   const { clock, log } = context
-  await using prober = createServerProber({ redact, limits: config.discovery, clock, log })
+  // Only a server that is already in the configuration can have a token; testing others stores nothing.
+  const saved = context.current().loaded.config.mcpServers
+  const isSaved = (name: string, tested: ServerConfig): boolean => urlOf(saved[name]) === urlOf(tested)
+  const authorize: OAuth['authorize'] = (name, tested, principal) =>
+    isSaved(name, tested) ? oauth?.authorize(name, tested, principal) : undefined
+  const options = { redact, oauth: { authorize }, limits: config.discovery, clock, log }
+  await using prober = createServerProber(options)
   const results: ServerTest[] = []
   for (const name of names) {
-    const found = await prober.probe(name, config.mcpServers[name] as ServerConfig, testMs, signal)
-    results.push(testView(name, found, redact))
+    const tested = config.mcpServers[name] as ServerConfig
+    const found = await prober.probe(name, tested, testMs, signal)
+    results.push(testView(name, found, tested, redact))
   }
   return results
 }
 
-function testView(name: string, found: ProbeResult, redact: (text: string) => string): ServerTest {
+const urlOf = (config: ServerConfig | undefined): string | undefined =>
+  config && config.transport !== 'stdio' ? config.url : undefined
+
+/** Whether a tested server only requires a sign-in, and whether its definition has to be changed for that. */
+function signInOf({ failure }: ProbeResult, tested: ServerConfig) {
+  if (!failure || tested.transport === 'stdio') return { needsSignIn: false, lacksOAuth: false }
+  const { auth, headers } = tested
+  const hasCredential =
+    auth !== undefined || Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
+  const usesOAuth = auth?.type === 'oauth' && auth.grant !== 'client_credentials'
+  const lacksOAuth = failure.offersOAuth && !hasCredential
+  return {
+    needsSignIn: lacksOAuth || failure.signIn !== undefined || (usesOAuth && failure.status === 401),
+    lacksOAuth,
+  }
+}
+
+function testView(
+  name: string,
+  found: ProbeResult,
+  tested: ServerConfig,
+  redact: (text: string) => string,
+): ServerTest {
   const { tools = [], resources = [], templates = [], prompts = [] } = found.lists ?? {}
   const all: readonly Definition[] = [...tools, ...resources, ...templates, ...prompts]
   const own = tools.map((tool) => ({
@@ -303,7 +333,7 @@ function testView(name: string, found: ProbeResult, redact: (text: string) => st
     name,
     ok: found.failure === undefined,
     error: found.failure?.message ?? null,
-    needsSignIn: found.failure?.signIn !== undefined,
+    ...signInOf(found, tested),
     transport: found.transport,
     protocolVersion: found.protocolVersion ?? null,
     reports: found.calls ?? null,

@@ -39,7 +39,7 @@ export interface AdminContext
     | 'seal'
   > {
   readonly access: Access
-  readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>
+  readonly oauth?: Pick<OAuth, 'authorize' | 'beginHere' | 'finishHere'>
   current(): Generation
   readonly stats: CallCounters
   readonly sharedApprovals: SharedApprovals

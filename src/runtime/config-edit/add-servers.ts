@@ -3,6 +3,7 @@ import { adaptServer, called, type FoundServer, planImport } from '../../clients
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { homeOf } from '../../core/home.ts'
+import { asRecord } from '../../lib/is-record.ts'
 import type { ConfigChange } from './config-editor.ts'
 import { type ConfigSource, openEditedFile } from './config-file.ts'
 import { type Pasted, readPasted } from './pasted-servers.ts'
@@ -19,14 +20,22 @@ export interface ImportChoice {
   readonly name: string
 }
 
-/** The changes that add pasted servers. */
-export async function additionOf(pasted: Pasted, source: ConfigSource): Promise<Additions> {
+/** The changes that add pasted servers; those in `oauth` with OAuth. */
+export async function additionOf(
+  { oauth = [], ...pasted }: Pasted & { readonly oauth?: readonly string[] | undefined },
+  source: ConfigSource,
+): Promise<Additions> {
   const { path, known } = await target(source)
   if (pasted.name !== undefined && known.has(pasted.name)) {
     throw invalidArguments(`There is already a server named ${pasted.name}.`)
   }
   const found = await readPasted(pasted, source, path)
-  return additions(found.map(renamed(known)), known, source, () => undefined)
+  const added = await additions(found.map(renamed(known)), known, source, () => undefined)
+  const auth = { type: 'oauth' }
+  const changes = added.changes.map((change) =>
+    oauth.includes(String(change.path[1])) ? { ...change, value: { ...asRecord(change.value), auth } } : change,
+  )
+  return { ...added, changes }
 }
 
 /** The changes that add servers from the files of MCP clients. */

@@ -45,7 +45,15 @@ export const createTestConfigEditing = (
     const tool = { name: 'remember', description: 'Stores a fact', tokens: 120 }
     return [
       {
-        ...{ name: 'memory', ok: true, error: null, needsSignIn: false, transport: 'stdio', reports: 'memory 1.0' },
+        ...{
+          name: 'memory',
+          ok: true,
+          error: null,
+          needsSignIn: false,
+          lacksOAuth: false,
+          transport: 'stdio',
+          reports: 'memory 1.0',
+        },
         ...{ protocolVersion: '2025-06-18', startMs: 412, tools: [tool], tokens: 120, prompts: ['recall'] },
         ...{ resources: ['memory://facts'], remarks: [], stderr: ['Listening on stdio'] },
         findings: [

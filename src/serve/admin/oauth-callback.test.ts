@@ -20,18 +20,17 @@ test('B6: an operator begins to sign in, and comes back to the door they came by
   ).toBe(403)
 })
 
-test('B6: the answer comes without a credential, and is a page that says how it went and runs nothing', async () => {
+test('B6: the answer comes without a credential, and leads to the page of the server, or to one that runs nothing', async () => {
   await using people = await openTestAdmin()
   const good = await people.raw('/oauth/callback?code=c&state=known&iss=https%3A%2F%2Fid', {
     headers: { accept: 'text/html' },
   })
-  expect(good.status).toBe(200)
-  expect(good.text).toContain('signed in to files')
-  expect(good.headers['content-security-policy']).toContain("default-src 'none'")
+  expect([good.status, good.headers.location]).toEqual([303, '/servers/files?signIn=done'])
   expect(good.headers['referrer-policy']).toBe('no-referrer')
   expect(people.asked.at(-1)?.given).toEqual({ code: 'c', state: 'known', iss: 'https://id' })
   const bad = await people.raw('/oauth/callback?code=c&state=other')
   expect(bad.status).toBe(400)
+  expect(bad.headers['content-security-policy']).toContain("default-src 'none'")
   expect(bad.text).toContain('No sign-in waits for &#60;this&#62;.')
   expect((await people.raw('/oauth/callback', { method: 'POST' })).status).toBe(405)
   expect((await people.raw('/oauth/callback', { headers: { host: 'evil.example' } })).status).toBe(403)

@@ -26,13 +26,27 @@ export async function answerCallback(
     const server = await admin.signedIn?.(searchParams)
     if (server === undefined)
       throw new ToolwayError('INVALID_ARGUMENTS', 'This gateway does not support signing in to servers.')
-    const link = { href: `/servers/${encodeURIComponent(server)}`, text: `Back to ${server}` }
-    send(response, 200, plainPage(`Toolway is now signed in to ${server}.`, link))
+    redirect(response, `${pageOf(server)}?signIn=done`)
   } catch (thrown) {
-    const { code, message } = ToolwayError.from(thrown)
-    const link = { href: '/servers', text: 'Back to servers' }
+    const { code, message, details } = ToolwayError.from(thrown)
+    const { server, cause } = details
+    if (server !== undefined && isDenial(cause)) return redirect(response, `${pageOf(server)}?signIn=denied`)
+    const link =
+      server === undefined
+        ? { href: '/servers', text: 'Back to servers' }
+        : { href: pageOf(server), text: `Back to ${server}` }
     send(response, code === 'INTERNAL' ? 500 : 400, plainPage(`Sign-in failed. ${message}`, link))
   }
+}
+
+const pageOf = (server: string): string => `/servers/${encodeURIComponent(server)}`
+
+/** Whether the person at the authorization server did not consent. */
+const isDenial = (cause: unknown): boolean => (cause as { code?: unknown } | undefined)?.code === 'access_denied'
+
+/** Leaves this address, which contains an authorization code, for a page of the dashboard. */
+const redirect = (response: ServerResponse, location: string): void => {
+  response.writeHead(303, { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end()
 }
 
 const send = (response: ServerResponse, status: number, { headers, body }: ReturnType<typeof plainPage>): void => {

@@ -8,6 +8,10 @@ import { text } from 'node:stream/consumers'
 export interface Behaviour {
   /** The issuer in its metadata, if that should be wrong. */
   issuer?: string
+  /** The host in its URL; 127.0.0.1 if omitted. */
+  host?: string
+  /** Asks for consent on a page; otherwise, everybody consents. */
+  asksForConsent?: boolean
   /** The `iss` in its responses; null omits it. */
   iss?: string | null
   metadata?: Record<string, unknown>
@@ -70,14 +74,16 @@ export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<Tes
     const { pathname, searchParams } = new URL(request.url ?? '/', url)
     asked.push(pathname)
     if (pathname.includes('/.well-known/')) return (behaviour.answerMetadata ?? metadata)(response)
-    if (pathname === '/authorize') return authorize(searchParams, response)
+    if (pathname === '/authorize' && behaviour.asksForConsent) return consent(searchParams, response)
+    if (pathname === '/authorize' || pathname === '/allow') return authorize(searchParams, response)
+    if (pathname === '/deny') return deny(searchParams, response)
     if (pathname === '/register') return register(JSON.parse(await text(request)), response)
     if (pathname === '/token') return token(request, response)
     json(response, 404, {})
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://${behaviour.host ?? '127.0.0.1'}:${(server.address() as AddressInfo).port}`
 
   function metadata(response: ServerResponse): void {
     json(response, 200, {
@@ -90,6 +96,30 @@ export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<Tes
       authorization_response_iss_parameter_supported: true,
       ...behaviour.metadata,
     })
+  }
+
+  /** A page without scripts, on which a registered client is named. */
+  function consent(given: URLSearchParams, response: ServerResponse): void {
+    const client = registrations.find((_, index) => given.get('client_id') === `client-${index + 1}`)
+    const isOwnRedirect = (client?.redirect_uris as string[] | undefined)?.includes(given.get('redirect_uri') ?? '')
+    if (!isOwnRedirect) {
+      json(response, 400, { error: 'invalid_request' })
+      return
+    }
+    const fields = [...given].map(([name, value]) => `<input type="hidden" name="${name}" value="${attribute(value)}">`)
+    const buttons = '<button formaction="/allow">Allow</button> <button formaction="/deny">Deny</button>'
+    const title = `Allow ${attribute(String(client?.client_name))}?`
+    const body = `<main><h1>${title}</h1><form>${fields.join('')}${buttons}</form></main>`
+    response
+      .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
+      .end(`<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title>${body}</html>`)
+  }
+
+  function deny(given: URLSearchParams, response: ServerResponse): void {
+    const redirect = new URL(given.get('redirect_uri') ?? '')
+    const parameters = { error: 'access_denied', state: given.get('state') ?? '', iss: url }
+    for (const [name, value] of Object.entries(parameters)) redirect.searchParams.set(name, value)
+    response.writeHead(302, { location: redirect.href }).end()
   }
 
   function authorize(given: URLSearchParams, response: ServerResponse): void {
@@ -192,6 +222,8 @@ export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<Tes
     },
   }
 }
+
+const attribute = (text: string): string => text.replaceAll(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
 export const json = (response: ServerResponse, status: number, body: object, headers = {}): void =>
   void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))

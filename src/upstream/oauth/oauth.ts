@@ -22,7 +22,10 @@ export interface OAuth {
   begin(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<SignIn>
   /** Begins a sign-in whose redirect leads to this gateway; returns the URL for the browser. */
   beginHere(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<string>
-  /** Handles the redirect to this gateway at the end of a sign-in; returns the server's name. */
+  /**
+   * Handles the redirect to this gateway at the end of a sign-in; returns the server's name. An error names the server
+   * if the redirect belongs to a pending sign-in.
+   */
   finishHere(answer: URLSearchParams): Promise<string>
   portOf(server: string, config: ServerConfig, principal?: string): Promise<number | undefined>
   /** Removes all stored data for a server; returns the number of removed grants. */
@@ -78,10 +81,7 @@ export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions)
       flows.add(server, signIn)
       return signIn.url
     },
-    finishHere: (answer) =>
-      flows.finish(answer).catch((error) => {
-        throw refusal('the server', error)
-      }),
+    finishHere: flows.finish,
     async portOf(server, config, principal) {
       const { issuer } = await grants.demandOf(wanted(server, config, principal).holder)
       return issuer === undefined ? undefined : knownPort(await grants.clientOf(server, issuer))
@@ -125,10 +125,11 @@ function wanted(server: string, config: ServerConfig, principal?: string) {
   return { settings, holder: holderOf(server, config, settings, principal), headers, kind }
 }
 
-function refusal(server: string, error: unknown): unknown {
+function refusal(server: string | undefined, error: unknown): unknown {
   if (!(error instanceof OAuthError)) return error
   const code = error.unreachable ? 'SERVER_UNAVAILABLE' : 'AUTH_REQUIRED'
-  return new ToolwayError(code, `Could not sign in to ${server}: ${error.message}.`, { server, cause: error })
+  const sentence = `Could not sign in to ${server ?? 'the server'}: ${error.message}.`
+  return new ToolwayError(code, sentence, { server, cause: error })
 }
 
 const patienceMs = 10 * 60_000
@@ -147,11 +148,16 @@ function createPendingSignIns(clock: Clock) {
     async finish(answer: URLSearchParams): Promise<string> {
       const flow = flows.find(({ signIn, until }) => until > clock.monotonic() && sameState(answer, signIn.state))
       const minutes = patienceMs / 60_000
-      if (!flow)
-        throw new OAuthError(`unknown or expired sign-in (valid for ${minutes} min, a fixed limit): start again`)
+      if (!flow) {
+        const sentence = `unknown or expired sign-in (valid for ${minutes} min, a fixed limit): start again`
+        throw refusal(undefined, new OAuthError(sentence))
+      }
       flows = flows.filter((one) => one !== flow)
-      await flow.signIn.finish(answer)
-      return flow.server
+      const { server, signIn } = flow
+      await signIn.finish(answer).catch((error) => {
+        throw refusal(server, error)
+      })
+      return server
     },
   }
 }

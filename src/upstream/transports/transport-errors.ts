@@ -1,6 +1,7 @@
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
 import { ProxyError } from '../../lib/proxy.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
+import { readChallenge } from '../oauth/authorization.ts'
 import { ConnectTimeout, NoResponse, type ResponseHead } from './http-channel.ts'
 
 export interface TransportState {
@@ -12,10 +13,13 @@ export interface TransportState {
 class HttpStatus extends Error {
   override readonly name = 'HttpStatus'
   readonly status: number
+  /** Whether the server requires a credential and says where to get one with OAuth. */
+  readonly offersOAuth: boolean
 
-  constructor(status: number) {
+  constructor(status: number, offersOAuth = false) {
     super(`HTTP ${status}`)
     this.status = status
+    this.offersOAuth = offersOAuth
   }
 }
 
@@ -82,7 +86,7 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
   const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenConnectionCode(established)
   const waitMs = retryAfterMs(head.header('retry-after'), Date.now())
   const relayed = head.relay === undefined ? '' : ` The response may have come from the proxy ${head.relay}.`
-  const details = { server: name, retryAfterMs: waitMs, cause: new HttpStatus(status) }
+  const details = { server: name, retryAfterMs: waitMs, cause: new HttpStatus(status, pointsToOAuth(head)) }
   return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, details)
 }
 
@@ -101,10 +105,18 @@ export function rejectedSession(server: string, status: number, fresh: boolean, 
   })
 }
 
-export function statusOf(error: unknown): number | undefined {
+const httpStatusOf = (error: unknown): HttpStatus | undefined => {
   const cause = error instanceof ToolwayError ? error.details.cause : undefined
-  return cause instanceof HttpStatus ? cause.status : undefined
+  return cause instanceof HttpStatus ? cause : undefined
 }
+
+export const statusOf = (error: unknown): number | undefined => httpStatusOf(error)?.status
+
+/** Whether the error is from a server that requires a credential and says where to get one with OAuth. */
+export const offersOAuth = (error: unknown): boolean => httpStatusOf(error)?.offersOAuth === true
+
+const pointsToOAuth = ({ status, all }: ResponseHead): boolean =>
+  status === 401 && readChallenge(status, all('www-authenticate')).resourceMetadata !== undefined
 
 /** Whether the error is typical of servers that support only the older HTTP+SSE transport. */
 export const refusesStreamableHttp = (error: unknown): boolean => [400, 404, 405].includes(statusOf(error) ?? 0)
@@ -127,6 +139,8 @@ function sentence({ name, established }: TransportState, head: ResponseHead, sai
   if (status === 303) return `responded with a redirect instead of a message. ${advice}`
   if (status < 400)
     return `redirects to ${originOf(head.header('location'))}, and redirects are not followed. Set ${setting}.url to the final URL.`
+  if (pointsToOAuth(head))
+    return `requires a sign-in (HTTP ${status}). Set ${setting}.auth.type to oauth and sign in, or check ${setting}.headers.`
   if (status === 401 || status === 403)
     return `rejected the credential (HTTP ${status}). Check ${setting}.auth and ${setting}.headers.`
   if (!didNotRun(status, said)) return `failed (HTTP ${status}). ${established ? mayHaveRun : 'See its log.'}`

@@ -1,26 +1,13 @@
-import type { Locator, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { visit } from '../visit.ts'
-import { expectWhole, row, title } from './pages.ts'
+import { expectWhole, press, row, tabTo, title } from './pages.ts'
 import { servedToPeople } from './printed-link.ts'
 
 inBrowser('G10: the first run', () => {
-  /** Presses Tab until an element has the focus. */
-  const tabTo = async (page: Page, target: Locator) => {
-    await target.waitFor()
-    const focused = target.and(page.locator(':focus'))
-    for (let presses = 0; (await focused.count()) === 0; presses++) {
-      expect(presses, `Tab does not reach ${target}`).toBeLessThan(120)
-      await page.keyboard.press('Tab')
-    }
-  }
-  const press = async (page: Page, target: Locator) => {
-    await tabTo(page, target)
-    await page.keyboard.press('Enter')
-  }
   const jump = async (page: Page, words: string, option: RegExp) => {
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox', { name: 'Search' }).waitFor()

@@ -24,6 +24,22 @@ export const row = (page: Page, table: string, ...words: (string | RegExp)[]): P
     .first()
     .waitFor()
 
+/** Presses Tab until an element has the focus. */
+export async function tabTo(page: Page, target: Locator): Promise<void> {
+  await target.waitFor()
+  const focused = target.and(page.locator(':focus'))
+  for (let presses = 0; (await focused.count()) === 0; presses++) {
+    expect(presses, `Tab does not reach ${target}`).toBeLessThan(120)
+    await page.keyboard.press('Tab')
+  }
+}
+
+/** Reaches a button or link with Tab, and presses Enter. */
+export async function press(page: Page, target: Locator): Promise<void> {
+  await tabTo(page, target)
+  await page.keyboard.press('Enter')
+}
+
 /** The value of a tile. */
 export const tile = (page: Page, name: string): Promise<string | null> =>
   page.locator('.tile').filter({ hasText: name }).locator('.tile-value').textContent()

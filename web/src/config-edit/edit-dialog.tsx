@@ -4,6 +4,8 @@ import type { AppliedEdit, ConfigEdit, ServerTest } from '../../../src/serve/adm
 import { actions } from '../api/endpoints.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { withNotice } from '../components/notices.tsx'
+import { navigate } from '../routing/location.ts'
+import { pathTo } from '../routing/route.ts'
 import { ReviewPanel } from './review-change.tsx'
 import { ServerTestResult } from './server-test.tsx'
 
@@ -24,24 +26,32 @@ export function EditDialog({ title, edit, testable, children, onClose, onSaved }
   const reviewed = useSignal<ConfigEdit | undefined>(undefined)
   const tests = useSignal<readonly ServerTest[]>([])
   const testing = useSignal(false)
+  const tested = useSignal('')
+  /** The results of the last test, unless the fields have changed since. */
+  const current = () => (tested.value === JSON.stringify(edit) ? tests.value : [])
   const test = async () => {
     if (testing.value || !edit) return
     testing.value = true
     tests.value = []
-    const done = await withNotice(
-      () => actions.testServers(edit),
-      (all) => (all.every(({ ok }) => ok) ? 'The test succeeded.' : 'The test failed.'),
-    )
+    const done = await withNotice(() => actions.testServers(edit), testMessage)
     tests.value = done ?? []
+    tested.value = JSON.stringify(edit)
     testing.value = false
   }
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
-    reviewed.value = edit
+    reviewed.value =
+      edit &&
+      withOAuth(
+        edit,
+        current().filter(({ lacksOAuth }) => lacksOAuth),
+      )
   }
   const saved = (applied: AppliedEdit) => {
+    const [server] = current().filter(({ needsSignIn }) => needsSignIn)
     onClose()
     onSaved(applied)
+    if (server) navigate(pathTo('servers', server.name))
   }
   return (
     <Dialog title={title} onClose={onClose} wide keepOpen>
@@ -72,6 +82,20 @@ export function EditDialog({ title, edit, testable, children, onClose, onSaved }
       </div>
     </Dialog>
   )
+}
+
+const testMessage = (tests: readonly ServerTest[]): string => {
+  if (tests.every(({ ok }) => ok)) return 'The test succeeded.'
+  return tests.every(({ ok, needsSignIn }) => ok || needsSignIn) ? 'A sign-in is required.' : 'The test failed.'
+}
+
+/** The edit with OAuth for servers that require it. */
+function withOAuth(edit: ConfigEdit, servers: readonly ServerTest[]): ConfigEdit {
+  const names = servers.map(({ name }) => name)
+  if (names.length === 0) return edit
+  if (edit.add) return { add: { ...edit.add, oauth: names } }
+  const changes = names.map((name) => ({ path: ['mcpServers', name, 'auth'], value: { type: 'oauth' } }))
+  return edit.changes ? { changes: [...edit.changes, ...changes] } : edit
 }
 
 interface TextFieldProps {

@@ -2,6 +2,7 @@ import type { ServerTest } from '../../../src/serve/admin/contract.ts'
 import { CodeBlock } from '../components/code-block.tsx'
 import { Note } from '../components/states.tsx'
 import { StatusBadge } from '../components/status-badge.tsx'
+import { healthStatuses } from '../components/statuses.ts'
 import { formatDuration } from '../format/duration.ts'
 import { formatCount, pluralize } from '../format/number.ts'
 
@@ -10,11 +11,12 @@ const failing = { tone: 'bad', shape: 'cross', label: 'failed' } as const
 
 /** What a server offered, or why it failed, when it was started once. */
 export function ServerTestResult({ test }: { readonly test: ServerTest }) {
-  const { name, ok, error, tools, prompts, resources, tokens, findings, remarks, stderr } = test
+  const { name, ok, error, needsSignIn, tools, prompts, resources, tokens, findings, remarks, stderr } = test
+  const status = ok ? working : needsSignIn ? healthStatuses['needs-auth'] : failing
   return (
     <section class="stack tight" aria-label={`Test of ${name}`}>
       <p class="row">
-        <StatusBadge status={ok ? working : failing} /> <strong>{name}</strong>
+        <StatusBadge status={status} /> <strong>{name}</strong>
         <span class="quiet">
           {[
             test.reports,
@@ -26,8 +28,17 @@ export function ServerTestResult({ test }: { readonly test: ServerTest }) {
             .join(', ')}
         </span>
       </p>
-      {error !== null && <p class="tone-bad pre">{error}</p>}
-      {test.needsSignIn && <p class="quiet">Save it, then sign in on the page of the server.</p>}
+      {error !== null && !needsSignIn && <p class="tone-bad pre">{error}</p>}
+      {needsSignIn && (
+        <p>
+          It requires OAuth. Save it, then sign in on its page.{' '}
+          {test.lacksOAuth && (
+            <>
+              Toolway adds <code>auth: {'{ type: oauth }'}</code> to its definition.
+            </>
+          )}
+        </p>
+      )}
       {ok && (
         <p>
           {pluralize(tools.length, 'tool')} ({formatCount(tokens)} tokens), {pluralize(prompts.length, 'prompt')},{' '}

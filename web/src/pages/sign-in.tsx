@@ -4,7 +4,7 @@ import { ApiError } from '../api/request.ts'
 import { session, sessionError, signIn } from '../api/session.ts'
 import { Logo } from '../components/icon.tsx'
 import { Note } from '../components/states.tsx'
-import { replaceAddress, route } from '../routing/location.ts'
+import { query, replaceAddress, route } from '../routing/location.ts'
 import { ThemeSwitch } from '../shell/theme-switch.tsx'
 import './sign-in.css'
 
@@ -44,6 +44,11 @@ export function SignIn() {
           <ThemeSwitch />
         </div>
         <h1>Sign in</h1>
+        {query.value.get('signIn') === 'done' && (
+          <Note>
+            <p>The sign-in to the server has ended. To see the server, sign in to the dashboard.</p>
+          </Note>
+        )}
         {error.value && (
           <Note tone="bad">
             <p>{error.value.status === 401 ? invalidToken : error.value.message}</p>

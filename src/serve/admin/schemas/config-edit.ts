@@ -29,7 +29,11 @@ const fields = {
     .describe('The whole content of the file.'),
   undo: z.string().max(100).optional().describe('The id of an edit in the history.'),
   add: z
-    .strictObject({ input: z.string().max(256 * 1024), name: z.string().max(256).optional() })
+    .strictObject({
+      input: z.string().max(256 * 1024),
+      name: z.string().max(256).optional(),
+      oauth: z.array(z.string().max(256)).max(200).optional().describe('Those of them that use OAuth.'),
+    })
     .optional()
     .describe('Servers to add: a command line, a URL, or the configuration of any MCP client.'),
   import: z
@@ -114,7 +118,8 @@ export const serverTest = named('ServerTest', 'The result of starting a server o
   name: z.string(),
   ok: z.boolean(),
   error: z.string().nullable(),
-  needsSignIn: z.boolean(),
+  needsSignIn: z.boolean().describe('Whether it requires an OAuth sign-in, which is possible once it is saved.'),
+  lacksOAuth: z.boolean().describe('Whether it requires a sign-in, and `auth: { type: oauth }` is missing.'),
   transport: z.string(),
   protocolVersion: z.string().nullable(),
   reports: z.string().nullable().describe('The name and version that the server reports.'),

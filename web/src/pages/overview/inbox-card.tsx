@@ -113,7 +113,10 @@ const perform = ({ name, path, body }: InboxAction) =>
   withNotice(
     async () => {
       const result = await actions.inbox(path, body)
-      if (typeof result?.url === 'string') location.assign(result.url)
+      if (typeof result?.url === 'string') {
+        location.assign(result.url)
+        return 'Opening the sign-in page…'
+      }
       const [, action] = /^servers\/[^/]+\/(restart|disable)$/.exec(path) ?? []
       // Throws if the server still does not work.
       return action ? actionOutcome(action as ServerAction, { process: null }, result as ServerView) : `${name}: done.`

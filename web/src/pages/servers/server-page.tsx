@@ -12,7 +12,7 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { lazy } from '../../components/lazy.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Card, Page } from '../../components/page.tsx'
-import { Loaded } from '../../components/states.tsx'
+import { Loaded, Note } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { breakerStatuses, findingStatus, healthStatuses } from '../../components/statuses.ts'
 import { ElapsedTime, RelativeTime } from '../../components/times.tsx'
@@ -51,6 +51,7 @@ export function ServerPage({ name }: { readonly name: string }) {
       <Loaded resource={server} what={`the server ${name}`}>
         {(data) => (
           <>
+            <SignInOutcome name={name} health={data.health} />
             <RangeStats by="server" name={name} />
             {isAdmin.value && data.transport !== 'in-process' && <Definition name={name} />}
             <Findings findings={data.findings} />
@@ -77,6 +78,25 @@ export function ServerPage({ name }: { readonly name: string }) {
         )}
       </Loaded>
     </Page>
+  )
+}
+
+/** How a sign-in at the authorization server ended, after it has sent the browser back here. */
+function SignInOutcome({ name, health }: Pick<ServerDetail, 'name' | 'health'>) {
+  const outcome = query.value.get('signIn')
+  const missing = health === 'needs-auth'
+  if (outcome === 'denied' && missing) {
+    return (
+      <Note tone="bad">
+        <p>Access was denied, so Toolway is not signed in to {name}. To try again, use Sign in.</p>
+      </Note>
+    )
+  }
+  if (outcome !== 'done' || missing) return null
+  return (
+    <Note>
+      <p>Toolway is signed in to {name}.</p>
+    </Note>
   )
 }
 
