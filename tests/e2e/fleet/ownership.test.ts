@@ -79,7 +79,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
       readonly isError?: boolean
     }
 
-  test.concurrent('S7: a stateless caller finds the variables of its environment, whichever replica it comes to', async () => {
+  test('S7: a stateless caller finds the variables of its environment, whichever replica it comes to', async () => {
     expect((await run(one(), 'let count = 1; count')).structuredContent).toMatchObject({ value: 1 })
     expect((await run(other(), '++count')).structuredContent).toMatchObject({ value: 2 })
     expect((await run(one(), '++count')).structuredContent).toMatchObject({ value: 3 })
@@ -92,7 +92,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     expect(begun.map(({ structuredContent }) => structuredContent?.value).sort()).toEqual([1, 2, 3, 4])
   })
 
-  test.concurrent('S7: a session that asks for what another one holds is told so, and its own stays with it', async () => {
+  test('S7: a session that asks for what another one holds is told so, and its own stays with it', async () => {
     const holders = await Promise.all(
       replicas.map(async ({ url }) => open.use(await connectCaller('v1', { url, token }))),
     )
@@ -109,7 +109,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     }
   })
 
-  test.concurrent('B2: a stateless caller asks any replica about a task, and calls it off there', async () => {
+  test('B2: a stateless caller asks any replica about a task, and calls it off there', async () => {
     const begin = async (args: object) =>
       (await asked(one(), 'tools/call', { name: 'tasks__slow_compute', arguments: args })).taskId
     const short = await begin({ seconds: 0, label: 'it' })
@@ -127,7 +127,6 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     await until(cancelled, { what: 'the end of the task' })
   })
 
-  // Not at the same time as others: the task of the server ends after four seconds.
   test('B2: a session asks through any replica about its task, waits for its result, and calls it off', async () => {
     const caller = open.use(await connectCaller('v1', { url: balancer.url, token }))
     const begin = async () => {
@@ -143,7 +142,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     expect(JSON.stringify(await caller.request('tasks/result', { taskId }))).toContain('bees')
   })
 
-  test.concurrent('J5: a client that comes back with its results to another replica finds its conversation', async () => {
+  test('J5: a client that comes back with its results to another replica finds its conversation', async () => {
     const chat = async ({ url }: Endpoint, messages: readonly object[]) => {
       const parameters = { type: 'object', properties: { colour: { type: 'string' } } }
       const tools = [{ type: 'function', function: { name: 'paint', description: 'Paints the wall.', parameters } }]
@@ -165,7 +164,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     expect(told).toMatchObject([{ tool_call_id: 'ours' }, { tool_call_id: 'theirs', content: 'painted' }])
   })
 
-  test.concurrent('B6: a sign-in by a command counts for all replicas, and what it gave is in no state folder', async () => {
+  test('B6: a sign-in by a command counts for all replicas, and what it gave is in no state folder', async () => {
     const { config } = one().gateway.loaded
     const server = config.mcpServers.granted
     if (!server) throw new Error('it is configured')
