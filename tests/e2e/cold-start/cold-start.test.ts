@@ -1,5 +1,8 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectCaller, type Params, type StoryCaller } from '../../fixtures/callers.ts'
@@ -9,18 +12,35 @@ import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { toolwayMain } from '../../fixtures/programs.ts'
 import { type ServerEntry, stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
+import { until } from '../../fixtures/until.ts'
 
-/** A server as `npx -y` starts it the first time: nothing for a while, then the real one in the same process. */
-const cold = (seconds: number, entry: ServerEntry): ServerEntry => ({
-  ...entry,
-  command: 'sh',
-  args: ['-c', `sleep ${seconds}; exec "$@"`, 'npx', entry.command, ...(entry.args as string[])],
-})
+/** A server as `npx -y` starts it the first time: nothing until it is downloaded, then the real one in the same process. */
+const cold = (download: string, entry: ServerEntry): ServerEntry => {
+  const script = 'touch "$1.begun"; until [ -e "$1.done" ]; do sleep 0.1; done; shift; exec "$@"'
+  return {
+    ...entry,
+    command: 'sh',
+    args: ['-c', script, 'npx', download, entry.command, ...(entry.args as string[])],
+  }
+}
+
+/** In the order in which they start. */
+type ServerName = 'one' | 'two' | 'three'
+
+const downloadIn = (folder: string, name: ServerName) => join(folder, `download-${name}`)
+const finishDownload = (folder: string, name: ServerName) => writeFile(`${downloadIn(folder, name)}.done`, '')
+
+/** Lets a client wait for a moment for a server that it has started. */
+async function finishAwaitedDownload(folder: string, name: ServerName): Promise<void> {
+  await until(() => existsSync(`${downloadIn(folder, name)}.begun`), { what: 'the server to be started' })
+  await pause(500)
+  await finishDownload(folder, name)
+}
 
 const serversIn = (folder: string) => ({
-  one: cold(1, stdioServers.memory(join(folder, 'memory.json'))),
-  six: cold(6, stdioServers.everything()),
-  twelve: cold(12, stdioServers.filesystem(folder)),
+  one: cold(downloadIn(folder, 'one'), stdioServers.memory(join(folder, 'memory.json'))),
+  two: cold(downloadIn(folder, 'two'), stdioServers.everything()),
+  three: cold(downloadIn(folder, 'three'), stdioServers.filesystem(folder)),
 })
 
 // Unset, so that the defaults count: the fixture gives lists more time than users have.
@@ -37,7 +57,7 @@ const serversOf = (tools: unknown) =>
   new Set(
     (tools as { name: string }[])
       .map(({ name }) => name.split('__')[0])
-      .filter((name) => /^(one|six|twelve)$/.test(name ?? '')),
+      .filter((name) => /^(one|two|three)$/.test(name ?? '')),
   )
 
 /** When each of some questions was answered, in their order. */
@@ -54,60 +74,79 @@ let legacy: StoryCaller
 let modern: StoryCaller
 let first: Awaited<ReturnType<typeof firstUse>>
 
+/** One server after another starts, each when the one before has answered, and the second when callers have waited for it. */
+async function finishDownloads() {
+  const answered = (what: string) => until(() => order.includes(what), { what: `an answer of ${what}` })
+  const hasProgress = (caller: StoryCaller) => caller.told('notifications/progress').length > 1
+  await answered('list_servers')
+  await finishDownload(folder.path, 'one')
+  await answered('one')
+  await until(() => hasProgress(legacy) && hasProgress(modern), { what: 'progress of the calls that wait' })
+  await finishDownload(folder.path, 'two')
+  await answered('two')
+  await finishDownload(folder.path, 'three')
+}
+
 /** Everything that somebody may do first, at the same time, with servers that nobody has started before. */
 async function firstUse() {
   const run = (server: string, tool: string, args: Params) => ({ server, tool, args })
   const file = { path: folder.path }
+  const downloads = finishDownloads()
   const [servers, quick, called, calledModern, executed, batch, tools, brief, late, list, prompt] = await Promise.all([
     noted('list_servers', legacy.call('list_servers')),
     noted('one', modern.call('one__read_graph')),
-    noted('six', legacy.call('six__echo', { message: 'legacy' }, { progress: true })),
-    modern.call('six.echo', { message: 'modern' }, { progress: true }),
-    legacy.call('execute_tool', run('six', 'echo', { message: 'executed' })),
+    noted('two', legacy.call('two__echo', { message: 'legacy' }, { progress: true })),
+    modern.call('two.echo', { message: 'modern' }, { progress: true }),
+    legacy.call('execute_tool', run('two', 'echo', { message: 'executed' })),
     modern.call(
       'execute_tools',
-      { calls: [run('one', 'read_graph', {}), run('six', 'echo', { message: 'batch' })] },
+      { calls: [run('one', 'read_graph', {}), run('two', 'echo', { message: 'batch' })] },
       { progress: true },
     ),
-    legacy.call('get_server_tools', { server: 'six', names: ['echo'] }),
-    modern.call('list_tools', { server: 'six' }),
-    noted('twelve', legacy.call('twelve__list_directory', file)),
+    legacy.call('get_server_tools', { server: 'two', names: ['echo'] }),
+    modern.call('list_tools', { server: 'two' }),
+    noted('three', legacy.call('three__list_directory', file)),
     modern.request('tools/list'),
-    legacy.request('prompts/get', { name: 'six__simple-prompt' }),
+    legacy.request('prompts/get', { name: 'two__simple-prompt' }),
   ])
+  await downloads
   return { servers, quick, called, calledModern, executed, batch, tools, brief, late, list, prompt }
 }
 
 /** A client that connects, lists, calls and leaves, as frameworks do for each run. */
 async function oneShot() {
   const home = open.use(await temporaryFolder())
-  const mcpServers = { six: serversIn(home.path).six }
+  const mcpServers = { two: serversIn(home.path).two }
   const configFile = await writeConfig(home.path, { mcpServers, discovery }, 'one-shot')
   await using client = await connect('v1', stdioDoor(configFile))
-  const tools = await client.listTools()
-  return { tools, result: await client.callTool('six__echo', { message: 'one shot' }) }
+  const [tools] = await Promise.all([client.listTools(), finishAwaitedDownload(home.path, 'two')])
+  return { tools, result: await client.callTool('two__echo', { message: 'one shot' }) }
 }
 
 /** A list that may not wait, and the next one that may. */
 async function hurried() {
   const home = open.use(await temporaryFolder())
-  const mcpServers = { six: serversIn(home.path).six, one: serversIn(home.path).one }
+  const mcpServers = { two: serversIn(home.path).two, one: serversIn(home.path).one }
   const config = { mcpServers, discovery: { listDeadline: '100ms' } }
   const hasty = open.use(await startToolway(config, { folder: home }))
   const client = open.use(await connectCaller('v1', hasty))
   const stateless = open.use(await connectCaller('modern', hasty))
   const before = await Promise.all([client.request('tools/list'), stateless.request('tools/list')])
   const unknown = await client.call('nobody__echo', {}).catch((error: unknown) => error)
-  await client.call('six__echo', { message: 'now' })
+  await Promise.all([finishDownload(home.path, 'one'), finishDownload(home.path, 'two')])
+  await Promise.all([client.call('two__echo', { message: 'now' }), client.call('one__read_graph')])
   return { before, unknown, after: await client.request('tools/list') }
 }
 
 async function commandLine() {
   const home = open.use(await temporaryFolder())
-  const mcpServers = { six: serversIn(home.path).six }
+  const mcpServers = { two: serversIn(home.path).two }
   const configFile = await writeConfig(home.path, { mcpServers, discovery }, 'command-line')
   const words = ['tools', '--config', configFile, '--json']
-  const { stdout } = await promisify(execFile)(process.execPath, [toolwayMain, ...words])
+  const [{ stdout }] = await Promise.all([
+    promisify(execFile)(process.execPath, [toolwayMain, ...words]),
+    finishAwaitedDownload(home.path, 'two'),
+  ])
   return JSON.parse(stdout) as { tools: unknown }
 }
 
@@ -140,7 +179,7 @@ test('V2: the first call of a server waits for it to start, in both eras and thr
 test.each(['legacy', 'modern'] as const)('V2: a %s caller that asked for progress hears what it waits for', (era) => {
   const told = (era === 'legacy' ? legacy : modern).told('notifications/progress')
   expect(told.length).toBeGreaterThan(1)
-  expect(told).toContainEqual(expect.objectContaining({ message: expect.stringContaining('six') }))
+  expect(told).toContainEqual(expect.objectContaining({ message: expect.stringContaining('two') }))
 })
 
 test('V2: what a caller hears under one token only grows, in a batch too', () => {
@@ -154,15 +193,15 @@ test('V2: what a caller hears under one token only grows, in a batch too', () =>
 })
 
 test('V2, G2: a slow server delays no call of another', () => {
-  expect(order.indexOf('one')).toBeLessThan(order.indexOf('six'))
-  expect(order.indexOf('six')).toBeLessThan(order.indexOf('twelve'))
+  expect(order.indexOf('one')).toBeLessThan(order.indexOf('two'))
+  expect(order.indexOf('two')).toBeLessThan(order.indexOf('three'))
 })
 
 test('V2, T4: a server that is starting is neither healthy nor stale', () => {
   const { servers } = first.servers.structuredContent as { servers: { name: string; status: string }[] }
   const statuses = Object.fromEntries(servers.map(({ name, status }) => [name, status]))
-  expect(statuses).toMatchObject({ six: 'starting', twelve: 'starting' })
-  expect(order[0]).not.toBe('six')
+  expect(statuses).toMatchObject({ two: 'starting', three: 'starting' })
+  expect(order[0]).not.toBe('two')
 })
 
 test('V2: get_server_tools and list_tools of a server wait for it', () => {
@@ -172,30 +211,30 @@ test('V2: get_server_tools and list_tools of a server wait for it', () => {
 
 test('V2: the first list has what has started by its deadline, and names what has not', () => {
   const listed = serversOf(first.list.tools)
-  expect([...listed]).toEqual(expect.arrayContaining(['one', 'six']))
+  expect([...listed]).toEqual(expect.arrayContaining(['one', 'two']))
   const lacking = (missingOf(first.list) ?? []).map(({ server }) => server)
-  expect([...listed, ...lacking].toSorted()).toEqual(['one', 'six', 'twelve'])
+  expect([...listed, ...lacking].toSorted()).toEqual(['one', 'three', 'two'])
 })
 
 test('V2: a list that may not wait says in _meta what it lacks, and the next one has it', () => {
   for (const list of hasty.before) {
     expect(missingOf(list)).toEqual(
-      expect.arrayContaining([expect.objectContaining({ server: 'six', status: 'starting' })]),
+      expect.arrayContaining([expect.objectContaining({ server: 'two', status: 'starting' })]),
     )
   }
   expect(hasty.before[1]?.ttlMs).toBe(0)
   expect(missingOf(hasty.after)).toBeUndefined()
-  expect(serversOf(hasty.after.tools)).toEqual(new Set(['six', 'one']))
+  expect(serversOf(hasty.after.tools)).toEqual(new Set(['two', 'one']))
   expect(hasty.unknown).toMatchObject({ code: -32602, data: { code: 'SERVER_NOT_FOUND' } })
 })
 
 test('V2: a one-shot client over stdio gets the whole list and its answer', () => {
-  expect(serversOf(shot.tools)).toEqual(new Set(['six']))
+  expect(serversOf(shot.tools)).toEqual(new Set(['two']))
   expect(shot.result.content).toEqual([{ type: 'text', text: 'Echo: one shot' }])
 })
 
 test('V2: toolway tools waits for servers that nobody has started before', () => {
-  expect(serversOf(printed.tools)).toEqual(new Set(['six']))
+  expect(serversOf(printed.tools)).toEqual(new Set(['two']))
 })
 
 test('V2, S1: a second start lists at once what is remembered, without starting anything, and a call waits again', async () => {
@@ -203,7 +242,7 @@ test('V2, S1: a second start lists at once what is remembered, without starting 
   await using again = await startToolway({ mcpServers: serversIn(folder.path), discovery }, { folder })
   await using client = await connectCaller('v1', again)
   const list = await client.request('tools/list')
-  expect(serversOf(list.tools)).toEqual(new Set(['one', 'six', 'twelve']))
+  expect(serversOf(list.tools)).toEqual(new Set(['one', 'two', 'three']))
   expect(missingOf(list)).toBeUndefined()
   expect(again.servers()).toEqual([])
   expect(text(await client.call('one__read_graph', {}, { progress: true }))).toContain('entities')

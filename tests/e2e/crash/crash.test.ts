@@ -62,7 +62,7 @@ describe('a server that is killed in mid-call', () => {
   )
 })
 
-describe('the end of Toolway', () => {
+describe.concurrent('the end of Toolway', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)(
     'G1, B7: after %s not one child or grandchild lives, and the exit code is 0',
     async (signal) => {

@@ -11,7 +11,7 @@ import { until } from '../../fixtures/until.ts'
 const open = new AsyncDisposableStack()
 afterAll(() => open.disposeAsync())
 
-describe('tasks of revision 2025-11-25', () => {
+describe.concurrent('tasks of revision 2025-11-25', () => {
   const capabilities = {
     elicitation: {},
     tasks: { list: {}, cancel: {}, requests: { elicitation: { create: {} } } },
@@ -44,7 +44,7 @@ describe('tasks of revision 2025-11-25', () => {
     expect(tool).toMatchObject({ execution: { taskSupport: 'required' } })
   })
 
-  test.concurrent.each(['http', 'stdio'])(
+  test.each(['http', 'stdio'])(
     'B2: a task of the server over %s is started, tells how it is and asks on its way, and brings its result',
     async (server) => {
       const { taskId, status } = await start(server, { topic: `topic of ${server}`, ambiguous: true })
@@ -78,7 +78,10 @@ describe('tasks of revision 2025-11-25', () => {
   })
 })
 
-describe.each(['http', 'stdio'])('tasks of the extension, of a modern server over %s', (wire) => {
+/** One of these tests restarts the gateway of the others. */
+const inTurn = { concurrent: false }
+
+describe.concurrent.each(['http', 'stdio'])('tasks of the extension, of a modern server over %s', (wire) => {
   const own = new AsyncDisposableStack()
   afterAll(() => own.disposeAsync())
   const capabilities = { elicitation: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } }
@@ -115,7 +118,7 @@ describe.each(['http', 'stdio'])('tasks of the extension, of a modern server ove
       { what: `the task to be ${status}` },
     )
 
-  test('B2: a task is started by the server and brings its result', async () => {
+  test('B2: a task is started by the server and brings its result', inTurn, async () => {
     const task = await begin('slow_compute', { seconds: 0, label: 'it' })
     expect(task).toMatchObject({ resultType: 'task', status: 'working', taskId: expect.any(String) })
     const { taskId } = task
@@ -123,7 +126,7 @@ describe.each(['http', 'stdio'])('tasks of the extension, of a modern server ove
     expect(done).toMatchObject({ resultType: 'complete', taskId, result: { content: [{ text: 'Computed it' }] } })
   })
 
-  test('B2: a task that asks is told the answers, and goes on', async () => {
+  test('B2: a task that asks is told the answers, and goes on', inTurn, async () => {
     const { taskId } = await begin('confirm_delete', { filename: 'a.txt' })
     const { inputRequests } = await settled(taskId, 'input_required')
     expect(inputRequests).toMatchObject({ confirm: { method: 'elicitation/create' } })
@@ -132,7 +135,7 @@ describe.each(['http', 'stdio'])('tasks of the extension, of a modern server ove
     expect(await settled(taskId, 'completed')).toMatchObject({ result: { content: [{ text: 'Deleted a.txt' }] } })
   })
 
-  test('B2: rounds first, then a task', async () => {
+  test('B2: rounds first, then a task', inTurn, async () => {
     const first = await begin('test_tool_with_task')
     expect(first).toMatchObject({ resultType: 'input_required', inputRequests: { user_name: {} } })
     const inputResponses = { user_name: { action: 'accept', content: { name: 'Ann' } } }
@@ -145,13 +148,13 @@ describe.each(['http', 'stdio'])('tasks of the extension, of a modern server ove
     expect(await settled(task.taskId, 'completed')).toMatchObject({ result: { content: [{ text: 'Hello, Ann!' }] } })
   })
 
-  test('F10: a task is called off', async () => {
+  test('F10: a task is called off', inTurn, async () => {
     const { taskId } = await begin('slow_compute', { seconds: 60 })
     await ask('tasks/cancel', { taskId })
     expect(await settled(taskId, 'cancelled')).toMatchObject({ taskId })
   })
 
-  test('G3: an id that nobody was given is no task, and failures are those of the server', async () => {
+  test('G3: an id that nobody was given is no task, and failures are those of the server', inTurn, async () => {
     const { taskId } = await begin('protocol_error_job')
     expect(await settled(taskId, 'failed')).toMatchObject({ error: { message: 'The job has crashed' } })
     expect(await ask('tasks/get', { taskId: 'guessed' })).toMatchObject({ error: { code: -32602 } })
@@ -159,7 +162,7 @@ describe.each(['http', 'stdio'])('tasks of the extension, of a modern server ove
   })
 
   if (wire === 'http') {
-    test('B2: a task outlives Toolway', async () => {
+    test('B2: a task outlives Toolway', inTurn, async () => {
       const { taskId } = await begin('confirm_delete', { filename: 'b.txt' })
       await restart()
       await settled(taskId, 'input_required')

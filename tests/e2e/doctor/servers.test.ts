@@ -29,7 +29,7 @@ async function patient(mcpServers: Readonly<Record<string, ServerEntry>>) {
   return { cwd: folder.path, left: () => marked(mark), [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
 }
 
-test('B11: real servers over every transport are found well, with tools, era and times', async () => {
+test.concurrent('B11: real servers over every transport are found well, with tools, era and times', async () => {
   await using folder = await temporaryFolder()
   await using streamable = await startEverything('streamableHttp')
   await using sse = await startEverything('sse')
@@ -61,7 +61,7 @@ test('B11: real servers over every transport are found well, with tools, era and
   expect(at.left()).toEqual([])
 })
 
-test('B11: broken programs are told apart, each with what to do', async () => {
+test.concurrent('B11: broken programs are told apart, each with what to do', async () => {
   const run = (program: string): ServerEntry => ({ command: process.execPath, args: ['-e', program] })
   await using at = await patient({
     absent: { command: 'no-such-command' },
@@ -76,7 +76,7 @@ test('B11: broken programs are told apart, each with what to do', async () => {
     sloppy: stdioServers.probe({ malformed: true }),
     ahead: stdioServers.probe({ revision: '2031-01-01' }),
   })
-  const { code, of } = await runDoctor({ ...at, commands }, '--timeout', '4s')
+  const { code, of } = await runDoctor({ ...at, commands }, '--timeout', '5s')
   expect(code).toBe(5)
   const said = (name: string) => {
     const { status, message, remedy = '', details = [] } = of(`server.${name}`) ?? {}
@@ -89,7 +89,7 @@ test('B11: broken programs are told apart, each with what to do', async () => {
   expect(said('needy')).toMatch(/^problem\nit needs .*SOME_API_KEY\n→ mcpServers\.needy\.env\.SOME_API_KEY/)
   expect(said('unpacked')).toMatch(/^problem\nthe package no-such-package is not installed\n→ .*npm install/)
   expect(said('chatty')).toMatch(/^problem\nit writes .*standard output .*Server listening/)
-  expect(said('mute')).toMatch(/^problem\nit started.* within 4 s/)
+  expect(said('mute')).toMatch(/^problem\nit started.* within 5 s/)
   expect(said('noisy')).toMatch(/^warning\n\d+ tools.*not messages \("hello"\)/)
   expect(said('sloppy')).toMatch(/^warning\n\d+ tools.*malformed definitions are left out/)
   expect(said('ahead')).toMatch(/^warning\n\d+ tools; 2031-01-01.*unknown protocol version/)
@@ -98,7 +98,7 @@ test('B11: broken programs are told apart, each with what to do', async () => {
 
 const probeFile = (): string => (stdioServers.probe().args as string[])[0] as string
 
-test('B11: servers that are called are told apart by how they refuse', async () => {
+test.concurrent('B11: servers that are called are told apart by how they refuse', async () => {
   const refusing = (script: Script) => rogueHttp(script)
   await using stranger = await refusing((_, response) => json(response, '{}', 401))
   await using forbidden = await refusing((_, response) => json(response, '{}', 403))
@@ -145,7 +145,7 @@ async function listening(server: Server) {
   return { port, [Symbol.asyncDispose]: () => new Promise<void>((closed) => server.close(() => closed())) }
 }
 
-test('B11: an interrupted doctor ends with 130 and takes along what it started', async () => {
+test.concurrent('B11: an interrupted doctor ends with 130 and takes along what it started', async () => {
   await using at = await patient({ mute: behindShell(stdioServers.probe({ mute: true })) })
   const doctor = startDoctor(at)
   const ended = new Promise((resolve) => doctor.once('exit', resolve))

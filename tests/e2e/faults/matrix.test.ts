@@ -15,6 +15,8 @@ type Transport = 'stdio' | 'http' | 'sse'
 /** Declared read-only by the operator, or not declared at all. */
 type Tool = 'read_thing' | 'write_thing'
 type Outcome = 'answered' | (string & {})
+/** Servers that fail on their own, so that the tests of one need not wait for those of another. */
+type Server = Tool | 'http' | 'sse'
 
 const baseline = descriptors()
 const open = new AsyncDisposableStack()
@@ -23,7 +25,7 @@ let ledger: Ledger
 let toolway: LocalToolway
 let client: TestClient
 let bystander: Bystander
-const remote: Partial<Record<Transport, FaultyHttp>> = {}
+const remote: Partial<Record<'http' | 'sse', FaultyHttp>> = {}
 
 beforeAll(async () => {
   folder = open.use(await temporaryFolder())
@@ -31,12 +33,14 @@ beforeAll(async () => {
   ledger = createLedger(file)
   remote.http = open.use(await startFaultyHttp('http', ledger))
   remote.sse = open.use(await startFaultyHttp('sse', ledger))
+  const stdio = { command: process.execPath, args: [rogue, file] }
   const common = { readTools: ['read_*'], timeout: '20s', restarts: { max: 1000, window: '1s' } }
   toolway = open.use(
     await startToolway({
       mcpServers: {
         good: stdioServers.probe(),
-        stdio: { command: process.execPath, args: [rogue, file], ...common },
+        read_thing: { ...stdio, ...common },
+        write_thing: { ...stdio, ...common },
         http: { url: remote.http.url, ...common },
         sse: { url: remote.sse.url, ...common },
       },
@@ -63,9 +67,9 @@ async function outcomeOf(server: string, tool: string, args: object, timeoutMs =
 }
 
 /** The server is as good as new. */
-const recovered = (transport: Transport) => {
-  const again = async () => (await outcomeOf(transport, 'read_thing', { key: 'again' })) === 'answered'
-  return until(again, { what: `${transport} to come back` })
+const recovered = (server: Server) => {
+  const again = async () => (await outcomeOf(server, 'read_thing', { key: 'again' })) === 'answered'
+  return until(again, { what: `${server} to come back` })
 }
 
 interface Fault {
@@ -73,11 +77,12 @@ interface Fault {
   /** What a call of a tool that nobody has declared safe must come to, and how often it may have been done. */
   readonly expected: Readonly<Record<Transport, readonly [Outcome | readonly Outcome[], number] | undefined>>
   /** Makes the server ready to fail. */
-  arm?(transport: Transport): Promise<unknown>
-  disarm?(transport: Transport): Promise<unknown>
+  arm?(server: Server): Promise<unknown>
+  disarm?(server: Server): Promise<unknown>
   readonly timeoutMs?: number
 }
 
+const isRemote = (server: Server): server is 'http' | 'sse' => server === 'http' || server === 'sse'
 const down = ['SERVER_UNAVAILABLE', 'SERVER_UNHEALTHY'] as const
 const alike = (outcome: Outcome, times: number) => {
   const expected = [outcome, times] as const
@@ -89,19 +94,19 @@ const faults: readonly Fault[] = [
     // A process that is gone is started again; whoever does not listen has not got a byte.
     name: 'dead before the write',
     expected: { stdio: ['answered', 1], http: [down, 0], sse: [down, 0] },
-    async arm(transport) {
-      if (transport !== 'stdio') return remote[transport]?.stop()
-      const { content } = await client.callTool('stdio.exit-soon')
+    async arm(server) {
+      if (isRemote(server)) return remote[server]?.stop()
+      const { content } = await client.callTool(`${server}.exit-soon`)
       const pid = Number((content[0] as { text: string }).text)
       await until(() => isBuried(pid), { what: 'the process to be gone' })
     },
-    disarm: async (transport) => remote[transport]?.start(),
+    disarm: async (server) => isRemote(server) && remote[server]?.start(),
   },
   {
     // Nobody but the server can tell that it has not read what the kernel took for it.
     name: 'unread',
     expected: alike('OUTCOME_UNKNOWN', 0),
-    arm: async (transport) => transport === 'stdio' && client.callTool('stdio.die-deaf'),
+    arm: async (server) => !isRemote(server) && client.callTool(`${server}.die-deaf`),
   },
   { name: 'crash', expected: alike('OUTCOME_UNKNOWN', 1) },
   { name: 'hang', expected: alike('TIMEOUT', 1), timeoutMs: 500 },
@@ -117,7 +122,7 @@ const faults: readonly Fault[] = [
     // The server may have run it before it said so.
     name: 'forgotten session',
     expected: { stdio: undefined, http: ['OUTCOME_UNKNOWN', 0], sse: undefined },
-    arm: async (transport) => remote[transport]?.forget(),
+    arm: async (server) => isRemote(server) && remote[server]?.forget(),
   },
   { name: 'busy', expected: { stdio: undefined, http: ['SERVER_UNAVAILABLE', 0], sse: ['SERVER_UNAVAILABLE', 0] } },
   ...['noise', 'half-lines', 'invalid-utf8', 'flood-stdout', 'flood-stderr'].map((name) => ({
@@ -130,7 +135,7 @@ const faults: readonly Fault[] = [
   {
     name: 'input that nobody reads',
     expected: { stdio: ['TIMEOUT', 0], http: undefined, sse: undefined },
-    arm: () => client.callTool('stdio.die-deaf', { afterMs: 2_000 }),
+    arm: (server) => client.callTool(`${server}.die-deaf`, { afterMs: 2_000 }),
     timeoutMs: 500,
   },
 ]
@@ -140,32 +145,47 @@ const cases = (['stdio', 'http', 'sse'] as const).flatMap((transport) =>
     const [outcomes = [], times = 0] = expected[transport] ?? []
     const codes = typeof outcomes === 'string' ? [outcomes] : outcomes
     const tools: readonly Tool[] = expected[transport] ? ['write_thing', 'read_thing'] : []
-    return tools.map((tool) => ({ ...fault, transport, tool, codes, times }))
+    return tools.map((tool) => ({
+      ...fault,
+      transport,
+      server: transport === 'stdio' ? tool : transport,
+      tool,
+      codes,
+      times,
+    }))
   }),
 )
+/** What happens at the same time. */
+const lanes = [
+  { name: 'stdio, reads', servers: ['read_thing'] },
+  { name: 'stdio, writes', servers: ['write_thing'] },
+  { name: 'HTTP and SSE', servers: ['http', 'sse'] },
+].map(({ name, servers }) => ({ name, lane: cases.filter(({ server }) => servers.includes(server)) }))
 
 const processes = (): number[] => toolway.servers()
 
 describe('F12, G2: whatever goes wrong is told as what it is, and nothing is done twice unless that was declared safe', () => {
-  test.each(cases)('$transport: $name, $tool: $codes', async (fault) => {
-    const { transport, tool, name, codes, times, timeoutMs } = fault
-    await recovered(transport)
-    const key = `${transport} ${tool} ${name}`
-    await fault.arm?.(transport)
-    const outcome = await outcomeOf(transport, tool, { key, fault: name }, timeoutMs)
-    await fault.disarm?.(transport)
-    const done = ledger.count(key)
-    if (tool === 'write_thing')
-      expect({ outcome, done }).toEqual({ outcome: expect.toBeOneOf([...codes]), done: times })
-    else {
-      // One that was declared to only read may be tried again, and may then succeed.
-      expect(outcome).toBeOneOf(['answered', ...codes])
-      expect(done).toBeLessThanOrEqual(times + 2)
-      if (outcome === 'answered') expect(done).toBeGreaterThanOrEqual(1)
-    }
-    await recovered(transport)
-    // What was not done in time is not done later either.
-    expect(ledger.count(key)).toBe(done)
+  describe.concurrent.each(lanes)('$name', ({ lane }) => {
+    test.each(lane)('$transport: $name, $tool: $codes', { concurrent: false }, async (fault) => {
+      const { transport, server, tool, name, codes, times, timeoutMs } = fault
+      await recovered(server)
+      const key = `${transport} ${tool} ${name}`
+      await fault.arm?.(server)
+      const outcome = await outcomeOf(server, tool, { key, fault: name }, timeoutMs)
+      await fault.disarm?.(server)
+      const done = ledger.count(key)
+      if (tool === 'write_thing')
+        expect({ outcome, done }).toEqual({ outcome: expect.toBeOneOf([...codes]), done: times })
+      else {
+        // One that was declared to only read may be tried again, and may then succeed.
+        expect(outcome).toBeOneOf(['answered', ...codes])
+        expect(done).toBeLessThanOrEqual(times + 2)
+        if (outcome === 'answered') expect(done).toBeGreaterThanOrEqual(1)
+      }
+      await recovered(server)
+      // What was not done in time is not done later either.
+      expect(ledger.count(key)).toBe(done)
+    })
   })
 
   test('security: nobody followed a redirect', () => {
