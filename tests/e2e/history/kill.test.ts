@@ -1,9 +1,9 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
 import { connect } from '../../fixtures/clients.ts'
 import { type Command, startCommand } from '../../fixtures/command.ts'
-import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { temporaryFolder } from '../../fixtures/folders.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { until } from '../../fixtures/until.ts'
@@ -14,41 +14,40 @@ const config = {
   cache: { enabled: true },
 }
 
-let folder: Folder
-let toolway: Command
-beforeAll(async () => {
-  folder = await temporaryFolder()
-  toolway = await startCommand(config, { folder })
-})
-afterAll(async () => {
-  await toolway[Symbol.asyncDispose]()
-  await folder[Symbol.asyncDispose]()
-})
-
-const ask = (path: string, asked?: Parameters<ReturnType<typeof asking>>[1]) =>
-  asking(originOf(toolway), toolway.token)(path, asked)
-
-/** Logs in as a browser does; the value of the cookie. */
-async function logIn(): Promise<string> {
-  const { headers } = await rawRequest(originOf(toolway), {
-    path: '/admin/api/session',
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ token: toolway.token }),
-  })
-  return /=([\w-]+);/.exec(headers['set-cookie']?.[0] ?? '')?.[1] as string
-}
-
-/** A request of that browser: the cookie's name contains the port. */
-const asBrowser = async (cookie: string, method = 'GET') => {
-  const { port } = new URL(toolway.url)
-  const headers = { cookie: `toolway_admin_${port}=${cookie}`, 'toolway-admin': '1' }
-  return (await rawRequest(originOf(toolway), { path: '/admin/api/session', method, headers })).status
-}
-
-async function killAndStart(words: readonly string[] = []): Promise<void> {
-  await toolway.stop('SIGKILL')
-  toolway = await startCommand(config, { folder, words })
+/** A gateway that can be killed and started again with what it has stored. */
+async function startStory(open: AsyncDisposableStack, words: readonly string[] = [], prepare?: (file: string) => void) {
+  const folder = open.use(await temporaryFolder())
+  /** Where it stores its history. */
+  const file = join(folder.path, 'state/history.sqlite')
+  mkdirSync(dirname(file))
+  prepare?.(file)
+  let toolway: Command = await startCommand(config, { folder, words })
+  open.defer(() => toolway[Symbol.asyncDispose]())
+  return {
+    file,
+    toolway: () => toolway,
+    async killAndStart() {
+      await toolway.stop('SIGKILL')
+      toolway = await startCommand(config, { folder })
+    },
+    ask: (path: string) => asking(originOf(toolway), toolway.token)(path),
+    /** Logs in as a browser does; the value of the cookie. */
+    async logIn(): Promise<string> {
+      const { headers } = await rawRequest(originOf(toolway), {
+        path: '/admin/api/session',
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ token: toolway.token }),
+      })
+      return /=([\w-]+);/.exec(headers['set-cookie']?.[0] ?? '')?.[1] as string
+    },
+    /** A request of that browser: the cookie's name contains the port. */
+    async asBrowser(cookie: string, method = 'GET') {
+      const { port } = new URL(toolway.url)
+      const headers = { cookie: `toolway_admin_${port}=${cookie}`, 'toolway-admin': '1' }
+      return (await rawRequest(originOf(toolway), { path: '/admin/api/session', method, headers })).status
+    },
+  }
 }
 
 const callsOf = (rows: readonly { readonly name: string; readonly calls: number }[]) =>
@@ -56,14 +55,17 @@ const callsOf = (rows: readonly { readonly name: string; readonly calls: number 
 
 const total = (points: readonly { readonly calls: number }[]) => points.reduce((sum, { calls }) => sum + calls, 0)
 
-test('V12: after kill -9 the charts, the statistics, the calls with their timelines and the login are there again', async () => {
+// At once, because each has a gateway of its own and waits for it.
+test.concurrent('V12: after kill -9 the charts, the statistics, the calls with their timelines and the login are there again', async () => {
+  await using open = new AsyncDisposableStack()
+  const { toolway, killAndStart, ask, logIn, asBrowser } = await startStory(open)
   const from = Date.now() - 60_000
   const range = () => `from=${from}&to=${Date.now() + 60_000}`
   const cookie = await logIn()
   const ended = await logIn()
   expect([await asBrowser(cookie), await asBrowser(ended, 'DELETE')]).toEqual([200, 204])
   {
-    await using client = await connect('v1', { endpoint: toolway })
+    await using client = await connect('v1', { endpoint: toolway() })
     for (let n = 0; n < 5; n++) await client.callTool('probe__echo', { message: `${n}` })
     await client.callTool('probe__echo', { message: '0' })
     await client.callTool('probe__fail').catch(() => {})
@@ -87,53 +89,47 @@ test('V12: after kill -9 the charts, the statistics, the calls with their timeli
   expect(total(series.points)).toBe(before.length)
   expect(series.points.reduce((sum: number, { cacheHits }: { cacheHits: number }) => sum + cacheHits, 0)).toBe(1)
   expect(total((await ask(`series?${range()}&server=probe&tool=echo`)).json.points)).toBe(6)
-  expect(toolway.said()).not.toContain('ExperimentalWarning')
+  expect(toolway().said()).not.toContain('ExperimentalWarning')
 })
 
-test('V12: what two workers count is added up, and survives them', async () => {
-  await killAndStart(['--workers', '2'])
+test.concurrent('V12: what two workers count is added up, and survives them', async () => {
+  await using open = new AsyncDisposableStack()
+  const { toolway, killAndStart, ask } = await startStory(open, ['--workers', '2'])
   const range = `from=${Date.now()}`
   const counted = async () => callsOf((await ask(`stats?by=tool&${range}`)).json.rows)['probe.echo'] ?? 0
-  // Tallies of ten seconds: the range may begin with calls of the test before.
-  const before = await counted()
   for (let n = 0; n < 6; n++) {
-    await using client = await connect('v2', { endpoint: toolway })
+    await using client = await connect('v2', { endpoint: toolway() })
     await client.callTool('probe__echo', { message: `worker ${n}` })
   }
-  await until(async () => (await counted()) === before + 6, { what: 'both workers to write' })
+  await until(async () => (await counted()) === 6, { what: 'both workers to write' })
   await killAndStart()
-  expect(await counted()).toBe(before + 6)
+  expect(await counted()).toBe(6)
 })
 
-test('V12: a damaged history stops nothing: it is moved aside, and a new one begins', async () => {
-  await toolway.stop('SIGKILL')
-  const state = readdirSync(folder.path, { recursive: true }) as string[]
-  const file = state.find((path) => path.endsWith('history.sqlite')) as string
-  for (const end of ['', '-wal']) writeFileSync(join(folder.path, file + end), 'x'.repeat(20_000))
-  toolway = await startCommand(config, { folder })
-  await using client = await connect('v1', { endpoint: toolway })
+test.concurrent('V12: a damaged history stops nothing: it is moved aside, and a new one begins', async () => {
+  await using open = new AsyncDisposableStack()
+  const { toolway, ask } = await startStory(open, [], (file) => {
+    for (const end of ['', '-wal']) writeFileSync(file + end, 'x'.repeat(20_000))
+  })
+  await using client = await connect('v1', { endpoint: toolway() })
   await client.callTool('probe__echo', { message: 'x' })
   expect(callsOf((await ask('stats?by=tool')).json.rows)).toEqual({ 'probe.echo': 1 })
-  expect(toolway.said()).toContain('moved aside')
+  expect(toolway().said()).toContain('moved aside')
 })
 
-test('V12: where no history can be stored, the gateway starts, serves and says so, until it can be stored', async () => {
-  await toolway.stop('SIGKILL')
-  const state = readdirSync(folder.path, { recursive: true }) as string[]
-  const file = join(folder.path, state.find((path) => path.endsWith('history.sqlite')) as string)
-  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+test.concurrent('V12: where no history can be stored, the gateway starts, serves and says so, until it can be stored', async () => {
+  await using open = new AsyncDisposableStack()
   // As on a read-only or full disk, SQLite cannot open it for writing.
-  mkdirSync(file)
-  toolway = await startCommand(config, { folder })
+  const { toolway, file, ask, logIn, asBrowser } = await startStory(open, [], (path) => mkdirSync(path))
   const cookie = await logIn()
-  await using client = await connect('v1', { endpoint: toolway })
+  await using client = await connect('v1', { endpoint: toolway() })
   await client.callTool('probe__echo', { message: 'x' })
   expect(await asBrowser(cookie)).toBe(200)
   expect((await ask('calls')).json).toMatchObject([{ name: 'echo', outcome: 'answered' }])
   expect(callsOf((await ask('stats?by=tool')).json.rows)).toEqual({ 'probe.echo': 1 })
   const items = async () => JSON.stringify((await ask('inbox')).json)
   await until(async () => (await items()).includes('store:history'), { what: 'the inbox to say so' })
-  expect(toolway.said()).toContain('history cannot be stored')
+  expect(toolway().said()).toContain('history cannot be stored')
   rmSync(file, { recursive: true })
   await client.callTool('probe__echo', { message: 'y' })
   await until(async () => !(await items()).includes('store:history'), { what: 'the history to be stored again' })

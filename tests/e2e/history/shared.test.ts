@@ -22,8 +22,9 @@ withPart(postgresProgram(), 'V12: replicas with PostgreSQL', () => {
     }
     const folders = [open.use(await temporaryFolder()), open.use(await temporaryFolder())] as const
     const start = async (n: 0 | 1) => open.use(await startCommand(config, { folder: folders[n] }))
-    let one = await start(0)
-    const other = await start(1)
+    const started = await Promise.all([start(0), start(1)])
+    let one: Command = started[0]
+    const other = started[1]
 
     const call = async (replica: Command, messages: readonly string[]) => {
       await using client = await connect('v2', { endpoint: { url: replica.url, token } })

@@ -6,7 +6,8 @@ import { until } from '../../fixtures/until.ts'
 
 const discovery = { listDeadline: '20s' }
 
-describe('two servers with the same tools', () => {
+// At once, because each test has a gateway of its own and waits for its servers.
+describe.concurrent('two servers with the same tools', () => {
   const twins = (priorities: { one: number; two: number }) => ({
     one: { ...stdioServers.everything(), priority: priorities.one },
     two: { ...stdioServers.everything(), priority: priorities.two },
@@ -68,7 +69,7 @@ describe('two servers with the same tools', () => {
   })
 })
 
-test('B1: long and unusual names are served in 64 characters, the same whatever else is connected', async () => {
+test.concurrent('B1: long and unusual names are served in 64 characters, the same whatever else is connected', async () => {
   const long = 'a'.repeat(100)
   const extra = [`${long}1`, `${long}2`, 'käse/ünïcode', 'with space', '日本語', 'dots.and.dots', 'x'.repeat(60)]
   const probe = { probe: stdioServers.probe({ extra }) }
@@ -84,12 +85,15 @@ test('B1: long and unusual names are served in 64 characters, the same whatever 
     expect(new Set(tools.map(({ name }) => name)).size).toBe(tools.length)
     return own.filter(({ _meta }) => _meta?.['dev.toolway/server'] === 'probe').map(({ name }) => name)
   }
-  const alone = await servedBy(probe)
+  const [alone, beside] = await Promise.all([
+    servedBy(probe),
+    servedBy({ another: stdioServers.probe({ extra }), ...probe }),
+  ])
   expect(alone).toHaveLength(extra.length)
-  expect(await servedBy({ another: stdioServers.probe({ extra }), ...probe })).toEqual(alone)
+  expect(beside).toEqual(alone)
 })
 
-describe.each<Sdk>(['v1', 'v2'])('a server that gets a new tool, seen by the client %s', (sdk) => {
+describe.concurrent.each<Sdk>(['v1', 'v2'])('a server that gets a new tool, seen by the client %s', (sdk) => {
   test('F4: the client is told through list_changed and sees it', async () => {
     await using toolway = await startToolway({ mcpServers: { probe: stdioServers.probe() }, discovery })
     await using client = await connect(sdk, { endpoint: toolway })

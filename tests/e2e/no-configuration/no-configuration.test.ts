@@ -2,27 +2,21 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { connect, type Peer } from '../../fixtures/clients.ts'
-import { type RunOptions, runServe } from '../../fixtures/command.ts'
-import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { runServe } from '../../fixtures/command.ts'
+import { temporaryFolder } from '../../fixtures/folders.ts'
 import { compiled, toolwayMain } from '../../fixtures/programs.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
 
-let folder: Folder
-let options: RunOptions & { readonly env: Record<string, string> }
-
-beforeAll(async () => {
-  folder = await temporaryFolder()
-  const home = join(folder.path, 'home')
-  const cwd = join(folder.path, 'work')
+/** A home and a folder to start from, both empty. */
+async function emptyPlace(open: AsyncDisposableStack) {
+  const { path } = open.use(await temporaryFolder())
+  const [home, cwd] = [join(path, 'home'), join(path, 'work')]
   await Promise.all([mkdir(home), mkdir(cwd)])
-  const env = { PATH: process.env.PATH as string, HOME: home, ...compiled }
-  options = { cwd, env }
-})
-
-afterAll(() => folder[Symbol.asyncDispose]())
+  return { path, cwd, env: { PATH: process.env.PATH as string, HOME: home, ...compiled } }
+}
 
 const own = [
   'hash',
@@ -35,8 +29,11 @@ const own = [
   'list_tools',
 ]
 
-test('S2, G4, B6: with nothing configured it serves the native and the meta-tools behind a token of its own', async () => {
-  await using toolway = await runServe(options)
+// At once, because each has a home and a process of its own.
+test.concurrent('S2, G4, B6: with nothing configured it serves the native and the meta-tools behind a token of its own', async () => {
+  await using open = new AsyncDisposableStack()
+  const place = await emptyPlace(open)
+  await using toolway = await runServe(place)
   expect(new URL(toolway.url).hostname).toBe('127.0.0.1')
   await using client = await connect('v2', { endpoint: toolway })
   expect((await client.listTools()).map(({ name }) => name)).toEqual(expect.arrayContaining(own))
@@ -47,47 +44,55 @@ test('S2, G4, B6: with nothing configured it serves the native and the meta-tool
   )
 })
 
-test('B6: the token is the same after a restart, and nothing is written where it was started', async () => {
+test.concurrent('B6: the token is the same after a restart, and nothing is written where it was started', async () => {
+  await using open = new AsyncDisposableStack()
+  const place = await emptyPlace(open)
   const tokens: string[] = []
   for (const _ of [1, 2]) {
-    await using toolway = await runServe(options)
+    await using toolway = await runServe(place)
     tokens.push(toolway.token)
     expect(await toolway.stop()).toMatchObject({ code: 0, survivors: [] })
   }
   expect(tokens[0]).toMatch(/^\S{20,}$/)
   expect(tokens[1]).toBe(tokens[0])
-  expect(await readdir(options.cwd)).toEqual([])
+  expect(await readdir(place.cwd)).toEqual([])
 })
 
-test('B6: XDG folders are respected', async () => {
-  const state = join(folder.path, 'state')
+test.concurrent('B6: XDG folders are respected', async () => {
+  await using open = new AsyncDisposableStack()
+  const place = await emptyPlace(open)
+  const state = join(place.path, 'state')
   const xdg = {
     XDG_STATE_HOME: state,
-    XDG_CONFIG_HOME: join(folder.path, 'config'),
-    XDG_DATA_HOME: join(folder.path, 'data'),
-    XDG_CACHE_HOME: join(folder.path, 'cache'),
+    XDG_CONFIG_HOME: join(place.path, 'config'),
+    XDG_DATA_HOME: join(place.path, 'data'),
+    XDG_CACHE_HOME: join(place.path, 'cache'),
   }
-  const home = join(folder.path, 'other-home')
+  const home = join(place.path, 'other-home')
   await mkdir(home)
-  await using toolway = await runServe({ cwd: options.cwd, env: { ...options.env, ...xdg, HOME: home } })
+  await using toolway = await runServe({ cwd: place.cwd, env: { ...place.env, ...xdg, HOME: home } })
   expect(toolway.token).toMatch(/^\S{20,}$/)
   expect(await readdir(home)).toEqual([])
-  expect((await readdir(folder.path)).some((name) => name === 'state' || name === 'data')).toBe(true)
+  expect((await readdir(place.path)).some((name) => name === 'state' || name === 'data')).toBe(true)
 })
 
-test('B11: the stdio door works without configuration too', async () => {
-  const program = { command: process.execPath, args: [toolwayMain, 'stdio'], env: options.env, cwd: options.cwd }
+test.concurrent('B11: the stdio door works without configuration too', async () => {
+  await using open = new AsyncDisposableStack()
+  const place = await emptyPlace(open)
+  const program = { command: process.execPath, args: [toolwayMain, 'stdio'], env: place.env, cwd: place.cwd }
   const peer: Peer = { program }
   await using client = await connect('v1', peer)
   expect((await client.listTools()).map(({ name }) => name)).toEqual(expect.arrayContaining(own))
   const { content } = await client.callTool('native.hash', { data: 'abc', algorithm: 'md5' })
   expect(JSON.stringify(content)).toContain('900150983cd24fb0d6963f7d28e17f72')
-  expect(await readdir(options.cwd)).toEqual([])
+  expect(await readdir(place.cwd)).toEqual([])
 })
 
-test('B6: to people it prints endpoint, token and a snippet to paste, and nothing on standard output', async () => {
+test.concurrent('B6: to people it prints endpoint, token and a snippet to paste, and nothing on standard output', async () => {
+  await using open = new AsyncDisposableStack()
+  const place = await emptyPlace(open)
   const args = [toolwayMain, 'serve', '--port', '0']
-  const child = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, args, { ...place, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   let output = ''
   child.stderr.setEncoding('utf8').on('data', (text) => {

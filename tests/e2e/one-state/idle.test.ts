@@ -24,7 +24,8 @@ const read = async (caller: StoryCaller, tool: string) => {
   return JSON.parse((content as [{ text: string }])[0].text)
 }
 
-test.each(['legacy', 'modern'])(
+// At once, because each has a gateway of its own and waits for long.
+test.concurrent.each(['legacy', 'modern'])(
   'V3, G2: what a %s stdio server keeps in memory survives an idle session, and its process ends after the session',
   async (era) => {
     await using open = new AsyncDisposableStack()
@@ -41,7 +42,7 @@ test.each(['legacy', 'modern'])(
   },
 )
 
-test("V3, G2: stateful servers of a client's file have a process for each caller, with its state, however long they are idle", async () => {
+test.concurrent("V3, G2: stateful servers of a client's file have a process for each caller, with its state, however long they are idle", async () => {
   await using open = new AsyncDisposableStack()
   const { path } = open.use(await temporaryFolder())
   // A notebook under the name of a server that is known to keep state, and the real server-memory.

@@ -76,7 +76,8 @@ const cells: [CallerKind, boolean][] = [
   ['modern', true],
 ]
 
-describe.each([
+// At once, because each has a gateway of its own and waits for its server.
+describe.concurrent.each([
   ['legacy', 'stdio'],
   ['legacy', 'HTTP'],
   ['modern', 'stdio'],
@@ -95,6 +96,7 @@ describe.each([
 
   test.each(cells)(
     'V3, G3: two %s callers (elicitation: %s) with 20 writes each, some cancelled, each see one state and their own questions',
+    { concurrent: false },
     async (kind, canBeAsked) => {
       await using connected = new AsyncDisposableStack()
       const people = await Promise.all(
@@ -115,7 +117,7 @@ describe.each([
   )
 })
 
-describe.each(['stdio', 'streamableHttp', 'sse'] as const)('the real server-everything over %s', (wire) => {
+describe.concurrent.each(['stdio', 'streamableHttp', 'sse'] as const)('the real server-everything over %s', (wire) => {
   const shared = new AsyncDisposableStack()
   let toolway: LocalToolway
 
@@ -130,6 +132,7 @@ describe.each(['stdio', 'streamableHttp', 'sse'] as const)('the real server-ever
 
   test.each(['v2', 'modern'] as const)(
     'V3: a call that a %s client has cancelled costs later callers nothing',
+    { concurrent: false },
     async (kind) => {
       await using open = new AsyncDisposableStack()
       const join = async (name: string) => {

@@ -8,7 +8,8 @@ import { runServe } from '../../fixtures/command.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { build, install, type Packed, root, run } from './packed.ts'
 
-describe('the package', () => {
+// At once, because most wait for a process of their own.
+describe.concurrent('the package', () => {
   let place: Folder
   let packed: Packed
   let empty: string

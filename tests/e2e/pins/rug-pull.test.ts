@@ -28,7 +28,8 @@ const helper = async (toolway: LocalToolway) => (await tools(toolway)).find(({ n
 const pins = (toolway: LocalToolway, ...words: string[]) =>
   command(['pins', ...words, '--config', toolway.configFile], { cwd: toolway.folder, env: process.env })
 
-test('B5: where results are scanned, hidden characters are taken out of them and marked, counted and recorded', async () => {
+// At once, because each test has a gateway of its own and waits for it to notice a change.
+test.concurrent('B5: where results are scanned, hidden characters are taken out of them and marked, counted and recorded', async () => {
   await using toolway = await startToolway({
     mcpServers: { probe: stdioServers.probe() },
     scan: { results: 'strip' },
@@ -50,7 +51,7 @@ test('B5: where results are scanned, hidden characters are taken out of them and
   expect(found.stdout).toContain('hidden-character')
 })
 
-describe('B5: a tool that changes what it says of itself', () => {
+describe.concurrent('B5: a tool that changes what it says of itself', () => {
   test('is out of use until somebody has approved it, where changes are quarantined', async () => {
     await using toolway = await start('quarantine')
     expect(await helper(toolway)).toBeDefined()

@@ -27,7 +27,8 @@ async function files(more: Record<string, unknown>) {
   return { folder, inside, entry: { ...stdioServers.filesystem(folder.path), ...more } }
 }
 
-describe('a real file server', () => {
+// At once, because each test has a gateway of its own and waits for its server.
+describe.concurrent('a real file server', () => {
   test('J2: on a read-only server a write is refused before it is sent, and not listed; reads go on', async () => {
     await using open = new AsyncDisposableStack()
     const { folder, inside, entry } = await files({ readOnly: true, readTools: ['read_*', 'list_*'] })
@@ -125,7 +126,7 @@ describe('a real file server', () => {
   })
 })
 
-describe('F8: limits', () => {
+describe.concurrent('F8: limits', () => {
   test('calls beyond a limit are refused with the time to come back, whatever the spelling', async () => {
     await using toolway = await startToolway({
       mcpServers: { everything: stdioServers.everything() },
@@ -148,7 +149,7 @@ describe('F8: limits', () => {
   })
 })
 
-describe('F7: some tools need an authenticated caller', () => {
+describe.concurrent('F7: some tools need an authenticated caller', () => {
   test('an anonymous one is refused, and not shown them', async () => {
     await using toolway = await startToolway({
       mcpServers: { everything: stdioServers.everything() },
@@ -171,7 +172,7 @@ describe('F7: some tools need an authenticated caller', () => {
   })
 })
 
-describe("a tool that needs a person's yes", () => {
+describe.concurrent("a tool that needs a person's yes", () => {
   const config = { mcpServers: { everything: { ...stdioServers.everything(), approve: ['get-s*'] } } }
 
   test.each<CallerKind>(['v1', 'v2', 'modern'])('%s: runs after it, and only after it', async (kind) => {

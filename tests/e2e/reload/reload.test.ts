@@ -22,7 +22,8 @@ const toolNames = async (toolway: LocalToolway, agent?: string) => {
 const reloaded = ({ gateway }: LocalToolway, successes: number) =>
   until(() => gateway.reloadStatus().successes >= successes, { what: `${successes} reloads` })
 
-describe('G8: while it runs', () => {
+// At once, because each test has a gateway of its own and waits for it to read its file.
+describe.concurrent('G8: while it runs', () => {
   test('servers come and go with the file, and clients are told', async () => {
     await using toolway = await startToolway({ mcpServers: { one } }, { watch: true })
     await using client = await connect('v2', { endpoint: toolway })

@@ -33,38 +33,45 @@ async function allowedTo(caller: StoryCaller): Promise<string[]> {
   return folders
 }
 
+// At once, because each has a gateway of its own and waits for processes.
 const kinds: CallerKind[] = ['v1', 'v2', 'modern']
 
-test.each(kinds)('G3: the very first call of a %s client finds its own roots in place', async (kind) => {
+test.concurrent.each(kinds)('G3: the very first call of a %s client finds its own roots in place', async (kind) => {
   await using open = new AsyncDisposableStack()
   const { toolway, folder } = await story(open)
   const root = await folder('mine')
   expect(await allowedTo(open.use(await withRoot(kind, toolway, root)))).toEqual([root])
 })
 
-test.each(kinds)('G3: two %s clients with one credential and one name have each its own roots', async (kind) => {
-  await using open = new AsyncDisposableStack()
-  const { toolway, folder } = await story(open)
-  const roots = [await folder('one'), await folder('two')]
-  const clients = await Promise.all(roots.map(async (root) => open.use(await withRoot(kind, toolway, root))))
-  for (let round = 0; round < 3; round++) {
-    expect(await Promise.all(clients.map(allowedTo))).toEqual(roots.map((root) => [root]))
-  }
-  // One for each, one through which the server was looked at, and one that asked when nobody could tell its roots.
-  expect(toolway.servers().length).toBeLessThanOrEqual(4)
-})
+test.concurrent.each(kinds)(
+  'G3: two %s clients with one credential and one name have each its own roots',
+  async (kind) => {
+    await using open = new AsyncDisposableStack()
+    const { toolway, folder } = await story(open)
+    const roots = [await folder('one'), await folder('two')]
+    const clients = await Promise.all(roots.map(async (root) => open.use(await withRoot(kind, toolway, root))))
+    for (let round = 0; round < 3; round++) {
+      expect(await Promise.all(clients.map(allowedTo))).toEqual(roots.map((root) => [root]))
+    }
+    // One for each, one through which the server was looked at, and one that asked when nobody could tell its roots.
+    expect(toolway.servers().length).toBeLessThanOrEqual(4)
+  },
+)
 
-test.each(kinds)('G3: after an idle stop a %s client without roots is served as one without roots', async (kind) => {
-  await using open = new AsyncDisposableStack()
-  const { toolway, folder, configured } = await story(open, { idle: '500ms' })
-  const root = await folder('mine')
-  {
-    await using rooted = await withRoot(kind, toolway, root)
-    expect(await allowedTo(rooted)).toEqual([root])
-  }
-  await until(() => toolway.servers().length === 0, { what: 'the idle processes to stop' })
-  const plain = open.use(
-    await connectCaller(kind, toolway, { capabilities: { elicitation: {} }, answer: () => ({ action: 'decline' }) }),
-  )
-  expect(await allowedTo(plain)).toEqual([configured])
-})
+test.concurrent.each(kinds)(
+  'G3: after an idle stop a %s client without roots is served as one without roots',
+  async (kind) => {
+    await using open = new AsyncDisposableStack()
+    const { toolway, folder, configured } = await story(open, { idle: '500ms' })
+    const root = await folder('mine')
+    {
+      await using rooted = await withRoot(kind, toolway, root)
+      expect(await allowedTo(rooted)).toEqual([root])
+    }
+    await until(() => toolway.servers().length === 0, { what: 'the idle processes to stop' })
+    const plain = open.use(
+      await connectCaller(kind, toolway, { capabilities: { elicitation: {} }, answer: () => ({ action: 'decline' }) }),
+    )
+    expect(await allowedTo(plain)).toEqual([configured])
+  },
+)

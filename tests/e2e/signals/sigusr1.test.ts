@@ -3,7 +3,7 @@ import { startCommand } from '../../fixtures/command.ts'
 import { listeningPort } from '../../fixtures/listening.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 
-test.each([{ words: [] }, { words: ['--workers', '2'] }])(
+test.concurrent.each([{ words: [] }, { words: ['--workers', '2'] }])(
   'B6: SIGUSR1 opens no inspector, and the process lives on ($words)',
   async ({ words }) => {
     await using toolway = await startCommand({ mcpServers: { probe: stdioServers.probe() } }, { words })

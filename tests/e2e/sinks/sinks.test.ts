@@ -40,7 +40,8 @@ async function write(client: TestClient, sink: string, content: string, metadata
   return structuredContent as unknown as Pointer
 }
 
-describe('sinks and plugins', () => {
+// At once, because each test has a gateway of its own and waits for its processes.
+describe.concurrent('sinks and plugins', () => {
   test('J4, J1: what an agent makes ends where the operator wants it, and a pointer leads there', async () => {
     await using folder = await temporaryFolder()
     await using hook = await receiver(status(503), status(201, { location: '/artifacts/1' }))

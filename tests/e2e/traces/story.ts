@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { connect, type Fetch, type Peer, type TestClient } from '../../fixtures/clients.ts'
 import type { Collector } from '../../fixtures/otlp/collector.ts'
 import { newId, sendSpan } from '../../fixtures/otlp/send-span.ts'
@@ -26,10 +27,12 @@ export interface Called {
 }
 
 export async function tracedClient(peer: Peer, collector: Pick<Collector, 'url'>): Promise<TracedClient> {
-  let header: string | undefined
+  /** Of the call from which a request comes. */
+  const header = new AsyncLocalStorage<string | undefined>()
   const withHeader: Fetch = (url, init) => {
     const headers = new Headers(init?.headers)
-    if (header !== undefined) headers.set('traceparent', header)
+    const own = header.getStore()
+    if (own !== undefined) headers.set('traceparent', own)
     return fetch(url, { ...init, headers })
   }
   const client = await connect('v2', 'endpoint' in peer ? { ...peer, fetch: withHeader } : peer)
@@ -39,11 +42,12 @@ export async function tracedClient(peer: Peer, collector: Pick<Collector, 'url'>
       const [traceId, spanId] = [newId(16), newId(8)]
       const traceparent = `00-${traceId}-${spanId}-${flags}`
       const elsewhere = `00-${newId(16)}-${newId(8)}-01`
-      header = carrier === 'header' ? traceparent : carrier === 'both' ? elsewhere : undefined
+      const sent = carrier === 'header' ? traceparent : carrier === 'both' ? elsewhere : undefined
       const _meta = carrier === 'header' ? meta : { ...meta, traceparent }
       const start = Date.now()
-      const result = await client.request('tools/call', { name, arguments: args, _meta }).catch((error) => error)
-      header = undefined
+      const result = await header.run(sent, () =>
+        client.request('tools/call', { name, arguments: args, _meta }).catch((error) => error),
+      )
       if (flags === '01') {
         await sendSpan(collector.url, 'story', { traceId, spanId, name: 'the story', kind: 'client' }, start)
       }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startCommand } from '../../fixtures/command.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { alive, commandLine, descendants } from '../../fixtures/processes.ts'
@@ -11,7 +11,8 @@ import { compiled, toolwayMain } from '../../fixtures/programs.ts'
 import { goodHeaders, rpc } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
 
-test('B10: when the first process is killed, workers answer what they were asked, and then end without a crash', async () => {
+// At once, because each has processes of its own and waits for them.
+test.concurrent('B10: when the first process is killed, workers answer what they were asked, and then end without a crash', async () => {
   await using toolway = await startCommand({ limits: { perMinute: 1_000 } }, { words: ['--workers', '2'] })
   using agent = Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), {
     [Symbol.dispose]: () => agent.destroy(),
@@ -42,7 +43,9 @@ test('B10: when the first process is killed, workers answer what they were asked
   expect(toolway.said()).not.toContain('EPIPE')
 })
 
-test('B10: a worker that is just starting when the first process is killed ends, too', async () => {
+test.concurrent('B10: a worker that is just starting when the first process is killed ends, too', async ({
+  onTestFinished,
+}) => {
   await using folder = await temporaryFolder()
   const { path: home } = folder
   const env = { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: home, XDG_CONFIG_HOME: home, ...compiled }

@@ -44,12 +44,13 @@ describe('B10: three workers are one gateway', () => {
     return (await fetch(new URL('/metrics', toolway.url), { headers })).text()
   }
 
-  test('B10, G3: callers of both eras hear and are asked what is their own, whichever worker they come to', async () => {
+  // The first four at once: they use different tools, and wait for processes and for one another.
+  test.concurrent('B10, G3: callers of both eras hear and are asked what is their own, whichever worker they come to', async () => {
     const talkers = await connectTalkers(endpoint(), ['v1', 'v2', 'modern'], open)
     for (let round = 0; round < 2; round++) await converseAll(talkers, 'talks__converse', round)
   })
 
-  test('B10, F8: a limit is a limit of all together', async () => {
+  test.concurrent('B10, F8: a limit is a limit of all together', async () => {
     const caller = await client()
     const begun = performance.now()
     const calls = Array.from({ length: 100 }, (_, n) => caller.callTool('hash', { data: `${n}` }))
@@ -59,7 +60,7 @@ describe('B10: three workers are one gateway', () => {
     expect(refused).toBeGreaterThanOrEqual(50 - back)
   })
 
-  test('B10, S7: a stateless caller finds the variables of its environment, whichever worker it comes to', async () => {
+  test.concurrent('B10, S7: a stateless caller finds the variables of its environment, whichever worker it comes to', async () => {
     const ask = rawModern(endpoint())
     for (let value = 1; value <= 4; value++) {
       const program = { code: 'globalThis.n = (globalThis.n ?? 0) + 1', environment: 'counted' }
@@ -68,7 +69,7 @@ describe('B10: three workers are one gateway', () => {
     }
   })
 
-  test('V7, V8, B10: any worker lists and answers what waits for approval in all of them, also in its inbox', async () => {
+  test.concurrent('V7, V8, B10: any worker lists and answers what waits for approval in all of them, also in its inbox', async () => {
     const callers = await Promise.all(Array.from({ length: 4 }, () => client()))
     const calls = callers.map((caller, n) => caller.callTool('orders__echo', { message: `${n}` }))
     const api = async (path: string, body?: object) => {
