@@ -9,7 +9,8 @@ const requiredBy: [Revision, number][] = [
   ['2026-07-28', 37],
 ]
 
-describe.each(requiredBy)('conformance %s', (requirements, count) => {
+// At the same time: scenarios of the later revision wait for tasks.
+describe.concurrent.each(requiredBy)('conformance %s', (requirements, count) => {
   const open = new AsyncDisposableStack()
   let direct: ScenarioResult[]
   let through: ScenarioResult[]
