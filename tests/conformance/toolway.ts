@@ -18,8 +18,6 @@ export async function openToolway(url: string, open: AsyncDisposableStack, auth?
     // Many of them start at once when the suite tests clients.
     discovery: { listDeadline: '20s' },
     stores: { path: './state' },
-    // Its thread would take longer to start than a scenario.
-    history: { disabled: true },
     mcpServers: { [serverName]: { url, ...(auth && { auth }) } },
   }
   const file = await writeConfig(folder.path, config, 'conformance')
