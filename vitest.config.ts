@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Tests of random cases that `npm run test:deep` repeats with many more of them. */
 const properties = [
@@ -30,6 +31,19 @@ const properties = [
 /** Tests beside the code that start programs: servers, sandboxes, databases, the command line. */
 const programs = ['src/**/*.program.test.ts', 'tests/{,contract/}*.program.test.ts']
 
+/** Small files that take long: without results of an earlier run, vitest starts large files first. */
+const long = ['tests/e2e/chaos/chaos.test.ts', 'tests/e2e/fleet/outage.test.ts', 'src/sandbox/abuse.program.test.ts']
+const isLong = ({ moduleId }: TestSpecification): boolean => long.some((file) => moduleId.endsWith(file))
+
+/** Starts the longest files of a project first, so that none runs alone at the end. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const byProject = Map.groupBy(sorted, ({ project }) => project)
+    return [...byProject.values()].flatMap((own) => [...own.filter(isLong), ...own.filter((file) => !isLong(file))])
+  }
+}
+
 const beside = {
   // Tests share nothing but what they import, and importing it again for each file takes longer than many a test.
   isolate: false,
@@ -53,6 +67,7 @@ export default defineConfig({
   test: {
     // A test often waits for processes of its own: three at once keep two cores busy.
     maxWorkers: 3,
+    sequence: { sequencer: LongFirst },
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],

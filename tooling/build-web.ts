@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { InlineConfig, Rolldown } from 'vite'
+import { noteDashboard } from './build/dashboard.ts'
 import { noticesFor } from './build/notices.ts'
 
 /**
@@ -72,4 +73,5 @@ else {
   const { output } = (await tool.build(config)) as Rolldown.RolldownOutput
   const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
   writeFileSync(`${folder}dist/THIRD-PARTY-NOTICES.md`, noticesFor(modules))
+  noteDashboard()
 }

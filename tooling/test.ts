@@ -3,21 +3,42 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import buildPrograms from '../tests/programs.setup.ts'
 
 /**
- * `npm test`: the checks beside the tests, which wait for processes often enough to leave time for them. It prints what
- * the checks found after what the tests print, and fails if either does. Arguments are those of vitest.
+ * `npm test`: two runs of vitest and the checks, at the same time. Stories with real servers and browsers wait most of
+ * their time, tests beside the code compute: one worker for the latter fills what three of the former leave free.
+ * Vitest itself runs one project after the other. What the second run and the checks print comes at the end. Arguments
+ * are those of vitest.
  */
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const projects = ['unit', 'web', 'programs', 'e2e', 'conformance', 'browser']
+const waiting = { projects: ['browser', 'e2e', 'conformance'], workers: 3 }
+const computing = { projects: ['programs', 'unit', 'web'], workers: 1 }
 
 const check = spawn(process.execPath, [join(root, 'tooling/check.ts')], { stdio: ['ignore', 'ignore', 'pipe'] })
 const checked = Promise.all([once(check, 'exit'), text(check.stderr)])
 
-const words = ['run', ...projects.flatMap((project) => ['--project', project]), ...process.argv.slice(2)]
-const [tests] = await once(spawn(join(root, 'node_modules/.bin/vitest'), words, { stdio: 'inherit' }), 'exit')
+// Both runs start them, and either would build them.
+await buildPrograms()
 
-const [[checks], complaint] = await checked
-process.stderr.write(checks === 0 ? 'npm run check: passed\n' : `npm run check: failed\n${complaint}`)
-process.exitCode = tests === 0 && checks === 0 ? 0 : 1
+const vitest = join(root, 'node_modules/.bin/vitest')
+const wordsOf = ({ projects, workers }: typeof waiting): string[] => [
+  ...['run', ...projects.flatMap((project) => ['--project', project]), `--maxWorkers=${workers}`],
+  // Arguments may leave nothing for one of them.
+  ...['--passWithNoTests', ...process.argv.slice(2)],
+]
+const first = spawn(vitest, wordsOf(waiting), { stdio: 'inherit' })
+const second = spawn(vitest, wordsOf(computing), { stdio: ['ignore', 'pipe', 'pipe'] })
+const [[firstCode], [secondCode], printed, complaint] = await Promise.all([
+  once(first, 'exit'),
+  once(second, 'exit'),
+  text(second.stdout),
+  text(second.stderr),
+])
+process.stdout.write(printed)
+process.stderr.write(complaint)
+
+const [[checks], found] = await checked
+process.stderr.write(checks === 0 ? 'npm run check: passed\n' : `npm run check: failed\n${found}`)
+process.exitCode = firstCode === 0 && secondCode === 0 && checks === 0 ? 0 : 1

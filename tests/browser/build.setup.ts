@@ -1,13 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { fingerprint } from '../../tooling/build/fingerprint.ts'
+import { isDashboardBuilt } from '../../tooling/build/dashboard.ts'
 import { provide } from '../fixtures/debian.ts'
 import { endpointVariable, serveBrowser, whyNoBrowser } from './chromium.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const sources = ['web/{src,public}/**/*.*', 'web/*.{html,json}', 'tooling/build-web.ts', 'tooling/build/*.ts']
 
 /**
  * Installs a browser where that is allowed, builds the dashboard unless it is the one of these sources, and starts a
@@ -30,13 +28,5 @@ function installBrowser(): void {
 }
 
 function buildDashboard(): void {
-  const folder = join(root, 'node_modules/.cache/toolway')
-  const note = join(folder, 'dashboard')
-  const hash = fingerprint(sources)
-  const isBuilt =
-    existsSync(join(root, 'web/dist/index.html')) && existsSync(note) && readFileSync(note, 'utf8') === hash
-  if (isBuilt) return
-  execFileSync(process.execPath, [join(root, 'tooling/build-web.ts')], { stdio: 'inherit' })
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(note, hash)
+  if (!isDashboardBuilt()) execFileSync(process.execPath, [join(root, 'tooling/build-web.ts')], { stdio: 'inherit' })
 }

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { serverProgram } from '../../../tests/fixtures/programs.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { isRunning } from '../transports/receiver.fixture.ts'
 import { established, gone, rogue } from '../transports/stdio.fixture.ts'
@@ -22,8 +23,14 @@ async function folder(): Promise<string> {
   return path
 }
 
+/** Looks ten times as often whether a process has ended, so that one that ignores SIGTERM is killed sooner. */
+const impatient: Clock = {
+  ...systemClock,
+  after: (ms, callback, ...more) => systemClock.after(ms < 1_000 ? ms / 10 : ms, callback, ...more),
+}
+
 const reaperIn = (path: string) => {
-  const orphanReaper = createOrphanReaper(path, silentLog)
+  const orphanReaper = createOrphanReaper(path, silentLog, impatient)
   onTestFinished(() => orphanReaper[Symbol.asyncDispose]() as Promise<void>)
   return orphanReaper
 }
