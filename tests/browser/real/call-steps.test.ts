@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { converse } from '../../e2e/code-mode/conversation.ts'
 import { connect } from '../../fixtures/clients.ts'
@@ -8,7 +8,7 @@ import { json, result, rogueHttp } from '../../fixtures/rogue-http.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { visit } from '../visit.ts'
+import { type SharedVisit, shareVisit, visit } from '../visit.ts'
 import { expectWhole, go, row, rows } from './pages.ts'
 
 const server = (name: string) => ({
@@ -49,11 +49,11 @@ const failingOnce = () => {
 
 inBrowser('V11: the steps of real calls', () => {
   const open = new AsyncDisposableStack()
-  let browser: Browser
   let toolway: LocalToolway
+  let shared: SharedVisit
   beforeAll(async () => {
     const flaky = open.use(await failingOnce())
-    browser = open.adopt(await openBrowser(), (one) => one.close())
+    const browser = open.adopt(await openBrowser(), (one) => one.close())
     const allow = { servers: ['*'] }
     toolway = open.use(
       await startToolway({
@@ -71,6 +71,7 @@ inBrowser('V11: the steps of real calls', () => {
       }),
     )
     await toolway.gateway.refresh()
+    shared = shareVisit(() => visit(browser, new URL(toolway.url).origin, toolway.token))
   })
   afterAll(() => open.disposeAsync())
 
@@ -88,7 +89,7 @@ inBrowser('V11: the steps of real calls', () => {
 
   test('retries, the cache and approvals are in the timeline; inner calls of code and batches form a tree', async () => {
     await using client = await connect('v1', { endpoint: toolway })
-    await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token)
+    const visitor = await shared.at()
     const { page } = visitor
 
     expect(JSON.stringify(await client.callTool('flaky__look', { key: 'a' }))).toContain('found a')
@@ -146,9 +147,8 @@ inBrowser('V11: the steps of real calls', () => {
   })
 
   test('a file is picked for a binary argument, and its bytes reach the server', async () => {
-    await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token)
+    const visitor = await shared.at('/tools/flaky__look?view=try')
     const { page } = visitor
-    await visitor.follow('/tools/flaky__look?view=try')
     await page.getByLabel('key', { exact: true }).fill('picked')
     const buffer = Buffer.from([0, 255, 128, 10])
     await page.getByLabel('File', { exact: true }).setInputFiles({ name: 'a.bin', mimeType: 'image/png', buffer })
@@ -163,7 +163,7 @@ inBrowser('V11: the steps of real calls', () => {
     await client.callTool('flaky__look', { key: 'c' })
     await client.callTool('weather__temperature', { city: 'Nowhere' })
     await client.callTool('weather__temperature', { city: 'Cairo' })
-    await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token, { at: '/calls' })
+    const visitor = await shared.at('/calls')
     const { page } = visitor
     await page.getByLabel('Server').selectOption('weather')
     await page.getByLabel('Outcome').selectOption('tool_error')

@@ -20,7 +20,7 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
   test('a captured call shows its result, runs again, and works when copied as curl', async () => {
     const message = `it's "quoted" $HOME \`x\``
     await world.client.callTool('everything__echo', { message })
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await go(page, 'Calls')
     await row(page, 'Calls', 'everything.echo', 'answered')
@@ -46,7 +46,7 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
   })
 
   test('the list does not move while a call is open; a button shows new calls', async () => {
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await go(page, 'Calls')
     await page.getByRole('link', { name: 'everything.echo' }).first().click()
@@ -65,7 +65,7 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
   })
 
   test('a tool reports its progress and is cancelled', async () => {
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await visitor.follow('/tools/everything__trigger-long-running-operation?view=try')
     await page.getByLabel('duration').fill('60')
@@ -83,7 +83,7 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
   })
 
   test('an elicitation and a sampling request are answered in the page', async () => {
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await visitor.follow('/tools/everything__trigger-elicitation-request?view=try')
     await title(page, 'everything__trigger-elicitation-request')
@@ -104,7 +104,7 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
   })
 
   test('resources are read, a template is filled in, and a prompt is completed', async () => {
-    await using visitor = await world.visit()
+    const visitor = await world.shared.at()
     const { page } = visitor
     await go(page, 'Tools')
     await page.getByRole('tab', { name: 'Resources' }).click()
