@@ -206,36 +206,35 @@ function startWorker(options: WorkerHandleOptions): WorkerHandle {
   }
 }
 
-/** A connection that Node's cluster module hands to a worker, and closes here once the worker has accepted it. */
+/** A connection in the primary process. Node's cluster module closes it here once a worker has accepted it. */
 interface ConnectionHandle {
   close(...done: unknown[]): void
 }
 
-/** The worker to which a connection was handed last: one that stops may refuse a connection. */
-const handedTo = new WeakMap<ConnectionHandle, ChildProcess>()
+/** How Node's cluster module numbers a connection that it hands to a worker, and what the worker answers. */
+interface HandOver {
+  readonly seq?: number
+  readonly ack?: number
+  readonly accepted?: boolean
+}
 
 /**
  * Returns a function that closes the connections that a worker was handed and has not accepted. Node forgets them when
  * the worker dies, and their clients would wait forever. They cannot be handed to another worker, because the dead one
- * may have read the request.
+ * may have read the request. Node hands those that a stopping worker refuses to another worker by itself.
  */
 function trackConnections(worker: ChildProcess): () => void {
-  const unaccepted = new Set<ConnectionHandle>()
+  const unanswered = new Map<number, ConnectionHandle>()
   const send = worker.send.bind(worker) as (...sent: unknown[]) => boolean
   worker.send = (...sent: unknown[]) => {
-    const handle = sent[1] as ConnectionHandle | undefined
-    if (typeof handle?.close === 'function') {
-      const close = handle.close.bind(handle)
-      handle.close = (...done) => {
-        unaccepted.delete(handle)
-        close(...done)
-      }
-      unaccepted.add(handle)
-      handedTo.set(handle, worker)
-    }
+    const [{ seq }, handle] = sent as [HandOver, ConnectionHandle | undefined]
+    if (seq !== undefined && typeof handle?.close === 'function') unanswered.set(seq, handle)
     return send(...sent)
   }
+  worker.on('internalMessage', ({ ack, accepted }: HandOver) => {
+    if (ack !== undefined && accepted !== undefined) unanswered.delete(ack)
+  })
   return () => {
-    for (const handle of unaccepted) if (handedTo.get(handle) === worker) handle.close()
+    for (const handle of unanswered.values()) handle.close()
   }
 }

@@ -63,8 +63,18 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
     started.unref()
     started.on('error', (cause) => died(started, cause))
     started.on('exit', () => died(started))
-    const gone = Promise.withResolvers<undefined>()
-    started.on('exit', () => gone.resolve(undefined))
+    // Not a promise that each request races with: it would keep something of every request for as long as it is pending.
+    const waiting = new Set<() => void>()
+    started.on('exit', () => {
+      for (const giveUp of waiting) giveUp()
+    })
+    const orGone = <T>(response: Promise<T>): Promise<T | undefined> => {
+      const { promise, resolve, reject } = Promise.withResolvers<T | undefined>()
+      const giveUp = () => resolve(undefined)
+      waiting.add(giveUp)
+      response.then(resolve, reject)
+      return promise.finally(() => waiting.delete(giveUp))
+    }
     const rpc = createPortRpc<HistoryThreadMethods>({
       port: {
         send: (message) => started.postMessage(message),
@@ -77,7 +87,7 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
     })
     worker = started
     // A request to a thread that dies ends with it.
-    peer = { ...rpc, request: (...params) => Promise.race([rpc.request(...params), gone.promise]) }
+    peer = { ...rpc, request: (...params) => orGone(rpc.request(...params)) }
     return peer
   }
 
