@@ -26,6 +26,7 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     const probe = { ...stdioServers.probe(), env: { API_TOKEN: 'a-token-of-the-editor' } }
     await writeFile(join(home, '.cursor', 'mcp.json'), JSON.stringify({ mcpServers: { probe } }))
     const config = {
+      mcpServers: { unused: stdioServers.manyTools('unused', 3) },
       defaults: { agent: 'default' },
       agents: { default: { allow: { servers: ['*'] } }, reader: { allow: { servers: ['probe'] } } },
       auth: { keys: [reader.configured] },
@@ -45,10 +46,23 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     return JSON.stringify(await client.callTool(tool, args))
   }
 
+  test('G10: the tools of a server that was not used yet are unknown, until they are refreshed', async () => {
+    const { page } = visitor
+    await visitor.follow('/servers/unused')
+    await title(page, 'unused')
+    await page.getByText('Its tools are not known yet.').waitFor()
+    expect(toolway.children()).toEqual([])
+    await expectFits(visitor)
+    await press(page, page.getByRole('button', { name: 'Refresh tools' }))
+    await page.getByText(/^3 tools, [1-9]\d* tokens of context\.$/).waitFor()
+    expect(await rows(page, 'Tools').count()).toBe(3)
+    expect(toolway.children()).toHaveLength(1)
+  })
+
   test('V9: a server is tested before it is saved: tools, prompts, resources, templates, tokens and findings', async () => {
     const { page } = visitor
     const dialog = page.getByRole('dialog')
-    const before = await file()
+    const [before, running] = [await file(), toolway.children()]
     await go(page, 'Servers')
     await press(page, page.getByRole('button', { name: 'Add server' }))
     await tabTo(page, dialog.getByRole('textbox', { name: /Command, URL/ }))
@@ -69,7 +83,7 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     expect(await tested.getByText(/^note: /).count()).toBe(0)
     await expectWhole(visitor)
     expect(await file()).toBe(before)
-    await expect.poll(() => toolway.children()).toEqual([])
+    await expect.poll(() => toolway.children()).toEqual(running)
 
     await press(page, dialog.getByRole('button', { name: 'Review' }))
     await dialog.locator('.added', { hasText: '"library"' }).waitFor()
