@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import { deadline, never, waitFor } from '../core/deadline.ts'
 import { type Decide, refusalOf } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
-import type { ToolwayError } from '../core/errors.ts'
+import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import type { Health, SourceStatus } from '../core/source-status.ts'
@@ -263,16 +263,31 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   async function use<T>(call: Call, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const start = performance.now()
     wantedAt = clock.monotonic()
-    const answer = await control.unlessPaused(() =>
-      pool.use(call, (open) => {
-        const listed = unlisted.get(open) ?? (mayBeReplaced(open) ? list(open, call.caller.capabilities) : undefined)
-        return listed ? sinceListed(listed, call).then(() => work(open)) : work(open)
-      }),
-    )
+    let answer: T
+    try {
+      answer = await control.unlessPaused(() =>
+        pool.use(call, (open) => {
+          const listed = unlisted.get(open) ?? (mayBeReplaced(open) ? list(open, call.caller.capabilities) : undefined)
+          return listed ? sinceListed(listed, call).then(() => work(open)) : work(open)
+        }),
+      )
+    } catch (error) {
+      if (error instanceof ToolwayError && error.code === 'AUTH_REQUIRED') checkSignIn()
+      throw error
+    }
+    if (health === 'needs-auth') checkSignIn()
     const ms = performance.now() - start
     // Use an exponential moving average, so that the latency reflects recent calls.
     latencyMs = latencyMs === undefined ? ms : latencyMs * 0.8 + ms * 0.2
     return answer
+  }
+
+  /** Fetches the lists, which shows whether all calls need a sign-in, or only one that requires more scopes. */
+  function checkSignIn(): void {
+    if (pool.personal) return
+    const open = pool.current({})
+    if (open) plain.changed(open)
+    else void plain.refresh()
   }
 
   /** Whether another program may have replaced an HTTP server since the policy evaluated its definitions. */

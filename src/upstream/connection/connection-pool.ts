@@ -18,6 +18,8 @@ import { createWarmPool } from './warm-pool.ts'
 export interface ConnectionPool extends AsyncDisposable {
   readonly connected: boolean
   readonly opening: boolean
+  /** Whether each principal has its own credential, so that connections are never shared. */
+  readonly personal: boolean
   /** Why no connection could be opened (`failure`) or why the last one broke (`lost`); cleared when one opens. */
   readonly failure: ToolwayError | undefined
   readonly lost: ToolwayError | undefined
@@ -95,7 +97,6 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const rootsOf = createRootsOf()
   /** Connections whose owners receive all log messages that arrive on them. */
   const logging = new WeakSet<ManagedConnection>()
-  /** Whether each principal has its own credential, so that connections are never shared. */
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
   const spares = config.session === 'shared' || personal ? 0 : config.spares
   const warmPool = createWarmPool(spares, (capabilities) => createOwned(capabilities))
@@ -124,6 +125,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     get all() {
       return all()
     },
+    personal,
     lost: undefined,
     latest: undefined,
     breaks: 0,

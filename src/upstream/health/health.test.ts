@@ -6,7 +6,7 @@ import { assessHealth, type ServerCondition } from './health.ts'
 const connected: ServerCondition = {
   config: { disabled: false } as ServerConfig,
   paused: false,
-  pool: { connected: true, failure: undefined, pauseMs: 0, lost: undefined },
+  pool: { connected: true, current: () => undefined, personal: false, failure: undefined, pauseMs: 0, lost: undefined },
   listing: { fetched: true, missing: [], failure: undefined, descriptors: undefined },
   handshake: undefined,
   starting: false,
@@ -42,4 +42,11 @@ test('T4: what refuses calls before the breaker keeps its own status', () => {
   expect(assessHealth({ ...connected, config: { disabled: true } as ServerConfig, breaker: open }).health).toBe(
     'disabled',
   )
+})
+
+test('B6: if a new connection needs a sign-in, so does the server, unless each principal has its own grant', () => {
+  const failure = new ToolwayError('AUTH_REQUIRED', 'files needs a new sign-in.')
+  const pool = { ...connected.pool, failure }
+  expect(assessHealth({ ...connected, pool })).toEqual({ health: 'needs-auth', reason: 'files needs a new sign-in.' })
+  expect(assessHealth({ ...connected, pool: { ...pool, personal: true } }).health).toBe('healthy')
 })

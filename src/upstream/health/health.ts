@@ -10,7 +10,7 @@ import type { ServerListing } from '../listing/server-listing.ts'
 export interface ServerCondition {
   readonly config: ServerConfig
   readonly paused: boolean
-  readonly pool: Pick<ConnectionPool, 'connected' | 'failure' | 'pauseMs' | 'lost'>
+  readonly pool: Pick<ConnectionPool, 'connected' | 'current' | 'failure' | 'pauseMs' | 'lost' | 'personal'>
   readonly listing: Pick<ServerListing, 'fetched' | 'missing' | 'failure' | 'descriptors'>
   /** The last handshake result, from this run or from the cached listing. */
   readonly handshake: HandshakeResult | undefined
@@ -81,7 +81,9 @@ function assessConnected({ pool, listing, degradation, starting }: ServerConditi
   const { failure, pauseMs } = pool
   const { failure: listFailure, missing } = listing
   if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
-  // Ignore AUTH_REQUIRED here: one of several principals may lack a grant, which does not affect the others.
+  // One of several principals may lack a grant, which does not affect the others. A connected listing knows better.
+  if (failure?.code === 'AUTH_REQUIRED' && !pool.personal && !pool.current({}))
+    return { health: 'needs-auth', reason: failure.message }
   if (failure && failure.code !== 'AUTH_REQUIRED')
     return degraded(`Cannot open new connections: ${failure.message}${again(pauseMs)}`)
   if (listFailure) return degraded(`Listing failed: ${listFailure.message}`)

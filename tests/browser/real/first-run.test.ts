@@ -1,24 +1,12 @@
-import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { visit } from '../visit.ts'
-import { expectWhole, press, row, tabTo, title } from './pages.ts'
+import { expectWhole, jump, press, row, tabTo, title } from './pages.ts'
 import { servedToPeople } from './printed-link.ts'
 
 inBrowser('G10: the first run', () => {
-  const jump = async (page: Page, words: string, option: RegExp) => {
-    await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Search' }).waitFor()
-    await expect.poll(() => page.evaluate('document.activeElement.getAttribute("role")')).toBe('combobox')
-    await page.keyboard.type(words)
-    const wanted = page.getByRole('option', { name: option }).first()
-    await wanted.waitFor()
-    while ((await wanted.getAttribute('aria-selected')) !== 'true') await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('Enter')
-  }
-
   test('V9: without a configuration, the keyboard alone leads from no servers to the first call', async () => {
     await using served = await servedToPeople()
     await using open = new AsyncDisposableStack()

@@ -40,6 +40,18 @@ export async function press(page: Page, target: Locator): Promise<void> {
   await page.keyboard.press('Enter')
 }
 
+/** Opens the search with Ctrl+K, types, and chooses the first option with this name. */
+export async function jump(page: Page, words: string, option: RegExp): Promise<void> {
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Search' }).waitFor()
+  await expect.poll(() => page.evaluate('document.activeElement.getAttribute("role")')).toBe('combobox')
+  await page.keyboard.type(words)
+  const wanted = page.getByRole('option', { name: option }).first()
+  await wanted.waitFor()
+  while ((await wanted.getAttribute('aria-selected')) !== 'true') await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+}
+
 /** The value of a tile. */
 export const tile = (page: Page, name: string): Promise<string | null> =>
   page.locator('.tile').filter({ hasText: name }).locator('.tile-value').textContent()

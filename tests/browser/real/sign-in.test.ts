@@ -86,10 +86,10 @@ inBrowser('V7, V9: sign-in to servers that require OAuth', () => {
     issuer.revoke()
     await press(page, button(page, 'Run'))
     await outcome.getByRole('link', { name: 'AUTH_REQUIRED' }).waitFor()
-    await visitor.follow('/servers/tickets')
-    await press(page, button(page, 'Refresh tools'))
-    await health(page, 'needs sign-in')
+    // The failed call is enough for the inbox; nobody refreshes the tools.
     await item(watcher).waitFor()
+    await visitor.follow('/servers/tickets')
+    await health(page, 'needs sign-in')
     issuer.behaviour.refuseRefresh = undefined
     await signInFromInbox(page, 'Allow')
     await health(page, 'healthy')

@@ -25,7 +25,7 @@ import { parseRange, rangeBounds } from '../../routing/time-range.ts'
 import { RangeStats } from '../stat-tiles.tsx'
 import { actionOutcome } from './action-outcome.ts'
 import { ServerOutput } from './server-output.tsx'
-import { Connections, Offers, RecentCalls, ServerEvents, ServerTools } from './server-tables.tsx'
+import { Connections, isListed, Offers, RecentCalls, ServerEvents, ServerTools } from './server-tables.tsx'
 import './server.css'
 
 const ServerEditor = lazy('the buttons', async () => (await import('../../config-edit/server-editor.tsx')).ServerEditor)
@@ -203,7 +203,9 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
         )}
         <dt>Tools</dt>
         <dd>
-          {formatCount(server.tools)}, {formatCount(server.toolTokens)} tokens of context
+          {isListed(server)
+            ? `${formatCount(server.tools)}, ${formatCount(server.toolTokens)} tokens of context`
+            : 'unknown until first used'}
         </dd>
         <dt>Ping latency</dt>
         <dd>{formatDuration(server.latencyMs)}</dd>

@@ -22,8 +22,12 @@ import { parseRange, rangeBounds, rangeQuery } from '../../routing/time-range.ts
 const maxCalls = 10
 const maxTools = 10
 
+/** Whether a server was ever connected, so that it is known what it offers. */
+export const isListed = ({ era, transport }: ServerDetail): boolean => era !== null || transport === 'in-process'
+
 /** The tools that take most of the context. */
-export function ServerTools({ server: { name, tools, toolTokens } }: { readonly server: ServerDetail }) {
+export function ServerTools({ server }: { readonly server: ServerDetail }) {
+  const { name, tools, toolTokens } = server
   const page = useResource(queries.tools({ server: name, sort: '-tokens', limit: maxTools }), `${name} ${tools}`)
   const all = <a href={withQuery(pathTo('tools'), { server: name })}>View tools</a>
   return (
@@ -42,7 +46,9 @@ export function ServerTools({ server: { name, tools, toolTokens } }: { readonly 
             )}
             <p class="table-foot">
               {total === 0
-                ? 'It offers no tools.'
+                ? isListed(server)
+                  ? 'It offers no tools.'
+                  : 'Its tools are not known yet.'
                 : `${pluralize(total, 'tool')}, ${formatCount(toolTokens)} tokens of context.`}
               {total > rows.length && ` The ${rows.length} largest are shown.`}
             </p>
