@@ -62,6 +62,8 @@ inBrowser('V7: what needs attention', () => {
     const chain = item('The audit log was modified after it was written')
     await chain.getByRole('button', { name: 'Verify again' }).waitFor()
     await expect.poll(ids).toContain('audit:chain')
+    await chain.getByRole('button', { name: 'Verify again' }).click()
+    await page.getByText('Verification started.').last().waitFor()
     await chain.getByRole('link', { name: 'Open the log' }).click()
     await title(page, 'Audit')
     await page.getByText('Run toolway audit verify for details.').waitFor()
