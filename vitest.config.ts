@@ -130,7 +130,8 @@ export default defineConfig({
           isolate: false,
           // What is awaited comes when the machine gets round to it.
           expect: { poll: { timeout: 30_000 } },
-          testTimeout: 120_000,
+          // axe at all sizes and in both themes takes minutes.
+          testTimeout: process.env.TOOLWAY_TEST_RUNS === 'many' ? 900_000 : 120_000,
           hookTimeout: 60_000,
         },
       },

@@ -9,8 +9,11 @@ export interface Visit extends AsyncDisposable {
   readonly context: BrowserContext
   /** Script errors, CSP violations and requests to other origins; not error responses of the API. */
   readonly troubles: readonly string[]
-  /** Serious and critical axe violations of the current page. */
-  axe(): Promise<readonly string[]>
+  /**
+   * Serious and critical axe violations of the current page, at these sizes and colours. By default as it is; with
+   * `TOOLWAY_TEST_RUNS=many` at all of them.
+   */
+  axe(looks?: readonly Look[]): Promise<readonly string[]>
   /** Opens another page as a link does: without loading the dashboard again. */
   follow(path: string): Promise<void>
   /** Texts in tables that are too small to read: below 13 px, or below 12 px in headers. */
@@ -20,6 +23,19 @@ export interface Visit extends AsyncDisposable {
   /** Horizontal overflow in pixels. */
   overflow(): Promise<number>
 }
+
+/** The width of the window, and the theme. */
+export type Look = readonly [width: number, scheme: 'dark' | 'light']
+
+export const widths = [390, 768, 1280, 1920] as const
+
+/** Whether axe sees everything at all sizes and in both themes, which takes minutes. */
+export const axeSeesAll = process.env.TOOLWAY_TEST_RUNS === 'many'
+
+export const allLooks: readonly Look[] = widths.flatMap((width): Look[] => [
+  [width, 'dark'],
+  [width, 'light'],
+])
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -34,7 +50,7 @@ const axeOptions = JSON.stringify({
 })
 
 /** Of elements that look the same, axe measures the contrast of so many: it takes most of the time. */
-const maxContrasts = process.env.TOOLWAY_TEST_RUNS === 'many' ? Number.POSITIVE_INFINITY : 3
+const maxContrasts = axeSeesAll ? Number.POSITIVE_INFINITY : 3
 
 /** Elements look the same if their texts have the same style, as have the elements around that are not transparent. */
 const axeSetup = `{
@@ -69,6 +85,8 @@ const axeSetup = `{
   }
 }`
 
+const defaultSize = { width: 1280, height: 860 }
+
 export interface VisitOptions extends BrowserContextOptions {
   /** The page to open when signing in. */
   readonly at?: string
@@ -84,7 +102,7 @@ export async function visit(
   { at = '/', elsewhere = origin, ...options }: VisitOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
-    viewport: { width: 1280, height: 860 },
+    viewport: defaultSize,
     baseURL: origin,
     reducedMotion: 'reduce',
     ...options,
@@ -104,15 +122,31 @@ export async function visit(
     await page.goto(`${at}#token=${token}`)
     await page.locator('.shell').waitFor()
   }
+  const axe = async () => {
+    if (await page.evaluate('typeof axe === "undefined"')) await page.evaluate(`${axeSource}\n${axeSetup}`)
+    const found = await page.evaluate(`axe.start(${axeOptions}).then(({ violations }) => violations)`)
+    const violations = found as { id: string; impact: string; nodes: { html: string }[] }[]
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
+  }
+  const show = async ([width, colorScheme]: Look, height: number) => {
+    await page.setViewportSize({ width, height })
+    await page.emulateMedia({ colorScheme })
+  }
   return {
     ...{ page, context, troubles },
-    async axe() {
-      if (await page.evaluate('typeof axe === "undefined"')) await page.evaluate(`${axeSource}\n${axeSetup}`)
-      const found = await page.evaluate(`axe.start(${axeOptions}).then(({ violations }) => violations)`)
-      const violations = found as { id: string; impact: string; nodes: { html: string }[] }[]
-      return violations
-        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
+    async axe(looks = axeSeesAll ? allLooks : []) {
+      if (looks.length === 0) return await axe()
+      const { width, height } = page.viewportSize() ?? defaultSize
+      const isDark = await page.evaluate(`matchMedia('(prefers-color-scheme: dark)').matches`)
+      const found: string[] = []
+      for (const look of looks) {
+        await show(look, height)
+        found.push(...(await axe()).map((violation) => `${look.join(' px, ')}: ${violation}`))
+      }
+      await show([width, isDark ? 'dark' : 'light'], height)
+      return found
     },
     async follow(path) {
       await page.evaluate(`new Promise((resolve) => {

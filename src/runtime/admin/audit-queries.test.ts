@@ -97,6 +97,13 @@ test('F11: a modified log is detected, once for all callers', async () => {
   await checked()
   expect(chain.chain().state).toBe('broken')
   expect(chain.chain().problems[0]).toContain(lane)
+  // The result remains until the next check ends.
+  expect([chain.verifyChain().state, chain.verified().state]).toEqual(['checking', 'broken'])
+  await checked()
+  await queries[Symbol.asyncDispose]()
+  chain.verifyChain()
+  await checked()
+  expect(chain.verified()).toMatchObject({ state: 'broken', problems: [expect.stringContaining('not be verified')] })
 })
 
 test('B10: the archive is searched first, and the page names its source', async () => {

@@ -164,29 +164,45 @@ interface ChainVerificationOptions extends Pick<AdminContext, 'auditKey' | 'cloc
   readonly queries: Pick<AuditQueries, 'verify'>
 }
 
-type ChainAdmin = Pick<AdminService, 'chain' | 'verifyChain'>
+interface ChainVerification extends Pick<AdminService, 'chain' | 'verifyChain'> {
+  /** The result of the last check that ended. */
+  verified(): ChainView
+}
 
-export function createChainVerification({ queries, auditKey, clock, log }: ChainVerificationOptions): ChainAdmin {
-  let view: ChainView = { state: 'unknown', checkedAt: null, records: null, problems: [] }
+export function createChainVerification({
+  queries,
+  auditKey,
+  clock,
+  log,
+}: ChainVerificationOptions): ChainVerification {
+  let verified: ChainView = { state: 'unknown', checkedAt: null, records: null, problems: [] }
+  let checking = false
 
   const check = async () => {
     const { ok, records, problems, problemCount } = await queries.verify(await auditKey())
     const more = problemCount - problems.length
     const sentences = [...problems.map(sentenceOf), ...(more > 0 ? [`and ${more} more`] : [])]
-    view = { state: ok ? 'intact' : 'broken', checkedAt: clock.now(), records, problems: sentences }
+    verified = { state: ok ? 'intact' : 'broken', checkedAt: clock.now(), records, problems: sentences }
   }
 
+  const chain = (): ChainView => (checking ? { ...verified, state: 'checking' } : verified)
+
   return {
-    chain: () => view,
+    verified: () => verified,
+    chain,
     verifyChain() {
-      if (view.state === 'checking') return view
-      const before = view
-      view = { ...before, state: 'checking' }
-      check().catch((cause) => {
-        log.error({ cause }, 'audit log could not be verified')
-        view = { ...before, problems: ["The audit log could not be verified. See the gateway's log for the cause."] }
-      })
-      return view
+      if (checking) return chain()
+      checking = true
+      check()
+        .catch((cause) => {
+          log.error({ cause }, 'audit log could not be verified')
+          const problems = ["The audit log could not be verified. See the gateway's log for the cause."]
+          verified = { ...verified, problems }
+        })
+        .finally(() => {
+          checking = false
+        })
+      return chain()
     },
   }
 }

@@ -1,7 +1,14 @@
 import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ModelServer, modelServer } from '../../../src/chat/models/server.fixture.ts'
+import {
+  type Asked,
+  type ModelServer,
+  modelServer,
+  type Reply,
+  says,
+  stalls,
+} from '../../../src/chat/models/server.fixture.ts'
 import { agentModel, answer, halfAnswer, question } from '../../e2e/chat/model.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
@@ -14,6 +21,34 @@ const server = (name: string) => ({
   args: [fileURLToPath(new URL(`../../fixtures/${name}-server.ts`, import.meta.url))],
 })
 
+/** A PNG of one pixel. */
+const pixel = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+const markdown = `| City | Degrees |
+| --- | ---: |
+| Rome | 21 |
+| Oslo | 4 |
+
+\`\`\`sh
+toolway call weather.temperature city=Rome
+\`\`\`
+`
+
+/** What the user wrote last. */
+const lastMessage = ({ body }: Asked) => body.messages.findLast(({ role }) => role === 'user')?.content
+
+/** Answers with Markdown, stops in the middle of a long answer, and describes images; otherwise uses tools. */
+const scripted: Reply = (asked, response) => {
+  const said = JSON.stringify(lastMessage(asked))
+  if (said.includes('Describe')) return says('A green pixel.')(asked, response)
+  if (said.includes('long')) return stalls('Once upon ', 'a time')(asked, response)
+  if (said.includes('table')) return says(markdown)(asked, response)
+  return agentModel(asked, response)
+}
+
 inBrowser('S6, V11: chat with real servers and a scripted model', () => {
   const open = new AsyncDisposableStack()
   let browser: Browser
@@ -21,12 +56,14 @@ inBrowser('S6, V11: chat with real servers and a scripted model', () => {
   let toolway: LocalToolway
   beforeAll(async () => {
     browser = open.adopt(await openBrowser(), (one) => one.close())
-    model = open.use(await modelServer(agentModel))
+    model = open.use(await modelServer(scripted))
     toolway = open.use(
       await startToolway({
         mcpServers: { weather: { ...server('weather'), capture: true }, arithmetic: server('arithmetic') },
         native: { tools: [] },
-        models: { local: { kind: 'openai', baseUrl: model.baseUrl, model: 'scripted', apiKey: 'sk-of-the-story' } },
+        models: {
+          local: { kind: 'openai', baseUrl: model.baseUrl, model: 'scripted', apiKey: 'sk-of-the-story', vision: true },
+        },
         chat: { model: 'local', mode: 'agent' },
       }),
     )
@@ -79,5 +116,57 @@ inBrowser('S6, V11: chat with real servers and a scripted model', () => {
     expect(offered).toEqual(['weather__temperature'])
     await turn.getByText(halfAnswer).waitFor()
     expect(visitor.troubles).toEqual([])
+  })
+
+  test('an image reaches the model; an answer is stopped, its message edited and sent again; tables and code are shown', async () => {
+    await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token, { at: '/chat' })
+    const { page, context } = visitor
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    const turn = (number: number) => page.locator('.turn').nth(number)
+    const send = async (text: string) => {
+      const number = model.asked.length + 1
+      await page.getByLabel('Message', { exact: true }).fill(text)
+      await page.keyboard.press('Enter')
+      return await model.request(number)
+    }
+
+    await page
+      .getByLabel('Images', { exact: true })
+      .setInputFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: pixel })
+    await page.getByRole('list', { name: 'Attached images' }).getByText('pixel.png').waitFor()
+    const url = `data:image/png;base64,${pixel.toString('base64')}`
+    expect(lastMessage(await send('Describe this'))).toEqual([
+      { type: 'text', text: 'Describe this' },
+      expect.objectContaining({ type: 'image_url', image_url: expect.objectContaining({ url }) }),
+    ])
+    await turn(0).getByText('A green pixel.').waitFor()
+    await turn(0).getByRole('img', { name: 'pixel.png' }).waitFor()
+
+    // The model's server would never end this answer.
+    const long = await send('Tell me a long story')
+    await turn(1).getByText('Once upon a time').waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await turn(1).getByText('Stopped', { exact: true }).waitFor()
+    await long.abandoned
+    await turn(1).getByText('Once upon a time').waitFor()
+
+    await turn(1).getByRole('button', { name: 'Edit', exact: true }).click()
+    await page.getByLabel('Edit the message').fill('Give me a table')
+    const asked = model.asked.length
+    await page.keyboard.press('Enter')
+    const again = await model.request(asked + 1)
+    expect(lastMessage(again)).toBe('Give me a table')
+    expect(JSON.stringify(again.body.messages)).toContain('A green pixel.')
+    expect(JSON.stringify(again.body.messages)).not.toContain('long story')
+    await turn(1).getByText('Answered', { exact: true }).waitFor()
+    expect(await page.locator('.turn').count()).toBe(2)
+    const table = turn(1).getByRole('table')
+    expect(await table.getByRole('columnheader').allTextContents()).toEqual(['City', 'Degrees'])
+    expect(await table.getByRole('cell').allTextContents()).toEqual(['Rome', '21', 'Oslo', '4'])
+    await turn(1).getByRole('button', { name: 'Copy: Code (sh)' }).click()
+    await expect
+      .poll(() => page.evaluate('navigator.clipboard.readText()'))
+      .toBe('toolway call weather.temperature city=Rome')
+    await expectWhole(visitor)
   })
 })

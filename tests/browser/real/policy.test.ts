@@ -65,11 +65,19 @@ inBrowser('V10: the policy', () => {
     expect(saved).toContain('// mine')
     expect(await mayEcho()).toBe(false)
 
+    const reloaded = Promise.withResolvers<void>()
+    await page.route(/\/admin\/api\/policy$/, async (route) => {
+      await reloaded.promise
+      await route.continue()
+    })
     await page.getByRole('button', { name: 'Undo' }).press('Enter')
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).press('Enter')
     await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' })
     expect(await text()).toBe(before)
     expect(await mayEcho()).toBe(true)
+    // The editor waits for the new settings, which would replace what is typed into the old ones.
+    expect(await page.getByRole('tab', { name: 'YAML' }).count()).toBe(0)
+    reloaded.resolve()
 
     await page.setViewportSize({ width: 390, height: 800 })
     await page.getByRole('tab', { name: 'YAML' }).click()

@@ -4,7 +4,7 @@ import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { openScene } from '../stand-in/door.ts'
 import type { SceneName } from '../stand-in/scene.ts'
-import { type Visit, visit } from '../visit.ts'
+import { allLooks, axeSeesAll, type Look, type Visit, visit, widths } from '../visit.ts'
 
 const paths = [
   '/',
@@ -77,19 +77,19 @@ const dialogs = [
   { path: '/keys', button: 'Create a key' },
 ]
 
-const widths = [390, 768, 1280, 1920] as const
-const schemes = ['dark', 'light'] as const
-
 /** The sizes and colours at which axe sees a page: two of eight, others for the next page. `TOOLWAY_TEST_RUNS=many` tries all. */
-const axeLooks = (index: number): readonly string[] =>
-  process.env.TOOLWAY_TEST_RUNS === 'many'
-    ? widths.flatMap((width) => schemes.map((scheme) => `${width} ${scheme}`))
-    : [`${widths[index % 4]} dark`, `${widths[(index + 2) % 4]} light`]
+const axeLooks = (index: number): readonly Look[] =>
+  axeSeesAll
+    ? allLooks
+    : [
+        [widths[index % 4] as number, 'dark'],
+        [widths[(index + 2) % 4] as number, 'light'],
+      ]
 
 const desktop: BrowserContextOptions = { colorScheme: 'light' }
 const phone: BrowserContextOptions = { colorScheme: 'dark', viewport: { width: 360, height: 740 } }
 
-interface Look {
+interface Scene {
   readonly scene: SceneName
   readonly device: string
   readonly options: BrowserContextOptions
@@ -100,7 +100,7 @@ interface Look {
   readonly axe: boolean
 }
 
-const looks: readonly Look[] = [
+const scenes: readonly Scene[] = [
   { scene: 'crowded', device: 'a dark phone', options: phone, token: 'operator', axe: false, at: lists },
   { scene: 'empty', device: 'a light desktop', options: desktop, token: 'operator', axe: false, at: lists },
   { scene: 'failing', device: 'a dark phone', options: phone, token: 'operator', axe: true, at: failing },
@@ -121,7 +121,7 @@ inBrowser('G10: every page', () => {
   })
   afterAll(() => browser.close())
 
-  describe.each(looks)('G10: scene $scene on $device', ({ scene, options, token, axe, at }) => {
+  describe.each(scenes)('G10: scene $scene on $device', ({ scene, options, token, axe, at }) => {
     test('every page has a title, no serious axe violations, no horizontal overflow, no small texts in tables and no script errors', async () => {
       await using door = await openScene(scene)
       await using visitor = await visit(browser, door.origin, token, options)
@@ -156,12 +156,8 @@ inBrowser('G10: every page', () => {
       // Only a narrow screen may have other sizes; only a wide one shows all columns.
       if (width === widths[0] || width === widths[3])
         found.push(...(await visitor.smallTexts()).map((text) => at(`too small, ${text}`)))
-      for (const scheme of schemes) {
-        if (!axeLooks(index).includes(`${width} ${scheme}`)) continue
-        await page.emulateMedia({ colorScheme: scheme })
-        found.push(...(await visitor.axe()).map((violation) => at(`${scheme}, ${violation}`)))
-      }
     }
+    found.push(...(await visitor.axe(axeLooks(index))).map((violation) => `${place} at ${violation}`))
     found.push(...(await visitor.unsortable()).map((title) => `${place}: cannot be sorted by ${title}`))
     return found
   }

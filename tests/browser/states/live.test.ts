@@ -194,6 +194,18 @@ inBrowser('G10: live pages', () => {
     expect(visitor.troubles).toEqual([])
   })
 
+  test('F11: an audit log that could not be verified is not called modified', async () => {
+    const visitor = await shared.at()
+    const { page } = visitor
+    const problem = 'The audit log could not be verified.'
+    const view = { state: 'unknown', checkedAt: null, records: null, problems: [problem] }
+    await page.route(/\/audit\/chain$/, (route) => route.fulfill({ json: view }))
+    await visitor.follow('/audit')
+    await page.getByText(problem).waitFor()
+    expect(await page.getByText('was modified').count()).toBe(0)
+    await page.unroute(/\/audit\/chain$/)
+  })
+
   test('G6: each cell of the matrix links to its explanation', async () => {
     const visitor = await shared.at('/policy?view=matrix')
     const { page } = visitor

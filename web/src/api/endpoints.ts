@@ -118,7 +118,8 @@ export const actions = {
   pin: (label: string, decision: 'approve' | 'block', hash: string) =>
     post<PinDetail>(`pins/${encode(label)}/${decision}`, { hash }),
   /** The action of an inbox item. */
-  inbox: (path: string, body: unknown) => post<{ readonly url?: unknown } | undefined>(path, body),
+  inbox: (path: string, body: unknown) =>
+    post<{ readonly url?: unknown; readonly state?: unknown } | undefined>(path, body),
   dismissItem: (id: string) => post<InboxView>(`inbox/${encode(id)}/dismiss`),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),

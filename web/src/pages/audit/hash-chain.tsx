@@ -42,10 +42,12 @@ export function HashChain() {
           </div>
           {data.problems.length > 0 && (
             <Note tone="bad">
-              <p>
-                <strong>The audit log was modified after it was written.</strong> Run <code>toolway audit verify</code>{' '}
-                for details.
-              </p>
+              {data.state === 'broken' && (
+                <p>
+                  <strong>The audit log was modified after it was written.</strong> Run{' '}
+                  <code>toolway audit verify</code> for details.
+                </p>
+              )}
               {data.problems.map((problem) => (
                 <p key={problem}>{problem}</p>
               ))}

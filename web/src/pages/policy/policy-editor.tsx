@@ -4,7 +4,7 @@ import { queries } from '../../api/endpoints.ts'
 import { liveReload } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { Card } from '../../components/page.tsx'
-import { Loaded, Note } from '../../components/states.tsx'
+import { Loaded, Loading, Note } from '../../components/states.tsx'
 import { ReviewChange, ReviewPanel } from '../../config-edit/review-change.tsx'
 import { query, setQuery } from '../../routing/location.ts'
 import { PartEditor } from './part-editor.tsx'
@@ -19,11 +19,12 @@ export function PolicyEditor() {
   const reviewed = useSignal<ConfigEdit | undefined>(undefined)
   const saved = useSignal<AppliedEdit['edit'] | undefined>(undefined)
   const undoing = useSignal(false)
-  const version = useSignal(0)
+  /** The settings before the last edit. They are not shown again: what is typed would be lost when the new ones arrive. */
+  const outdated = useSignal<PolicySettings | undefined>(undefined)
   const done = ({ edit }: AppliedEdit) => {
     reviewed.value = undefined
     saved.value = edit.undoes === null ? edit : undefined
-    version.value++
+    outdated.value = settings.data
     settings.reload()
   }
   return (
@@ -48,11 +49,11 @@ export function PolicyEditor() {
             </Note>
           )}
           <div hidden={reviewed.value !== undefined}>
-            <Parts
-              key={`${version.value} ${JSON.stringify(data.parts)}`}
-              settings={data}
-              onReview={(edit) => (reviewed.value = edit)}
-            />
+            {data === outdated.value && !settings.error ? (
+              <Loading what="the policy" />
+            ) : (
+              <Parts key={JSON.stringify(data.parts)} settings={data} onReview={(edit) => (reviewed.value = edit)} />
+            )}
           </div>
           {reviewed.value && (
             <>
