@@ -10,7 +10,7 @@ export interface Visit extends AsyncDisposable {
   /** Script errors, CSP violations and requests to other origins; not error responses of the API. */
   readonly troubles: readonly string[]
   /**
-   * Serious and critical axe violations of the current page, at these sizes and colours. By default as it is; with
+   * What axe finds wrong with the current page, at these sizes and colours. By default as it is; with
    * `TOOLWAY_TEST_RUNS=many` at all of them.
    */
   axe(looks?: readonly Look[]): Promise<readonly string[]>
@@ -39,14 +39,14 @@ export const allLooks: readonly Look[] = widths.flatMap((width): Look[] => [
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Neither serious nor critical, but expensive: their findings would be dropped. */
+/** Rules about lesser faults that take long. Only `TOOLWAY_TEST_RUNS=many` checks them. */
 const lesserRules = ['aria-allowed-role', 'heading-order', 'landmark-unique', 'region']
 
 // Only rules that are off by default need the style sheets.
 const axeOptions = JSON.stringify({
   resultTypes: ['violations'],
   preload: false,
-  rules: Object.fromEntries(lesserRules.map((rule) => [rule, { enabled: false }])),
+  rules: Object.fromEntries(lesserRules.map((rule) => [rule, { enabled: axeSeesAll }])),
 })
 
 /** Of elements that look the same, axe measures the contrast of so many: it takes most of the time. */
@@ -125,10 +125,8 @@ export async function visit(
   const axe = async () => {
     if (await page.evaluate('typeof axe === "undefined"')) await page.evaluate(`${axeSource}\n${axeSetup}`)
     const found = await page.evaluate(`axe.start(${axeOptions}).then(({ violations }) => violations)`)
-    const violations = found as { id: string; impact: string; nodes: { html: string }[] }[]
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
+    const violations = found as { id: string; nodes: { html: string }[] }[]
+    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
   }
   const show = async ([width, colorScheme]: Look, height: number) => {
     await page.setViewportSize({ width, height })

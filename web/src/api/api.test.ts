@@ -77,6 +77,13 @@ describe('G10: live calls', () => {
     expect(ids(fresh)).toEqual(['c'])
     expect(held.newestAt).toBe(2)
   })
+
+  test('V11: a held list shows the call that is open, also if it came later', () => {
+    const held = holdCalls([call('a', 1)])
+    const { calls, fresh } = updateHeld(held, [call('d', 4), call('c', 3), call('b', 2)], 3)
+    expect(calls.map(({ id }) => id)).toEqual(['c', 'b', 'a'])
+    expect(fresh.map(({ id }) => id)).toEqual(['d'])
+  })
 })
 
 describe('G10: a broken event stream', () => {

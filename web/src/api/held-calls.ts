@@ -12,15 +12,21 @@ export const holdCalls = (calls: readonly CallView[]): HeldCalls => ({
   newestAt: calls[0]?.at ?? Number.POSITIVE_INFINITY,
 })
 
-/** The held calls with their current outcomes, and how many others have come since. */
+/**
+ * The held calls with their current outcomes, and those that have come since. Calls that began until `openAt` count as
+ * held: a call that somebody opens may not have reached the list yet.
+ */
 export function updateHeld(
   { calls }: HeldCalls,
   live: readonly CallView[],
+  openAt = Number.NEGATIVE_INFINITY,
 ): { readonly calls: readonly CallView[]; readonly fresh: readonly CallView[] } {
   const latest = new Map(live.map((call) => [call.id, call]))
   const known = new Set(calls.map(({ id }) => id))
+  const others = live.filter(({ id }) => !known.has(id))
+  const held = calls.map((call) => (call.outcome === 'running' ? (latest.get(call.id) ?? call) : call))
   return {
-    calls: calls.map((call) => (call.outcome === 'running' ? (latest.get(call.id) ?? call) : call)),
-    fresh: live.filter(({ id }) => !known.has(id)),
+    calls: [...others.filter(({ at }) => at <= openAt), ...held],
+    fresh: others.filter(({ at }) => at > openAt),
   }
 }

@@ -52,9 +52,11 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   const older = useOlderCalls(filter, key)
   const hold = useHold(id !== undefined)
   const held = hold.held.value
-  const live = held ? updateHeld(held, liveCalls.value) : { calls: liveCalls.value, fresh: [] }
+  const loaded = [...(earlier.data ?? []), ...older.calls]
+  const openAt = id === undefined ? undefined : [...liveCalls.value, ...loaded].find((call) => call.id === id)?.at
+  const live = held ? updateHeld(held, liveCalls.value, openAt) : { calls: liveCalls.value, fresh: [] }
   const fresh = filterCalls(live.fresh, filter)
-  const known = [...(earlier.data ?? []), ...older.calls].filter(({ at }) => !held || at <= held.newestAt)
+  const known = loaded.filter(({ at }) => !held || at <= Math.max(held.newestAt, openAt ?? 0))
   const all = mergeCalls(live.calls, known, maxCalls)
   const rows = filterCalls(all, filter)
   const pages = Math.max(1, Math.ceil(rows.length / rowsPerPage))
