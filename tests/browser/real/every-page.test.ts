@@ -45,7 +45,7 @@ inBrowser('G10: a real gateway', () => {
     await expectFits(visitor)
   })
 
-  test('every page has no serious axe violations, no overflow and no script errors', async () => {
+  test('every page has no axe violations, no overflow and no script errors', async () => {
     const { client } = world
     await client.callTool('everything__echo', { message: 'hello' })
     await client.callTool('filesystem__list_directory', { path: world.files })
