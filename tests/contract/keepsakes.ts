@@ -25,8 +25,14 @@ export function keepsakesContract(name: string, create: (most: number) => Promis
 
     test('it goes when its time is over, which begins anew when it is found', async () => {
       const { ttlStore, over } = await create(1_000)
-      for (const key of ['a', 'b']) await ttlStore.set(key, 'text', soon)
-      expect(await ttlStore.get('b', long)).toBe('text')
+      await ttlStore.set('a', 'text', soon)
+      // On a busy machine, its time may be over before it is asked for.
+      let found: string | undefined
+      for (let tries = 0; found === undefined && tries < 100; tries++) {
+        await ttlStore.set('b', 'text', soon)
+        found = await ttlStore.get('b', long)
+      }
+      expect(found).toBe('text')
       await over()
       expect(await ttlStore.get('a', soon)).toBeUndefined()
       expect(await ttlStore.get('b', soon)).toBe('text')
