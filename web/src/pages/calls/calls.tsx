@@ -53,7 +53,8 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   const hold = useHold(id !== undefined)
   const held = hold.held.value
   const loaded = [...(earlier.data ?? []), ...older.calls]
-  const openAt = id === undefined ? undefined : [...liveCalls.value, ...loaded].find((call) => call.id === id)?.at
+  const isOpen = (call: CallView) => call.id === id
+  const openAt = id === undefined ? undefined : (liveCalls.value.find(isOpen) ?? loaded.find(isOpen))?.at
   const live = held ? updateHeld(held, liveCalls.value, openAt) : { calls: liveCalls.value, fresh: [] }
   const fresh = filterCalls(live.fresh, filter)
   const known = loaded.filter(({ at }) => !held || at <= Math.max(held.newestAt, openAt ?? 0))
