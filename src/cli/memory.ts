@@ -27,8 +27,8 @@ interface HeapSettings {
  * Garbage to allow between two full collections, in bytes. With much less, results of 1 MiB cause so many collections
  * that these take longer than the calls.
  */
-const garbageBytes = 16e6
-const leastGrowth = 40
+const garbageBytes = 14e6
+const leastGrowth = 30
 const mostGrowth = 300
 /** By itself, V8 lets the young generation grow beyond 100 MB under load, and calls become no faster. */
 const youngBytes = 8e6
