@@ -165,9 +165,16 @@ interface ChainVerificationOptions extends Pick<AdminContext, 'auditKey' | 'cloc
 }
 
 interface ChainVerification extends Pick<AdminService, 'chain' | 'verifyChain'> {
-  /** The result of the last check that ended. */
+  /** The result of the last check that ended. Starts another one if that was long ago. */
   verified(): ChainView
 }
+
+/** When the first check is due without anybody asking for it. */
+const firstCheckMs = 60_000
+/** How long a result is good enough for those who do not ask for a check. */
+const recheckMs = 600_000
+/** The time until the next check, as a multiple of what the last one took: a long log is checked less often. */
+const recheckFactor = 50
 
 export function createChainVerification({
   queries,
@@ -177,6 +184,7 @@ export function createChainVerification({
 }: ChainVerificationOptions): ChainVerification {
   let verified: ChainView = { state: 'unknown', checkedAt: null, records: null, problems: [] }
   let checking = false
+  let dueAt = clock.monotonic() + firstCheckMs
 
   const check = async () => {
     const { ok, records, problems, problemCount } = await queries.verify(await auditKey())
@@ -187,23 +195,31 @@ export function createChainVerification({
 
   const chain = (): ChainView => (checking ? { ...verified, state: 'checking' } : verified)
 
+  const verifyChain = (): ChainView => {
+    if (checking) return chain()
+    checking = true
+    const begin = clock.monotonic()
+    check()
+      .catch((cause) => {
+        log.error({ cause }, 'audit log could not be verified')
+        const problems = ["The audit log could not be verified. See the gateway's log for the cause."]
+        verified = { ...verified, problems }
+      })
+      .finally(() => {
+        checking = false
+        const end = clock.monotonic()
+        dueAt = end + Math.max(recheckMs, recheckFactor * (end - begin))
+      })
+    return chain()
+  }
+
   return {
-    verified: () => verified,
-    chain,
-    verifyChain() {
-      if (checking) return chain()
-      checking = true
-      check()
-        .catch((cause) => {
-          log.error({ cause }, 'audit log could not be verified')
-          const problems = ["The audit log could not be verified. See the gateway's log for the cause."]
-          verified = { ...verified, problems }
-        })
-        .finally(() => {
-          checking = false
-        })
-      return chain()
+    verified() {
+      if (clock.monotonic() >= dueAt) verifyChain()
+      return verified
     },
+    chain,
+    verifyChain,
   }
 }
 
