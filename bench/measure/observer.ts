@@ -16,6 +16,8 @@ createHook({
   destroy(id) {
     timers.delete(id)
   },
+  // Tracking each promise would take more time and memory than many a call.
+  trackPromises: false,
 }).enable()
 
 /** Memory after the last full collection that V8 did on its own. */

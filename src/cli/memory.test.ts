@@ -109,7 +109,7 @@ test('F14: the young generation stops growing at its limit, and may grow again a
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   for (const [young, grows] of [
-    [8e6, false],
+    [4e6, false],
     [1e6, true],
   ] as const) {
     state.young = young

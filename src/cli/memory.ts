@@ -30,8 +30,11 @@ interface HeapSettings {
 const garbageBytes = 14e6
 const leastGrowth = 30
 const mostGrowth = 300
-/** By itself, V8 lets the young generation grow beyond 100 MB under load, and calls become no faster. */
-const youngBytes = 8e6
+/**
+ * By itself, V8 lets the young generation grow beyond 100 MB under load, and calls become no faster. It doubles once more
+ * before the setting has an effect.
+ */
+const youngBytes = 4e6
 
 /** Sets the growth of the heap after each collection, from what is then in use. */
 export function boundGarbage(heap = thisHeap()): Disposable {
