@@ -1,11 +1,11 @@
-import { missing, provide } from './fixtures/debian.ts'
+import { missing, provideAll } from './fixtures/debian.ts'
 import { buildGoServer } from './fixtures/go-server.ts'
 
-/** What the commands in the documentation call, what makes certificates for tests, and a server built from Go. */
+/** What the commands in the documentation call, what makes certificates for tests, and the compiler of a server. */
+export const storyParts = { curl: ['curl'], openssl: ['openssl'], go: ['golang-go'] }
+
 export default function setup(): void {
-  provide('curl', 'curl')
-  provide('openssl', 'openssl')
-  provide('go', 'golang-go')
+  provideAll(storyParts)
   // Here, because the first build compiles the standard library, which takes longer than a hook may.
   if (missing('go') === undefined) buildGoServer()
 }

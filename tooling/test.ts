@@ -19,8 +19,9 @@ const computing = { projects: ['programs', 'unit', 'web'], workers: 1 }
 const check = spawn(process.execPath, [join(root, 'tooling/check.ts')], { stdio: ['ignore', 'ignore', 'pipe'] })
 const checked = Promise.all([once(check, 'exit'), text(check.stderr)])
 
-// Both runs start them, and either would build them.
-await buildPrograms()
+// Both runs need all of these, and either would provide them.
+const parts = spawn(process.execPath, [join(root, 'tests/all-parts.ts')], { stdio: 'inherit' })
+await Promise.all([buildPrograms(), once(parts, 'exit')])
 
 const vitest = join(root, 'node_modules/.bin/vitest')
 const wordsOf = ({ projects, workers }: typeof waiting): string[] => [

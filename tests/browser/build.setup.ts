@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isDashboardBuilt } from '../../tooling/build/dashboard.ts'
-import { provide } from '../fixtures/debian.ts'
+import { provide, provideAll } from '../fixtures/debian.ts'
 import { endpointVariable, serveBrowser, whyNoBrowser } from './chromium.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -20,9 +20,14 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   return () => browser.close()
 }
 
+/** The smallest browser, unless another one is given. */
+export const shellParts = (): Record<string, string[]> =>
+  process.env.TOOLWAY_CHROMIUM === undefined
+    ? { 'chromium-headless-shell': ['chromium-headless-shell', 'fonts-inter'] }
+    : {}
+
 function installBrowser(): void {
-  if (process.env.TOOLWAY_CHROMIUM !== undefined) return
-  provide('chromium-headless-shell', 'chromium-headless-shell', 'fonts-inter')
+  provideAll(shellParts())
   // Not every distribution has the shell as a package.
   if (whyNoBrowser() !== undefined) provide('chromium', 'chromium', 'fonts-inter')
 }
