@@ -30,23 +30,20 @@ interface HeapSettings {
 const garbageBytes = 14e6
 const leastGrowth = 30
 const mostGrowth = 300
-/**
- * By itself, V8 lets the young generation grow beyond 100 MB under load, and calls become no faster. It doubles once more
- * before the setting has an effect.
- */
-const youngBytes = 4e6
+/** By itself, V8 lets the young generation grow beyond 100 MB under load, and calls become no faster. */
+const youngBytes = 8e6
 
 /** Sets the growth of the heap after each collection, from what is then in use. */
 export function boundGarbage(heap = thisHeap()): Disposable {
-  let grows = true
+  let grows: boolean | undefined
   const afterCollection = (full: boolean) => {
     if (full) {
       const percent = Math.round((100 * garbageBytes) / heap.used())
       heap.setGrowth(Math.min(mostGrowth, Math.max(leastGrowth, percent)))
     }
-    if (grows === heap.young() < youngBytes) return
-    grows = !grows
-    heap.setYoungGrows(grows)
+    const wanted = heap.young() < youngBytes
+    if (grows !== wanted) heap.setYoungGrows(wanted)
+    grows = wanted
   }
   afterCollection(true)
   const observer = new PerformanceObserver((list) => afterCollection(list.getEntries().some(isFull)))
