@@ -1,3 +1,4 @@
+import { matchesGlob } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
@@ -33,14 +34,25 @@ const programs = ['src/**/*.program.test.ts', 'tests/{,contract/}*.program.test.
 
 /** Small files that take long: without results of an earlier run, vitest starts large files first. */
 const long = ['tests/e2e/chaos/chaos.test.ts', 'tests/e2e/fleet/outage.test.ts', 'src/sandbox/abuse.program.test.ts']
-const isLong = ({ moduleId }: TestSpecification): boolean => long.some((file) => moduleId.endsWith(file))
+
+/** Tests that collect all garbage, which takes longer the more modules their worker has loaded before. */
+const collecting = [
+  'src/cli/memory.test.ts',
+  'src/runtime/reload.generations.test.ts',
+  'src/serve/admin/live-events.test.ts',
+  'src/serve/http/{bodies,connections,connections.closing}.test.ts',
+  'src/stores/cache.test.ts',
+]
+
+const first = [...collecting, ...long]
+const isFirst = ({ moduleId }: TestSpecification): boolean => first.some((file) => matchesGlob(moduleId, `**/${file}`))
 
 /** Starts the longest files of a project first, so that none runs alone at the end. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
     const byProject = Map.groupBy(sorted, ({ project }) => project)
-    return [...byProject.values()].flatMap((own) => [...own.filter(isLong), ...own.filter((file) => !isLong(file))])
+    return [...byProject.values()].flatMap((own) => [...own.filter(isFirst), ...own.filter((file) => !isFirst(file))])
   }
 }
 

@@ -31,6 +31,26 @@ const anyServer = fc.oneof(
   fc.constantFrom('a', 'a/b', 'b', 'a%2Fb', '{x}', '__proto__'),
   fc.string({ minLength: 1, maxLength: 8 }),
 )
+// `fc.webUrl` itself enters every character of Unicode into a map, which takes a second.
+const urlPart = fc.string({
+  unit: fc.oneof(fc.constantFrom(..."abcxyzABCXYZ0189-._~!$&'()*+,;=:@"), anyCharacter.map(encodeURIComponent)),
+})
+const webUrl = fc
+  .record({
+    scheme: fc.constantFrom('http', 'https'),
+    host: fc.oneof(
+      fc.domain(),
+      fc.ipV4(),
+      fc.ipV6().map((address) => `[${address}]`),
+    ),
+    path: fc.array(urlPart).map((segments) => segments.map((segment) => `/${segment}`).join('')),
+    query: fc.option(urlPart),
+    fragment: fc.option(urlPart),
+  })
+  .map(({ scheme, host, path, query, fragment }) => {
+    const end = [query === null ? '' : `?${query}`, fragment === null ? '' : `#${fragment}`]
+    return `${scheme}://${host}${path}${end.join('')}`
+  })
 const anyUri = fc.oneof(
   fc.constantFrom(
     'demo://a/b',
@@ -45,7 +65,7 @@ const anyUri = fc.oneof(
     'a:/',
     '{+x}',
   ),
-  fc.webUrl({ withQueryParameters: true, withFragments: true }),
+  webUrl,
   fc.string({ unit: anyCharacter, maxLength: 20 }),
 )
 

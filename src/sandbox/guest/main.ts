@@ -16,6 +16,9 @@ const memory = Number(memoryText)
 /** The engine's memory limit, which must also cover its stack and strings in transit. */
 const maximum = memory + 24 * 1024 * 1024
 
+/** How long a child waits for its program before it loads the TypeScript parser. */
+const parserDelayMs = 500
+
 const wasm = await WebAssembly.compile(limitMemory(readFileSync(wasmFile), maximum))
 let running: (Running & { start(): void }) | undefined
 let remembered: Buffer | undefined
@@ -36,8 +39,9 @@ machine.enter(() => {
 })
 const channel = openHostChannel(receive)
 channel.send(messageKinds.ready, 0)
-// The first call loads the TypeScript parser; do that before a program needs it.
-setImmediate(() => stripTypeScriptTypes(''))
+// The first call loads the parser, which takes as much CPU time as starting: do it ahead only in a child that waits.
+const loadParser = () => stripTypeScriptTypes('')
+const waiting = setTimeout(loadParser, parserDelayMs)
 
 function receive({ kind, id, payload }: Frame): void {
   if (kind === messageKinds.memory) remembered = payload
@@ -50,6 +54,9 @@ function receive({ kind, id, payload }: Frame): void {
 }
 
 async function run(task: ProgramTask): Promise<void> {
+  clearTimeout(waiting)
+  // Otherwise loading it would count as the program's CPU time.
+  if (task.language === 'typescript') loadParser()
   if (remembered) {
     machine = await createMachine({ wasm, memory, callbacks, remembered: unpackMemory(remembered, maximum) })
   }
