@@ -81,6 +81,7 @@ export async function openHistory(
     shared: shared !== undefined,
     trouble: () => ({ local: local.trouble(), shared: shared?.trouble() }),
     async [Symbol.asyncDispose]() {
+      local.stopping()
       await recorder[Symbol.asyncDispose]()
       await store[Symbol.asyncDispose]()
     },

@@ -18,6 +18,8 @@ export async function openToolway(url: string, open: AsyncDisposableStack, auth?
     // Many of them start at once when the suite tests clients.
     discovery: { listDeadline: '20s' },
     stores: { path: './state' },
+    // The suite starts a gateway for each scenario and sees nothing of what it keeps.
+    history: { disabled: true },
     mcpServers: { [serverName]: { url, ...(auth && { auth }) } },
   }
   const file = await writeConfig(folder.path, config, 'conformance')

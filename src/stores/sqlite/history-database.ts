@@ -56,7 +56,7 @@ const other: TallyKey = { agent: 'other', server: 'other', operation: 'other', n
 /** How often old rows are removed. */
 const pruneEveryMs = minute
 
-/** The tables of the history. Synchronous: it runs in a thread of its own. */
+/** The tables of the history. Synchronous: it runs in a thread of its own, or when the gateway stops. */
 export function openHistoryDatabase(options: HistoryDatabaseOptions) {
   const { keepMs, maxBytes, now } = options
   const file = openHistoryFile({ ...options, schema, version, prepare: defineMerge })

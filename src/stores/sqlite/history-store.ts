@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import type { HistoryStore } from '../../core/history.ts'
 import type { Log } from '../../core/log.ts'
 import { createPortRpc, type RpcPeer } from '../../lib/port-rpc.ts'
-import { encodeBatch } from './history-batch.ts'
+import { decodeBatch, encodeBatch } from './history-batch.ts'
 import type { HistoryOwnerMethods, HistoryThreadData, HistoryThreadMethods } from './history-thread.ts'
 
 export interface SqliteHistoryOptions extends Omit<HistoryThreadData, 'path'> {
@@ -19,6 +19,8 @@ export interface SqliteHistoryOptions extends Omit<HistoryThreadData, 'path'> {
 export interface SqliteHistory extends HistoryStore {
   /** Why the file cannot be used; undefined if it can. */
   trouble(): string | undefined
+  /** The process stops: what is written from now on no longer needs a thread. */
+  stopping(): void
 }
 
 /** How long a request may take. Queries over a month read some hundred thousand rows. */
@@ -35,6 +37,7 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
   let peer: RpcPeer<HistoryThreadMethods> | undefined
   let diedAt = Number.NEGATIVE_INFINITY
   let closed = false
+  let isStopping = false
   let code: string | undefined
 
   const methods: HistoryOwnerMethods = {
@@ -91,10 +94,23 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
     return peer
   }
 
-  const writeText = async (text: string): Promise<boolean> => (await connected()?.request('write', text)) ?? false
+  /** Starting a thread takes several times as long as writing a last batch, which no longer delays a call. */
+  const writeHere = async (text: string): Promise<boolean> => {
+    const { openHistoryDatabase } = await import('./history-database.ts')
+    using database = openHistoryDatabase({ path, ...data, now: systemClock.now, say: methods.say })
+    return database.write(decodeBatch(text))
+  }
+
+  const writeText = async (text: string): Promise<boolean> => {
+    if (isStopping && peer === undefined) return writeHere(text)
+    return (await connected()?.request('write', text)) ?? false
+  }
 
   return {
     trouble: () => code,
+    stopping() {
+      isStopping = true
+    },
     // Not async, because the batch would stay in memory until its text is written.
     write: (batch) => writeText(encodeBatch(batch)),
     sums: async (query) => connected()?.request('sums', query),

@@ -50,6 +50,7 @@ describe('B7: a client that never reads its 200 MB of stream', () => {
     await bystander.answer('tools/call', { name: 'loud__echo', arguments: { message: 'x' } })
     const session = await sessionOf(toolway)
     const before = await settledMemory()
+    const allowed = 8 * 1024 * 1024
     using _ = await deafReader(toolway, session, 200)
     let most = 0
     let calls = 0
@@ -67,13 +68,13 @@ describe('B7: a client that never reads its 200 MB of stream', () => {
       calls++
       await pause(20)
       if (now < next) continue
-      most = Math.max(most, (await settledMemory()) - before)
+      most = Math.max(most, (await settledMemory(before + allowed)) - before)
       next += step
     }
-    most = Math.max(most, (await settledMemory()) - before)
+    most = Math.max(most, (await settledMemory(before + allowed)) - before)
     expect(failed).toBe(0)
     expect(calls).toBeGreaterThan(10)
-    expect(most).toBeLessThan(8 * 1024 * 1024)
+    expect(most).toBeLessThan(allowed)
   })
 
   test('is forgotten when it leaves', async () => {
