@@ -54,9 +54,16 @@ export async function openBrowser(): Promise<Browser> {
   }
 }
 
+/**
+ * A page of most tests lives for seconds, and optimizing its code takes longer than that saves. With
+ * `TOOLWAY_TEST_RUNS=many`, pages live for minutes, and tests measure how fast they are.
+ */
+const scriptFlags =
+  process.env.TOOLWAY_TEST_RUNS === 'many' ? [] : ['--js-flags=--single-threaded --no-opt --no-maglev']
+
 function options(): LaunchOptions {
   const found = findBrowser()
   if (found === undefined) throw new Error(`Browser tests cannot run: ${whyNoBrowser()}`)
   // Chromium has no sandbox as root, and containers have little shared memory.
-  return { executablePath: found, args: ['--no-sandbox', '--disable-dev-shm-usage'] }
+  return { executablePath: found, args: ['--no-sandbox', '--disable-dev-shm-usage', ...scriptFlags] }
 }
