@@ -139,9 +139,7 @@ export default defineConfig({
           name: 'browser',
           include: ['tests/browser/**/*.test.ts'],
           globalSetup: ['tests/programs.setup.ts', 'tests/browser/build.setup.ts'],
-          isolate: false,
-          // What is awaited comes when the machine gets round to it.
-          expect: { poll: { timeout: 30_000 } },
+          ...beside,
           // axe at all sizes and in both themes takes minutes.
           testTimeout: process.env.TOOLWAY_TEST_RUNS === 'many' ? 900_000 : 120_000,
           hookTimeout: 60_000,

@@ -3,21 +3,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isDashboardBuilt } from '../../tooling/build/dashboard.ts'
 import { provide, provideAll } from '../fixtures/debian.ts'
-import { endpointVariable, serveBrowser, whyNoBrowser } from './chromium.ts'
+import { whyNoBrowser } from './chromium.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/**
- * Installs a browser where that is allowed, builds the dashboard unless it is the one of these sources, and starts a
- * browser that all tests share.
- */
-export default async function setup(): Promise<(() => Promise<void>) | undefined> {
+/** Installs a browser where that is allowed, and builds the dashboard unless it is the one of these sources. */
+export default function setup(): void {
   installBrowser()
   buildDashboard()
-  if (whyNoBrowser() !== undefined) return undefined
-  const browser = await serveBrowser()
-  process.env[endpointVariable] = browser.wsEndpoint()
-  return () => browser.close()
 }
 
 /** The smallest browser, unless another one is given. */

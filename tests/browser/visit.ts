@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { onTestFailed } from 'vitest'
+import type { Browser } from './chromium.ts'
 
 /** A browser page at the dashboard. */
 export interface Visit extends AsyncDisposable {

@@ -1,7 +1,7 @@
-import type { Browser, CDPSession, Page } from 'playwright-core'
+import type { CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import setupBrowser from '../browser/build.setup.ts'
-import { openBrowser } from '../browser/chromium.ts'
+import { type Browser, openBrowser } from '../browser/chromium.ts'
 import { inBrowser } from '../browser/in-browser.ts'
 import { openScene } from '../browser/stand-in/door.ts'
 import { visit } from '../browser/visit.ts'
@@ -45,15 +45,11 @@ const maxTaskMs = 100
 
 inBrowser('G10: large lists stay smooth', () => {
   let browser: Browser
-  let end: (() => Promise<void>) | undefined
   beforeAll(async () => {
-    end = await setupBrowser()
+    setupBrowser()
     browser = await openBrowser()
   })
-  afterAll(async () => {
-    await browser?.close()
-    await end?.()
-  })
+  afterAll(() => browser?.close())
 
   /**
    * Runs `act` three times. The best round counts: programs that share the processor make even the CPU time of a task up

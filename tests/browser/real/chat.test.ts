@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url'
-import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type Asked,
@@ -11,7 +10,7 @@ import {
 } from '../../../src/chat/models/server.fixture.ts'
 import { agentModel, answer, halfAnswer, question } from '../../e2e/chat/model.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
-import { openBrowser } from '../chromium.ts'
+import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { visit } from '../visit.ts'
 import { expectWhole } from './pages.ts'

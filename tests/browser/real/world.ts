@@ -1,13 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Browser, BrowserContextOptions } from 'playwright-core'
+import type { BrowserContextOptions } from 'playwright-core'
 import { connect, type TestClient } from '../../fixtures/clients.ts'
 import type { WrittenConfig } from '../../fixtures/config-file.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { startHttpServer } from '../../fixtures/http-server.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
-import { openBrowser } from '../chromium.ts'
+import { type Browser, openBrowser } from '../chromium.ts'
 import { type SharedVisit, shareVisit, type Visit, visit } from '../visit.ts'
 
 /** A gateway with real servers, a connected client and a browser. */
