@@ -77,6 +77,39 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     expect(one.membership.addressOf(newcomer.self)).toBe('http://b')
   })
 
+  test('a session whose record is not in Redis yet is held by the replica that its id names', async () => {
+    const { all } = await replicas('http://a', 'http://b')
+    const [one, other] = all as [(typeof all)[0], (typeof all)[0]]
+    const session = `${other.self}.1`
+    expect(await one.membership.takeOver(session)).toEqual({ heldBy: other.self, address: 'http://b' })
+    expect(await other.membership.takeOver(session)).toBeUndefined()
+    expect(await one.membership.takeOver(session, other.self)).toBeUndefined()
+    expect(await one.membership.takeOver('unknown.1')).toBeUndefined()
+  })
+
+  test('workers know one another through the primary until Redis has answered for long enough to decide', async () => {
+    const redis = open.use(await connected(server.url))
+    const clock = createManualClock()
+    let members = new Map([['other', 'http://b']])
+    const workers = {
+      self: 'one',
+      addressOf: (name: string) => members.get(name),
+      unreachable: (name: string) => void members.delete(name),
+    }
+    await using one = redisMembership({ redis, clock, secret, workers })
+    expect(one.self).toBe('one')
+    expect(one.addressOf('other')).toBe('http://b')
+    await one.join('http://a')
+    expect(one.addressOf('other')).toBe('http://b')
+    one.unreachable('other')
+    expect(one.addressOf('other')).toBeUndefined()
+    members = new Map([['other', 'http://b']])
+    expect(one.addressOf('other')).toBe('http://b')
+    // A worker that is paused sends no heartbeat, so others take over its sessions.
+    await clock.pass(4_000)
+    await until(() => one.addressOf('other') === undefined, { what: 'the decision' })
+  })
+
   test('after Redis was away those that were known still are, until they have had the time to come back', async () => {
     await using own = await startRedis()
     await using redis = await connected(own.url)
