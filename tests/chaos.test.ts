@@ -86,7 +86,8 @@ describe('B7, F11, F12: the model of a chaos run', () => {
     ['a write with an unknown outcome that has run', killedWith(1)],
     ['a write with an unknown outcome that has not run', killedWith(0)],
     ['a write that was refused', { ...sentNothing('SERVER_UNAVAILABLE'), faults: [killed] }],
-    ['a write to a server that was starting', { ...sentNothing('SERVER_UNAVAILABLE'), readyMs: 20 }],
+    ['a write to a server that was starting', { ...sentNothing('SERVER_UNAVAILABLE'), begun: 0, readyMs: 20 }],
+    ['a write to a server that was starting again', { ...sentNothing('SERVER_UNAVAILABLE'), readyMs: 20 }],
     ['a write that timed out', { outcome: refused('TIMEOUT'), code: 'TIMEOUT' }],
     [
       'a write that is lost with its worker',
@@ -109,6 +110,11 @@ describe('B7, F11, F12: the model of a chaos run', () => {
     ['an end that is recorded twice', { ended: 2 }, /end is 2 times/],
     ['another outcome in the log', { code: 'TIMEOUT' }, /the audit log says ERROR TIMEOUT/],
     ['a code that no fault explains', { ...sentNothing('SERVER_UNAVAILABLE') }, /no fault explains/],
+    [
+      'a write to a server that was starting, without a record',
+      { ...sentNothing('SERVER_UNAVAILABLE'), begun: 0, ended: 0, readyMs: 20 },
+      /1 calls found a server starting, and 0 of them/,
+    ],
     [
       'a lost session while servers were starting',
       { outcome: { is: 'session ended' }, readyMs: 20 },
