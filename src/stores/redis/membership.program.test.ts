@@ -3,6 +3,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
+import type { SharedRedis } from './connection.ts'
 import { redisMembership } from './membership.ts'
 import { connected } from './redis.fixture.ts'
 
@@ -85,6 +86,21 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     expect(await other.membership.takeOver(session)).toBeUndefined()
     expect(await one.membership.takeOver(session, other.self)).toBeUndefined()
     expect(await one.membership.takeOver('unknown.1')).toBeUndefined()
+  })
+
+  test('a session is not unknown because Redis once took too long to say who has it', async () => {
+    const { redis, all } = await replicas('http://a')
+    const [{ membership, self }] = all as [(typeof all)[0]]
+    await membership.keep(`${self}.1`, 'its record')
+    let late = 0
+    const ask: SharedRedis['ask'] = async (command) => (late-- > 0 ? undefined : redis.ask(command))
+    await using other = redisMembership({ redis: { ...redis, up: true, ask }, clock: createManualClock(), secret })
+    await other.join('http://b')
+    late = 2
+    expect(await other.takeOver(`${self}.1`)).toEqual({ heldBy: self, address: 'http://a' })
+    late = 1_000
+    expect(await other.takeOver(`${self}.1`)).toBeUndefined()
+    late = 0
   })
 
   test('workers know one another through the primary until Redis has answered for long enough to decide', async () => {
