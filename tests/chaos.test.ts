@@ -57,6 +57,7 @@ interface Told {
   readonly code?: string
   readonly archived?: number
   readonly faults?: Evidence['faults']
+  readonly readyMs?: number
 }
 
 const id = 'w-modern-0-1'
@@ -66,7 +67,7 @@ const workerKilled = { kind: 'kill worker', begunMs: 50, endedMs: 50 } as const
 const full = { kind: 'fill disk', begunMs: 50, endedMs: 80 } as const
 
 function evidence({ outcome = { is: 'answered' }, write = true, executions = 1, ...told }: Told): Evidence {
-  const { begun = 1, ended = 1, code, archived = 1, faults = [] } = told
+  const { begun = 1, ended = 1, code, archived = 1, faults = [], readyMs = 0 } = told
   const call: SentCall = { id, write, begunMs: 10, endedMs: 100, outcome }
   const record = { call: 'c', tool: 'write_thing', operation: 'call_tool' }
   const before = { ...record, phase: 'before', arguments: { id } } as unknown as AuditRecord
@@ -75,7 +76,8 @@ function evidence({ outcome = { is: 'answered' }, write = true, executions = 1, 
   const records = [...Array(begun).fill(before), ...Array(ended).fill(after)]
   const audit = factsOf(records)
   const archive = factsOf(Array(archived).fill(records).flat())
-  return { calls: [call], faults, executions: new Map(executions > 0 ? [[id, executions]] : []), audit, archive }
+  const times = new Map(executions > 0 ? [[id, executions]] : [])
+  return { calls: [call], faults, readyMs, executions: times, audit, archive }
 }
 
 describe('B7, F11, F12: the model of a chaos run', () => {
@@ -84,6 +86,8 @@ describe('B7, F11, F12: the model of a chaos run', () => {
     ['a write with an unknown outcome that has run', killedWith(1)],
     ['a write with an unknown outcome that has not run', killedWith(0)],
     ['a write that was refused', { ...sentNothing('SERVER_UNAVAILABLE'), faults: [killed] }],
+    ['a write to a server that was starting', { ...sentNothing('SERVER_UNAVAILABLE'), begun: 0, readyMs: 20 }],
+    ['a write to a server that was starting again', { ...sentNothing('SERVER_UNAVAILABLE'), readyMs: 20 }],
     ['a write that timed out', { outcome: refused('TIMEOUT'), code: 'TIMEOUT' }],
     [
       'a write that is lost with its worker',
@@ -106,6 +110,21 @@ describe('B7, F11, F12: the model of a chaos run', () => {
     ['an end that is recorded twice', { ended: 2 }, /end is 2 times/],
     ['another outcome in the log', { code: 'TIMEOUT' }, /the audit log says ERROR TIMEOUT/],
     ['a code that no fault explains', { ...sentNothing('SERVER_UNAVAILABLE') }, /no fault explains/],
+    [
+      'a write to a server that was starting, without a record',
+      { ...sentNothing('SERVER_UNAVAILABLE'), begun: 0, ended: 0, readyMs: 20 },
+      /1 calls found a server starting, and 0 of them/,
+    ],
+    [
+      'a lost session while servers were starting',
+      { outcome: { is: 'session ended' }, readyMs: 20 },
+      /no fault explains/,
+    ],
+    [
+      'a write that ran although its server was starting',
+      { ...sentNothing('SERVER_UNAVAILABLE'), executions: 1, readyMs: 20 },
+      /not sent/,
+    ],
     ['an outage of the log without a full disk', { ...unrecorded(true), faults: [killed] }, /no fault explains/],
     ['an internal error', { ...sentNothing('INTERNAL'), faults: [killed] }, /no fault explains/],
     ['a lost call without a killed worker', { outcome: { is: 'lost', why: 'reset' }, faults: [killed] }, /no fault/],

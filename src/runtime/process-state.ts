@@ -148,8 +148,8 @@ export async function openProcessState(
   const ownSecret = () => keptSealSecret(stores.path)
   const sharing = { limits: cacheLimits(current), local, ownSecret, clock, log }
   const remembered = rememberedSharedSecret(stores.path)
-  const redis = open.use(await openRedis(stores, { ...sharing, remembered }))
   const primary = await workers?.open(sharing)
+  const redis = open.use(await openRedis(stores, { ...sharing, remembered, workers: primary?.membership }))
   const shared = redis ?? primary
   const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.membership.self)
   const results = cache({ store: shared?.cache ?? memoryCache(cacheLimits(current)), members, clock })

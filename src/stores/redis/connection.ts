@@ -25,7 +25,7 @@ export interface RedisOptions {
   readonly log: Log
 }
 
-/** The timeout for a command. A slower response is of no use to a call. */
+/** The timeout for a request. A slower response is of no use to a call. */
 const patienceMs = 500
 /** After this many timeouts in a row, Redis counts as down even if the connection is open. */
 const maxUnanswered = 3
@@ -63,7 +63,6 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
       connectTimeout: 2_000,
-      commandTimeout: patienceMs,
       retryStrategy: (times) => backoffMs(times, { firstMs: 50, maxMs: maxPauseMs }),
       reconnectOnError: null,
     })
@@ -78,12 +77,19 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
   })
   client.on('close', () => settle(false, 'connection lost'))
 
+  /** Waits for a response. The timeouts of ioredis would reject one that arrived while this process was busy. */
+  const inTime = async <T>(response: Promise<T>): Promise<T> => {
+    const { promise, reject } = Promise.withResolvers<never>()
+    using _timer = clock.after(patienceMs, () => reject(new Error('no response in time')))
+    return await Promise.race([response, promise])
+  }
+
   /** Probes a connection that is open but does not respond. */
   const tryAgain = () => {
     probe ??= clock.after(probeMs, () => {
       probe = undefined
       if (ended || up || client.status !== 'ready') return
-      client.ping().then(
+      inTime(client.ping()).then(
         () => {
           unanswered = 0
           settle(true)
@@ -101,7 +107,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     async ask(command) {
       if (!up) return undefined
       try {
-        const answer = await command(client)
+        const answer = await inTime(command(client))
         unanswered = 0
         return answer
       } catch (thrown) {

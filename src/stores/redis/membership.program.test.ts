@@ -3,6 +3,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
+import type { SharedRedis } from './connection.ts'
 import { redisMembership } from './membership.ts'
 import { connected } from './redis.fixture.ts'
 
@@ -75,6 +76,54 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     const held = { heldBy: newcomer.self, address: 'http://b' }
     expect(await one.membership.takeOver(`${newcomer.self}.1`)).toEqual(held)
     expect(one.membership.addressOf(newcomer.self)).toBe('http://b')
+  })
+
+  test('a session whose record is not in Redis yet is held by the replica that its id names', async () => {
+    const { all } = await replicas('http://a', 'http://b')
+    const [one, other] = all as [(typeof all)[0], (typeof all)[0]]
+    const session = `${other.self}.1`
+    expect(await one.membership.takeOver(session)).toEqual({ heldBy: other.self, address: 'http://b' })
+    expect(await other.membership.takeOver(session)).toBeUndefined()
+    expect(await one.membership.takeOver(session, other.self)).toBeUndefined()
+    expect(await one.membership.takeOver('unknown.1')).toBeUndefined()
+  })
+
+  test('a session is not unknown because Redis once took too long to say who has it', async () => {
+    const { redis, all } = await replicas('http://a')
+    const [{ membership, self }] = all as [(typeof all)[0]]
+    await membership.keep(`${self}.1`, 'its record')
+    let late = 0
+    const ask: SharedRedis['ask'] = async (command) => (late-- > 0 ? undefined : redis.ask(command))
+    await using other = redisMembership({ redis: { ...redis, up: true, ask }, clock: createManualClock(), secret })
+    await other.join('http://b')
+    late = 2
+    expect(await other.takeOver(`${self}.1`)).toEqual({ heldBy: self, address: 'http://a' })
+    late = 1_000
+    expect(await other.takeOver(`${self}.1`)).toBeUndefined()
+    late = 0
+  })
+
+  test('workers know one another through the primary until Redis has answered for long enough to decide', async () => {
+    const redis = open.use(await connected(server.url))
+    const clock = createManualClock()
+    let members = new Map([['other', 'http://b']])
+    const workers = {
+      self: 'one',
+      addressOf: (name: string) => members.get(name),
+      unreachable: (name: string) => void members.delete(name),
+    }
+    await using one = redisMembership({ redis, clock, secret, workers })
+    expect(one.self).toBe('one')
+    expect(one.addressOf('other')).toBe('http://b')
+    await one.join('http://a')
+    expect(one.addressOf('other')).toBe('http://b')
+    one.unreachable('other')
+    expect(one.addressOf('other')).toBeUndefined()
+    members = new Map([['other', 'http://b']])
+    expect(one.addressOf('other')).toBe('http://b')
+    // A worker that is paused sends no heartbeat, so others take over its sessions.
+    await clock.pass(4_000)
+    await until(() => one.addressOf('other') === undefined, { what: 'the decision' })
   })
 
   test('after Redis was away those that were known still are, until they have had the time to come back', async () => {

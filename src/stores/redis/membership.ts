@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type Clock, pausedMs, type Timer } from '../../core/clock.ts'
-import type { Membership, TakenOver } from '../../core/cluster.ts'
+import { type Membership, ownerOf, type TakenOver } from '../../core/cluster.ts'
 import { createSeal, type Seal } from '../../lib/seal.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
 const beatMs = 1_000
 /** A replica that has sent no heartbeat for this long is considered gone. */
 const goneMs = 4_000
+/** How often to ask for a session's holder while Redis is up but slow. */
+const maxLooks = 3
 /** How long Redis keeps a session; longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 
@@ -22,14 +24,16 @@ const keep = createScript(`
 
 /**
  * Takes over a session. Returns the holder and its address, or the record if the session is now ours. A holder with our
- * own address is this replica as it was before a restart, so it is gone. KEYS: session, prefix of replicas; ARGV: self,
- * an unreachable replica, our address.
+ * own address is this replica as it was before a restart, so it is gone. A session without a record belongs to the
+ * replica that its id names: the record may be on its way, or lost. KEYS: session, prefix of replicas; ARGV: self, an
+ * unreachable replica, our address, the replica in the session's id.
  */
 const takeOver = createScript(`
-  local holder = redis.call('HGET', KEYS[1], 'holder')
-  if not holder then return false end
+  local stored = redis.call('HGET', KEYS[1], 'holder')
+  local holder = stored or ARGV[4]
   local address = holder ~= ARGV[1] and holder ~= ARGV[2] and redis.call('GET', KEYS[2] .. holder)
   if address and address ~= ARGV[3] then return { holder, address } end
+  if not stored then return false end
   redis.call('HSET', KEYS[1], 'holder', ARGV[1])
   redis.call('PEXPIRE', KEYS[1], ${sessionMs})
   return { redis.call('HGET', KEYS[1], 'record') }
@@ -40,11 +44,13 @@ export interface RedisMembershipOptions {
   readonly clock: Clock
   /** A secret that all replicas share, for signatures. */
   readonly secret: string
+  /** The workers on this machine, of which this replica is one; they know one another without Redis. */
+  readonly workers?: Pick<Membership, 'self' | 'addressOf' | 'unreachable'> | undefined
 }
 
 /** Joins the replicas that share a Redis. While it is down, the last known replicas are assumed to be running. */
-export function redisMembership({ redis, clock, secret }: RedisMembershipOptions): RedisMembership {
-  const self = randomBytes(6).toString('base64url').replaceAll('.', '_')
+export function redisMembership({ redis, clock, secret, workers }: RedisMembershipOptions): RedisMembership {
+  const self = workers?.self ?? randomBytes(6).toString('base64url')
   const seal: Seal = createSeal(secret)
   const at = (name: string) => `${redis.prefix}{fleet}:${name}`
   let known = new Map<string, string>()
@@ -54,6 +60,8 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   /** The time since which Redis has responded without interruption. After an outage, heartbeats may just be late. */
   let steadySince: number | undefined
   let heldUp = false
+  /** Whether every replica that runs has had the time to send a heartbeat. */
+  const isSure = () => steadySince !== undefined && clock.monotonic() - steadySince >= goneMs
   const listeners = new Set<() => void>()
 
   const lost = () => {
@@ -97,9 +105,8 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   const look = async (names: readonly string[]) => {
     const addresses = await redis.ask((client) => client.mget(names.map((name) => at(`replica:${name}`))))
     if (addresses === undefined) return lost()
-    const now = clock.monotonic()
-    steadySince ??= now
-    const sure = now - steadySince >= goneMs
+    steadySince ??= clock.monotonic()
+    const sure = isSure()
     const found = new Map<string, string>()
     const missing: string[] = []
     /** Names that this replica had before a restart; they are registered with our address. */
@@ -131,10 +138,16 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
       address = own
       await beat()
     },
-    addressOf: (replica) => (replica === self ? undefined : known.get(replica)),
+    addressOf(replica) {
+      if (replica === self) return undefined
+      // Once Redis is sure, it decides: the primary does not notice that a worker hangs.
+      return known.get(replica) ?? (isSure() ? undefined : workers?.addressOf(replica))
+    },
     unreachable(replica) {
       // Keep the replica while Redis is down: otherwise, nothing could read its address or take over its sessions.
-      if (redis.up) known.delete(replica)
+      if (!redis.up) return
+      known.delete(replica)
+      workers?.unreachable(replica)
     },
     async keep(session, record) {
       const keys = [at(`session:${session}`), at('replica:')]
@@ -146,7 +159,11 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     },
     async takeOver(session, unreachable = '') {
       const keys = [at(`session:${session}`), at('replica:')]
-      const reply = await redis.ask((client) => takeOver(client, keys, [self, unreachable, address ?? '']))
+      const values = [self, unreachable, address ?? '', ownerOf(session)]
+      const request = () => redis.ask((client) => takeOver(client, keys, values))
+      let reply = await request()
+      // A slow response does not mean that the session is unknown. Taking it over twice changes nothing.
+      for (let more = maxLooks; reply === undefined && redis.up && more > 1; more--) reply = await request()
       const taken = readTakenOver(reply as readonly string[] | null | undefined)
       // Remember the holder, which may have only just joined.
       if (taken && 'heldBy' in taken) known.set(taken.heldBy, taken.address)

@@ -166,6 +166,19 @@ withPart('redis-server', 'B10: a Redis that goes and comes back', () => {
     await until(() => redis.up, { what: 'the return' })
   })
 
+  test('a response that arrived while this process was busy is read, however long that took', async () => {
+    await using server = await startRedis()
+    await using redis = await connected(server.url)
+    const { promise, resolve } = Promise.withResolvers<string | undefined>()
+    // From here, the event loop runs timers before it reads responses.
+    setImmediate(() => {
+      resolve(redis.ask((client) => client.set('a', 'b')))
+      const end = performance.now() + 700
+      while (performance.now() < end);
+    })
+    expect(await promise).toBe('OK')
+  })
+
   test('one that is not there holds up nobody', async () => {
     const server = await startRedis()
     await server[Symbol.asyncDispose]()

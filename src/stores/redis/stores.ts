@@ -7,7 +7,7 @@ import { derivedSecret } from '../secret-file.ts'
 import { redisBuckets } from './buckets.ts'
 import { redisCache } from './cache.ts'
 import { connectRedis, isUp, type SharedRedis } from './connection.ts'
-import { type RedisMembership, redisMembership } from './membership.ts'
+import { type RedisMembership, type RedisMembershipOptions, redisMembership } from './membership.ts'
 import { redisPubSub } from './pub-sub.ts'
 import { type RedisSafe, redisSafe } from './safe.ts'
 import { redisTtlStore } from './ttl-store.ts'
@@ -32,6 +32,7 @@ export interface RedisStoresOptions {
   readonly key?: string | undefined
   readonly limits: CacheLimits
   readonly local: Buckets
+  readonly workers?: RedisMembershipOptions['workers']
   /** This replica's own secret, used if Redis is down at the first start. */
   ownSecret(): Promise<string>
   /** Where this replica remembers the secret in Redis, to use it if Redis is down at a later start. */
@@ -41,7 +42,7 @@ export interface RedisStoresOptions {
 }
 
 export async function openRedisStores(options: RedisStoresOptions): Promise<RedisStores> {
-  const { url, key, limits, local, clock, log } = options
+  const { url, key, limits, local, workers, clock, log } = options
   await using open = new AsyncDisposableStack()
   const redis = open.use(await connectRedis({ url, clock, log }))
   await isUp(redis, clock)
@@ -49,7 +50,7 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
   if (shared === undefined)
     log.warn({}, 'Redis was unavailable at startup: data sealed by other replicas cannot be opened until a restart')
   const secret = shared ?? (await options.ownSecret())
-  const membership = open.use(redisMembership({ redis, clock, secret }))
+  const membership = open.use(redisMembership({ redis, clock, secret, workers }))
   const pubSub = open.use(redisPubSub({ redis, self: membership.self, secret, log }))
   const running = open.move()
   return {
