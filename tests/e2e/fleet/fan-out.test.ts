@@ -63,17 +63,17 @@ withPart('redis-server', 'B10: what happens at one replica and concerns all', ()
   }
 
   test('G8: a reload that is asked of one is done by all, each with its own files; one that a file brings is not', async () => {
-    const attempts = () => [one, other].map(({ gateway }) => gateway.reloadStatus().attempts)
+    const successes = () => [one, other].map(({ gateway }) => gateway.reloadStatus().successes)
     await one.rewrite({ ...config, policy: { blockedTools: ['shop.sell'] } })
-    await until(() => attempts()[0] !== 0, { what: 'what the file brings' })
+    await until(() => successes()[0] !== 0, { what: 'what the file brings' })
     await other.rewrite({ ...config, policy: { blockedTools: ['shop.rob'] } })
     expect(await ask('/admin/api/config/reload')).toMatchObject({ status: 200, body: { ok: true } })
-    await until(() => attempts()[1] !== 0, { what: 'the reload of the other one' })
+    await until(() => successes()[1] !== 0, { what: 'the reload of the other one' })
     const blocked = [one, other].map(({ gateway }) => gateway.loaded.config.policy.blockedTools)
     expect(blocked).toEqual([['shop.sell'], ['shop.rob']])
     await one.gateway.reload()
-    await until(() => attempts()[1] !== 1, { what: 'the second reload' })
-    expect(attempts()[1]).toBe(2)
+    await until(() => successes()[1] !== 1, { what: 'the second reload' })
+    expect(successes()[1]).toBe(2)
   })
 
   test.each<Sdk>(['v1', 'v2'])(
