@@ -54,13 +54,14 @@ test('E1: a call of a known tool whose server is gone fails with SERVER_UNAVAILA
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'F14: a gateway is started with an allocator that returns large blocks, in the same process',
+  'F14: a gateway is started with a small young generation and an allocator that returns large blocks, in the same process',
   async () => {
     await using place = await folder()
     const words = [toolwayMain, 'serve', '--port', '0', '--json', '--log', 'error']
     const child = spawn(process.execPath, words, { cwd: place.cwd, env: place.env, stdio: 'pipe' })
     await once(createInterface(child.stdout), 'line')
     expect(await readFile(`/proc/${child.pid}/environ`, 'utf8')).toContain('MALLOC_MMAP_THRESHOLD_=131072')
+    expect(await readFile(`/proc/${child.pid}/cmdline`, 'utf8')).toContain('--max-semi-space-size=4')
     child.kill()
     expect(await once(child, 'exit')).toEqual([0, null])
   },

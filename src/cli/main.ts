@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import * as nodeModule from 'node:module'
 import { isAbsolute, join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
 import { homeOf } from '../core/home.ts'
 import { limitMalloc } from './malloc.ts'
 
@@ -16,10 +15,6 @@ if (Number.parseInt(process.versions.node, 10) < minVersion) {
 }
 
 limitMalloc(process.argv[2])
-
-// While the modules are loaded, almost everything survives, and the young generation would grow to twice its limit
-// (memory.ts), which it would keep.
-setFlagsFromString('--semi-space-growth-factor=1')
 
 // Without a listener, SIGUSR1 opens Node's inspector, and anyone who can connect to the inspector can run code here.
 process.on('SIGUSR1', () => {})
