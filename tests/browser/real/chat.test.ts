@@ -158,7 +158,7 @@ inBrowser('S6, V11: chat with real servers and a scripted model', () => {
     expect(JSON.stringify(again.body.messages)).toContain('A green pixel.')
     expect(JSON.stringify(again.body.messages)).not.toContain('long story')
     await turn(1).getByText('Answered', { exact: true }).waitFor()
-    expect(await page.locator('.turn').count()).toBe(2)
+    await expect.poll(() => page.locator('.turn').count()).toBe(2)
     const table = turn(1).getByRole('table')
     expect(await table.getByRole('columnheader').allTextContents()).toEqual(['City', 'Degrees'])
     expect(await table.getByRole('cell').allTextContents()).toEqual(['Rome', '21', 'Oslo', '4'])

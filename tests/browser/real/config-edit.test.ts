@@ -197,7 +197,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
       await dialog.getByRole('button', { name: 'Review' }).click()
       await dialog.getByText(reason).waitFor()
       expect(await dialog.getByRole('button', { name: 'Save', disabled: false }).count()).toBe(0)
-      expect(await dialog.getByRole('button', { name: /^Copy the new content/ }).count()).toBe(own ? 1 : 0)
+      await expect.poll(() => dialog.getByRole('button', { name: /^Copy the new content/ }).count()).toBe(own ? 1 : 0)
       await expectWhole(visitor)
       expect(visitor.troubles).toEqual([])
     }

@@ -56,7 +56,7 @@ inBrowser('V12: a gateway that is killed and started again', () => {
     await page.goto(address)
     await timeline.waitFor()
     await row(page, 'Calls', 'probe.echo', 'answered')
-    expect(await rows(page, 'Calls', 'probe.echo').count()).toBe(7)
+    await expect.poll(() => rows(page, 'Calls', 'probe.echo').count()).toBe(7)
     expect(visitor.troubles).toEqual([])
 
     await page.getByRole('button', { name: 'Sign out' }).click()

@@ -101,7 +101,9 @@ inBrowser('V9: keys', () => {
     const { origin } = new URL(second.url)
     await using visitor = await visit(browser, origin, second.token, { at: '/keys' })
     await row(visitor.page, 'Keys', 'bot', /now|ago/)
-    expect(await rows(visitor.page, 'Keys', 'bot', 'never').getByText('never', { exact: true }).count()).toBe(1)
+    await expect
+      .poll(() => rows(visitor.page, 'Keys', 'bot', 'never').getByText('never', { exact: true }).count())
+      .toBe(1)
     expect((await asking(origin, secret)('session')).status).toBe(200)
     expect(visitor.troubles).toEqual([])
   })

@@ -54,7 +54,7 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     await expectFits(visitor)
     await press(page, page.getByRole('button', { name: 'Refresh tools' }))
     await page.getByText(/^3 tools, [1-9]\d* tokens of context\.$/).waitFor()
-    expect(await rows(page, 'Tools').count()).toBe(3)
+    await expect.poll(() => rows(page, 'Tools').count()).toBe(3)
     expect(toolway.children()).toHaveLength(1)
   })
 
@@ -94,7 +94,7 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     await row(page, 'Resources and prompts', 'library://library/catalogue', 'All books.', 'resource')
     await row(page, 'Resources and prompts', 'library://library/books/{id}', 'resource template')
     await row(page, 'Resources and prompts', 'recommend', 'prompt')
-    expect(await rows(page, 'Resources and prompts').count()).toBe(3)
+    await expect.poll(() => rows(page, 'Resources and prompts').count()).toBe(3)
     await row(page, 'Tools', 'lend')
     await expectFits(visitor)
   })

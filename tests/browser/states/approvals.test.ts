@@ -16,7 +16,7 @@ inBrowser('V8: approvals', () => {
     await menu.getByText('5 need attention').waitFor()
     await menu.getByRole('link', { name: 'Approvals' }).click()
     const items = list.getByRole('listitem')
-    expect(await items.count()).toBe(2)
+    await expect.poll(() => items.count()).toBe(2)
     expect(
       await items
         .nth(1)

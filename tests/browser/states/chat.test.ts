@@ -179,7 +179,7 @@ inBrowser('G10, S6: the chat page', () => {
     expect(await focused()).toBe('Message')
     await send(page, 'repeat again')
     await turn(page, 1).getByText('Answered').waitFor()
-    expect(await turn(page, 1).locator('.markdown p').count()).toBe(3)
+    await expect.poll(() => turn(page, 1).locator('.markdown p').count()).toBe(3)
     // A retry of the first question removes the second one.
     await press('Retry')
     await expect.poll(() => page.locator('.turn').count()).toBe(1)
