@@ -14,7 +14,7 @@ import buildPrograms from '../tests/programs.setup.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const waiting = { projects: ['browser', 'e2e', 'conformance'], workers: 3 }
-const computing = { projects: ['programs', 'unit', 'web'], workers: 1 }
+const computing = { projects: ['programs', 'unit', 'web'], workers: 2 }
 
 const check = spawn(process.execPath, [join(root, 'tooling/check.ts')], { stdio: ['ignore', 'ignore', 'pipe'] })
 const checked = Promise.all([once(check, 'exit'), text(check.stderr)])
