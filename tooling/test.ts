@@ -7,7 +7,7 @@ import buildPrograms from '../tests/programs.setup.ts'
 
 /**
  * `npm test`: two runs of vitest and the checks, at the same time. Stories with real servers and browsers wait most of
- * their time, tests beside the code compute: one worker for the latter fills what three of the former leave free.
+ * their time, tests beside the code compute: two workers for the latter fill what three of the former leave free.
  * Vitest itself runs one project after the other. What the second run and the checks print comes at the end. Arguments
  * are those of vitest.
  */
