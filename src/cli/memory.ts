@@ -35,15 +35,15 @@ const youngBytes = 8e6
 
 /** Sets the growth of the heap after each collection, from what is then in use. */
 export function boundGarbage(heap = thisHeap()): Disposable {
-  let grows: boolean | undefined
+  let grows = true
   const afterCollection = (full: boolean) => {
     if (full) {
       const percent = Math.round((100 * garbageBytes) / heap.used())
       heap.setGrowth(Math.min(mostGrowth, Math.max(leastGrowth, percent)))
     }
-    const wanted = heap.young() < youngBytes
-    if (grows !== wanted) heap.setYoungGrows(wanted)
-    grows = wanted
+    if (grows === heap.young() < youngBytes) return
+    grows = !grows
+    heap.setYoungGrows(grows)
   }
   afterCollection(true)
   const observer = new PerformanceObserver((list) => afterCollection(list.getEntries().some(isFull)))

@@ -9,7 +9,7 @@ const beatMs = 1_000
 /** A replica that has sent no heartbeat for this long is considered gone. */
 const goneMs = 4_000
 /** How often to ask for a session's holder while Redis is up but slow. */
-const maxLooks = 3
+const maxRequests = 3
 /** How long Redis keeps a session; longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 
@@ -163,7 +163,7 @@ export function redisMembership({ redis, clock, secret, workers }: RedisMembersh
       const request = () => redis.ask((client) => takeOver(client, keys, values))
       let reply = await request()
       // A slow response does not mean that the session is unknown. Taking it over twice changes nothing.
-      for (let more = maxLooks; reply === undefined && redis.up && more > 1; more--) reply = await request()
+      for (let sent = 1; reply === undefined && redis.up && sent < maxRequests; sent++) reply = await request()
       const taken = readTakenOver(reply as readonly string[] | null | undefined)
       // Remember the holder, which may have only just joined.
       if (taken && 'heldBy' in taken) known.set(taken.heldBy, taken.address)
