@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { link, open, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { dirname } from 'node:path'
+import { temporaryBeside } from './file-owner.ts'
 
 export interface AtomicWriteOptions {
   /** The file mode; by default, only the owner can read the file. */
@@ -17,7 +17,7 @@ export async function writeAtomic(
 ): Promise<void> {
   const folder = dirname(path)
   // Use the same folder, because a rename is atomic only within one file system.
-  const temporary = join(folder, `.${basename(path)}.${randomUUID()}.tmp`)
+  const temporary = temporaryBeside(path)
   try {
     await write(temporary, content, options)
     await rename(temporary, path)
@@ -30,7 +30,7 @@ export async function writeAtomic(
 
 /** Creates a file that readers never see incomplete. Returns false if the file already exists. */
 export async function writeNew(path: string, content: string): Promise<boolean> {
-  const temporary = `${path}.${randomUUID()}`
+  const temporary = temporaryBeside(path)
   try {
     await writeFile(temporary, content, { flag: 'wx', mode: 0o600 })
     await link(temporary, path)

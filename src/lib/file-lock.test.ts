@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempDisposable, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtempDisposable, readdir, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { lockFile } from './file-lock.ts'
+import { lockFile, removeLeftovers } from './file-lock.ts'
+import { temporaryBeside } from './file-owner.ts'
 
 const place = async () => {
   const folder = await mkdtempDisposable(join(tmpdir(), 'toolway-lock-'))
@@ -39,4 +40,31 @@ test('B6: the lock of somebody who may be alive is not taken away', async () => 
   await expect(lockFile(at.lock, 50)).rejects.toThrow(/remove the file/)
   await writeFile(at.lock, `${process.pid} ${hostname()} abc\n`)
   await expect(lockFile(at.lock, 50)).rejects.toThrow(/is locked by/)
+})
+
+test('B6: the lock of an earlier process that had the same pid is taken over', async () => {
+  await using at = await place()
+  await writeFile(at.lock, `${process.pid} ${hostname()} abc\n`)
+  await utimes(at.lock, 0, 0)
+  await using _lock = await lockFile(at.lock, 50)
+  // This process's own lock stays, however old it gets.
+  await utimes(at.lock, 0, 0)
+  await expect(lockFile(at.lock, 50)).rejects.toThrow(/is locked by/)
+})
+
+test('B6: locks and temporary files of a process that was killed are removed, and no others', async () => {
+  await using at = await place()
+  const { pid } = spawnSync(process.execPath, ['-e', ''])
+  const inner = join(at.path, 'pins')
+  await mkdir(inner)
+  const mine = temporaryBeside(join(inner, 'a.json'))
+  const foreign = mine.replace(/[0-9a-f]{8}-(?=\d+-)/, '00000000-')
+  const kept = [join(at.path, 'a.json'), join(inner, 'note.tmp'), mine, foreign, join(inner, '.live.lock')]
+  for (const path of kept) await writeFile(path, `${process.ppid} ${hostname()} abc\n`)
+  const gone = [mine.replace(`-${process.pid}-`, `-${pid}-`), join(inner, '.a.json.lock'), join(at.path, 'b.lock')]
+  for (const path of gone) await writeFile(path, `${pid} ${hostname()} abc\n`)
+  await removeLeftovers(at.path)
+  const left = (await readdir(at.path, { recursive: true })).map((name) => join(at.path, name))
+  expect(left.sort()).toEqual([...kept, inner].sort())
+  await removeLeftovers(join(at.path, 'missing'))
 })

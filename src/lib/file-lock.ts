@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { link, readFile, rename, rm, stat } from 'node:fs/promises'
+import { link, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { writeNew } from './atomic-write.ts'
+import { hasOwnerEnded, writerOf } from './file-owner.ts'
 
 /** How long to wait for a lock. A process usually holds one only while it writes a small file. */
 const defaultWaitMs = 20_000
@@ -10,37 +12,53 @@ const pollMs = 20
 /** A lock from another machine, or one that a crash left half written, counts as abandoned after this time. */
 const maxAgeMs = 10 * 60_000
 
+/** The locks that this process holds. */
+const held = new Set<string>()
+
 /** Holds a lock file until the returned object is disposed of. Removes the lock of a process that has died. */
 export async function lockFile(path: string, waitMs = defaultWaitMs): Promise<AsyncDisposable> {
   const mine = `${process.pid} ${hostname()} ${randomBytes(6).toString('hex')}\n`
   const end = performance.now() + waitMs
   while (!(await writeNew(path, mine))) {
-    const held = await readFile(path, 'utf8').catch(() => '')
-    if (await isAbandoned(path, held)) await removeAbandoned(path, held)
+    const found = await readFile(path, 'utf8').catch(() => '')
+    if (await isAbandoned(path, found)) await removeAbandoned(path, found)
     else if (performance.now() > end) {
       throw new Error(
-        `${path} is locked by process ${held.trim() || 'unknown'}; if that process is not running, remove the file`,
+        `${path} is locked by process ${found.trim() || 'unknown'}; if that process is not running, remove the file`,
       )
     } else await pause(pollMs)
   }
-  return { [Symbol.asyncDispose]: () => rm(path, { force: true }) }
+  held.add(mine)
+  return {
+    async [Symbol.asyncDispose]() {
+      await rm(path, { force: true })
+      held.delete(mine)
+    },
+  }
 }
 
-async function isAbandoned(path: string, held: string): Promise<boolean> {
-  const [pid = '', host] = held.split(' ')
+/**
+ * Removes what killed processes of this machine left in a folder and in those inside it: locks whose names end with
+ * `.lock`, and temporary files.
+ */
+export async function removeLeftovers(folder: string): Promise<void> {
+  const names = await readdir(folder, { recursive: true }).catch(() => [])
+  for (const path of names.map((name) => join(folder, name))) {
+    const writer = writerOf(path)
+    if (writer !== undefined && (await hasOwnerEnded(writer, path))) await rm(path, { force: true })
+    if (!path.endsWith('.lock')) continue
+    const lock = await readFile(path, 'utf8').catch(() => '')
+    if (await isAbandoned(path, lock)) await removeAbandoned(path, lock)
+  }
+}
+
+async function isAbandoned(path: string, lock: string): Promise<boolean> {
+  if (held.has(lock)) return false
+  const [pid = '', host] = lock.split(' ')
   // Whether a process is running can be checked only on its own machine.
-  if (/^\d+$/.test(pid) && host === hostname()) return !isRunning(Number(pid))
+  if (/^\d+$/.test(pid) && host === hostname()) return hasOwnerEnded(Number(pid), path)
   const { mtimeMs } = (await stat(path).catch(() => undefined)) ?? {}
   return mtimeMs !== undefined && Date.now() - mtimeMs > maxAgeMs
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
 }
 
 /** Removes an abandoned lock. Moves it aside first, and puts it back if it turns out to be a new lock. */

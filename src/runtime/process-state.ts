@@ -14,6 +14,7 @@ import { createLeases, type Leases, type Membership, type PubSub } from '../core
 import type { Log } from '../core/log.ts'
 import type { Observer } from '../core/observer.ts'
 import type { Buckets, DescriptorStore } from '../core/stores.ts'
+import { removeLeftovers } from '../lib/file-lock.ts'
 import { members } from '../lib/json-text.ts'
 import { createSeal, type Seal } from '../lib/seal.ts'
 import { type Approvals, createApprovals } from '../pipeline/approvals.ts'
@@ -117,6 +118,7 @@ export async function openProcessState(
   { shared: workers, clock, log, sessions, reloads, tokens }: ProcessStateOptions,
 ): Promise<ProcessState> {
   const { stores } = config
+  await removeLeftovers(stores.path)
   const redact = (text: string) => current().redactName(text)
   await using open = new AsyncDisposableStack()
   const own: { audit?: AuditLog } = {}
