@@ -42,6 +42,8 @@ const collecting = [
   'src/serve/admin/live-events.test.ts',
   'src/serve/http/{bodies,connections,connections.closing}.test.ts',
   'src/stores/cache.test.ts',
+  'tests/e2e/overload/slow-reader.test.ts',
+  'tests/e2e/reload/memory.test.ts',
 ]
 
 const first = [...collecting, ...long]

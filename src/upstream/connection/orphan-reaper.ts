@@ -42,6 +42,8 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
   const file = join(folder, `${process.pid}-${start}-${owner}.json`)
   const children = new Map<number, ProcessId>()
   const strays = new Set<string>()
+  /** The start of the first child. */
+  let first = Number.POSITIVE_INFINITY
   let timer: Disposable | undefined
   let count = 0
   let sweeping = Promise.resolve()
@@ -58,6 +60,7 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
         started(pid) {
           child = { pid, start: startOf(pid) ?? '' }
           children.set(pid, child)
+          first = Math.min(first, Number(child.start))
           record()
         },
         ended() {
@@ -73,7 +76,7 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
     async [Symbol.asyncDispose]() {
       timer?.[Symbol.dispose]()
       await sweeping
-      if (count > 0) await end(await processesWith(variable, (value) => value.startsWith(owner)), clock)
+      if (count > 0) await end(await processesWith((value) => value.startsWith(owner), first), clock)
       await rm(file, { force: true }).catch(() => {})
     },
   }
@@ -91,7 +94,7 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
   async function sweep(): Promise<void> {
     const marks = new Set(strays)
     strays.clear()
-    const found = await processesWith(variable, (value) => marks.has(value))
+    const found = await processesWith((value) => marks.has(value), first)
     if (found.length === 0) return
     log.debug({ processes: found.length }, 'ending processes that a stopped server left behind')
     await end(found, clock)
@@ -130,7 +133,7 @@ async function reap(folder: string, space: string, clock: Clock, log: Log): Prom
 
 async function endThoseOf(owner: string, children: readonly ProcessId[], clock: Clock, log: Log): Promise<void> {
   const leaders = children.filter(isAlive)
-  const marked = await processesWith(variable, (value) => value.startsWith(owner))
+  const marked = await processesWith((value) => value.startsWith(owner), 0)
   const processes = new Set([...leaders, ...marked].map(({ pid }) => pid)).size
   if (processes === 0) return
   await end(marked, clock, leaders)
@@ -222,16 +225,22 @@ function processSpace(): string | undefined {
   }
 }
 
-/** Finds this user's running processes in which this environment variable has a matching value. */
-async function processesWith(variable: string, fits: (value: string) => boolean): Promise<ProcessId[]> {
+/** How many processes to look at before other work gets a turn. */
+const processesPerTurn = 50
+
+/** Finds this user's running processes that have a matching mark and did not start before `since`. */
+async function processesWith(fits: (mark: string) => boolean, since: number): Promise<ProcessId[]> {
   const found: ProcessId[] = []
-  for (const name of await readdir('/proc')) {
-    if (!/^\d+$/.test(name)) continue
+  const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
+  for (const [index, pid] of pids.entries()) {
+    if (index % processesPerTurn === 0) await new Promise<void>((resolve) => setImmediate(resolve))
+    // To read the environment takes many times as long, and may wait for the process.
+    const start = startOf(pid)
+    if (start === undefined || Number(start) < since) continue
     // Skip processes that cannot be read: those of other users, and those that have just ended.
-    const environment = await readFile(`/proc/${name}/environ`, 'latin1').catch(() => '')
+    const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
     const setting = environment.split('\0').find((one) => one.startsWith(`${variable}=`))
-    const start = setting && fits(setting.slice(variable.length + 1)) ? startOf(Number(name)) : undefined
-    if (start !== undefined) found.push({ pid: Number(name), start })
+    if (setting && fits(setting.slice(variable.length + 1)) && isAlive({ pid, start })) found.push({ pid, start })
   }
   return found
 }
