@@ -67,6 +67,6 @@ test('whatever a file holds, it loads or its problems are told at their places; 
         expect(message).not.toMatch(/undefined|\[object|Invalid input/)
       }
     }),
-    runs(150, 10_000),
+    runs(40, 10_000),
   )
 })

@@ -58,7 +58,7 @@ describe('members', () => {
         const read = [...(found ?? [])].map(([key, value]) => [key, JSON.parse(value.toString())])
         expect(read).toEqual(Object.entries(JSON.parse(json)).sort(byPlaceIn(read.map(([key]) => key))))
       }),
-      runs(200, 20_000),
+      runs(80, 20_000),
     )
   })
 
@@ -86,7 +86,7 @@ describe('members', () => {
         else if (found) expect([...found.keys()].sort()).toEqual(Object.keys(value ?? {}).sort())
         for (const span of found?.values() ?? []) expect(parsed(span)).not.toBeUndefined()
       }),
-      runs(600, 50_000),
+      runs(200, 50_000),
     )
   })
 

@@ -179,6 +179,6 @@ test('J3: whatever happens in whatever order, the breaker does what its model do
       real[Symbol.dispose]()
       expect(real.clock.pending).toBe(0)
     }),
-    runs(150, 10_000),
+    runs(50, 10_000),
   )
 })

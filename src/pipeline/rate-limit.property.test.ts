@@ -84,6 +84,6 @@ test('F8: random calls at random times meet the limits that a tiny model of exac
         }
       }
     }),
-    runs(150, 10_000),
+    runs(50, 10_000),
   )
 })

@@ -18,7 +18,7 @@ test('G6, F7: random policies decide as the model does, by the same step and wit
         assert.deepEqual(explained, decision)
       }
     }),
-    runs(400, 20_000),
+    runs(150, 20_000),
   )
 })
 

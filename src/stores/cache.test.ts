@@ -136,7 +136,7 @@ test('F13: the bounds hold after every step, and who stays is whom a plain list 
         }
       },
     ),
-    runs(100, 5_000),
+    runs(40, 5_000),
   )
 })
 

@@ -1,6 +1,7 @@
 import { chmod, mkdir, mkdtempDisposable, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
@@ -128,7 +129,7 @@ describe('B6: the key file', () => {
       while (writing) {
         clock.advance(1_000)
         keys.find('')
-        await new Promise((resolve) => setImmediate(resolve))
+        await setTimeout(1)
       }
     })()
     await Promise.all(ids.map((id) => add(keyOf(id))))

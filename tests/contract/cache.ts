@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CacheLimits, CacheStore, Mark } from '../../src/core/stores.ts'
+import { runs } from '../fixtures/runs.ts'
 
 const start = 1_800_000_000_000
 const roomy: CacheLimits = { maxEntries: 10_000, maxBytes: 1 << 26 }
@@ -10,7 +12,7 @@ const bytesOf = (text: string) => Buffer.from(text)
 export function cacheContract(
   name: string,
   create: (limits: CacheLimits) => CacheStore | Promise<CacheStore>,
-  { runs = 200 } = {},
+  { cases = runs(60, 200).numRuns } = {},
 ): void {
   describe(`F13: results in ${name}`, () => {
     const markOf = async (store: CacheStore, group: string, now = start): Promise<Mark> =>
@@ -104,7 +106,7 @@ export function cacheContract(
             const at = `${group} ${key}`
             const { bytes, mark } = await store.get(group, key, now)
             const known = model.get(at)
-            expect(bytes?.toString()).toBe(known && now < known.expiresAt ? known.text : undefined)
+            assert.equal(bytes?.toString(), known && now < known.expiresAt ? known.text : undefined)
             if (does === 'put') {
               const text = `answer ${++puts}`
               await store.put(group, key, { bytes: bytesOf(text), mark, ttlMs }, now)
@@ -123,7 +125,7 @@ export function cacheContract(
             }
           }
         }),
-        { numRuns: runs },
+        { numRuns: cases },
       )
     })
   })

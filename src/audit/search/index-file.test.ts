@@ -87,7 +87,9 @@ describe('F11: the index is derived from the log', () => {
 
   test('two at once enter everything once', async () => {
     await using log = await logFolder()
-    for (let number = 0; number < 6000; number++) log.write({ call: `c${number}`, at: start + number })
+    log.atOnce(() => {
+      for (let number = 0; number < 6000; number++) log.write({ call: `c${number}`, at: start + number })
+    })
     using one = openSearch({ folder: log.folder })
     using other = openSearch({ folder: log.folder })
     await Promise.all([one.catchUp(), other.catchUp()])

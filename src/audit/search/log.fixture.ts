@@ -24,6 +24,9 @@ export async function logFolder() {
   const folder = join(made.path, 'audit')
   const lanes = new Map<string, { seq: number; file: string; prev: string }>()
 
+  /** What is to be written to each file, while writing is held back. */
+  let held: Map<string, string> | undefined
+
   const laneOf = (name: string) => {
     const known = lanes.get(name)
     if (known) return known
@@ -39,12 +42,22 @@ export async function logFolder() {
     const record = { ...fields, time: new Date(at).toISOString(), seq: ++lane.seq, prev: lane.prev }
     const hash = createHash('sha256').update(JSON.stringify(record)).digest('hex')
     lane.prev = hash
-    appendFileSync(join(folder, name, lane.file), `${JSON.stringify({ ...record, hash })}\n`)
+    const line = `${JSON.stringify({ ...record, hash })}\n`
+    const file = join(folder, name, lane.file)
+    if (held) held.set(file, (held.get(file) ?? '') + line)
+    else appendFileSync(file, line)
   }
 
   return {
     folder,
     put,
+    /** Writes thousands of records at once, which takes a fraction of the time. */
+    atOnce: (write: () => void) => {
+      held = new Map()
+      write()
+      for (const [file, lines] of held) appendFileSync(file, lines)
+      held = undefined
+    },
     /** An operation: its two records, or only the first. */
     write: ({ lane = '1', at = start, open = false, ...given }: Written) => {
       const { arguments: args, decision, reason, rule, code, is_error, latency_ms = 5, ...rest } = given

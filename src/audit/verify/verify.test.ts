@@ -287,7 +287,7 @@ test('F11: verify may run while somebody writes, rotates and removes', async () 
   }
   const writing = writer()
   let removed = 0
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < runs(8, 20).numRuns; round++) {
     await clock.pass(hourMs)
     const { problems, lanes } = await verify(live)
     expect(problems).toEqual([])

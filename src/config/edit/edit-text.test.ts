@@ -139,7 +139,7 @@ test('V9: any configuration becomes any other by its smallest changes, and comme
         expect(valueAt(parse(result), ['kept', 'list'])).toEqual([1])
       }
     }),
-    runs(15, 500),
+    runs(6, 500),
   )
 })
 

@@ -96,6 +96,6 @@ test('B11: whatever a file looks like, an entry joins it and everything else sta
         expect(parse(jsonText(changed).remove(['mcpServers', name])).mcpServers).toEqual({ ...others, toolway: entry })
       }
     }),
-    runs(100, 5_000),
+    runs(40, 5_000),
   )
 })

@@ -102,7 +102,7 @@ test('B11: whatever servers say, one that is set is there, and one that is remov
         })
       }
     }),
-    runs(6, 30),
+    runs(3, 30),
   )
 })
 
@@ -113,6 +113,6 @@ test('B11: what is added behind the others and removed again leaves the file as 
       const added = yaml(before).set({ name: 'b', definition: second, comment: 'from Zed' })
       expect(yaml(added).remove('b')).toBe(before)
     }),
-    runs(10, 50),
+    runs(5, 50),
   )
 })

@@ -63,6 +63,6 @@ test('B11: whatever a server says, the file says exactly that', () => {
         before.split('\n').length - 1,
       )
     }),
-    runs(100, 5_000),
+    runs(25, 5_000),
   )
 })

@@ -105,7 +105,7 @@ test('an alias bomb and an alias of itself are refused', async () => {
 })
 
 test.each(['a.json', 'a.yaml', 'a.toml'])('%s that is nested without end is refused', async (path) => {
-  const text = (path === 'a.toml' ? 'a = ' : '') + '['.repeat(100_000) + ']'.repeat(100_000)
+  const text = (path === 'a.toml' ? 'a = ' : '') + '['.repeat(20_000) + ']'.repeat(20_000)
   expect(await complaints(path, text)).toEqual([expect.stringMatching(/nested/)])
 })
 

@@ -94,7 +94,7 @@ test.each(scopes)(
           answers.set(model(question, scope), text)
         }
       }),
-      runs(60, 3_000),
+      runs(20, 3_000),
     )
   },
 )
@@ -112,7 +112,7 @@ test.each(scopes)('F13: the same holds for calls that are all under way at once 
       }
       await settled()
     }),
-    runs(30, 3_000),
+    runs(12, 3_000),
   )
 })
 

@@ -175,7 +175,7 @@ describe('hostile schemas and arguments', () => {
             expect(told).toMatch(/^(Invalid arguments for files\.read: .+\.|files\.read cannot be used: .+)$/s)
         },
       ),
-      runs(60, 20_000),
+      runs(30, 20_000),
     )
   })
 
@@ -239,7 +239,7 @@ describe('hostile schemas and arguments', () => {
         const withoutNulls = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
         expect((await refusal(whole, values)) === undefined).toBe(plain(values) || plain(withoutNulls))
       }),
-      runs(16, 5_000),
+      runs(8, 5_000),
     )
     expect(warnings).toEqual([])
   })

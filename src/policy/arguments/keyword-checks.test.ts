@@ -75,6 +75,7 @@ const { schema } = fc.letrec<{ schema: Fields; inner: unknown }>((tie) => {
 test('F9: the plain check never says yes where the compiler says no', () => {
   let yes = 0
   let no = 0
+  const some = runs(150, 20_000)
   fc.assert(
     fc.property(schema, value, (given, tried) => {
       const said = says(given, tried)
@@ -84,9 +85,9 @@ test('F9: the plain check never says yes where the compiler says no', () => {
       const compiled = compile(given)
       expect('unfit' in compiled || compiled.check(tried).length === 0).toBe(true)
     }),
-    runs(400, 20_000),
+    some,
   )
-  expect(Math.min(yes, no)).toBeGreaterThan(50)
+  expect(Math.min(yes, no)).toBeGreaterThan(some.numRuns / 20)
 })
 
 test('F9: it knows what most tools say of their arguments, and leaves the rest to the compiler', () => {

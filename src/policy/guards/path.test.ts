@@ -175,7 +175,7 @@ describe('readings of a path', () => {
       fc.asyncProperty(path, async (text) => {
         expect(await refusal(text), text).toMatchObject({ code: 'INVALID_PATH' })
       }),
-      runs(300, 15_000),
+      runs(100, 15_000),
     )
   })
 

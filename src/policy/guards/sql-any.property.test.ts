@@ -142,6 +142,7 @@ const text = fc
 describe('SQL guard against independent splitters', () => {
   test('F9: what passes without a declared dialect is at most one statement to each of them, and no write', async () => {
     let passed = 0
+    const some = runs(250, 50_000)
     await fc.assert(
       fc.asyncProperty(text, async (sql) => {
         if (!(await passes('any', sql))) return
@@ -152,10 +153,10 @@ describe('SQL guard against independent splitters', () => {
           expect(code, `${name}: ${sql}`).not.toMatch(/\b(?:drop|delete|into)\b/i)
         }
       }),
-      runs(800, 50_000),
+      some,
     )
     // Otherwise nothing has been compared.
-    expect(passed).toBeGreaterThan(15)
+    expect(passed).toBeGreaterThan(some.numRuns / 50)
   })
 
   test('F9: the same where writing is allowed, for the number of statements', async () => {
@@ -166,7 +167,7 @@ describe('SQL guard against independent splitters', () => {
           expect(statementsOf(codeOf(sql, splitter)).length, `${name}: ${sql}`).toBeLessThanOrEqual(1)
         }
       }),
-      runs(600, 50_000),
+      runs(250, 50_000),
     )
   })
 

@@ -21,8 +21,8 @@ const noFallback: Buckets = {
   },
 }
 
-bucketsContract('another process', () => ipcBuckets(connect(), noFallback), { runs: 20 })
-cacheContract('another process', (limits) => ipcCache(connect(), limits), { runs: 20 })
+bucketsContract('another process', () => ipcBuckets(connect(), noFallback), { cases: 20 })
+cacheContract('another process', (limits) => ipcCache(connect(), limits), { cases: 20 })
 
 test('B10: values are shared between workers, and lost without the primary', async () => {
   const services = createPrimaryServices(systemClock)

@@ -44,7 +44,7 @@ const end = Buffer.from('GET /end HTTP/1.1\r\n\r\n')
 describe('F14: what is read here', () => {
   test('is read in the same way by node:http, to the last byte', async () => {
     let accepted = 0
-    const requests = runs(160, 8_000)
+    const requests = runs(80, 8_000)
     const reads = async (text: string) => {
       const bytes = Buffer.from(text, 'latin1')
       const whole = read(bytes)

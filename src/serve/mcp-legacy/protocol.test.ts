@@ -123,8 +123,11 @@ describe('B2: subscriptions', () => {
   test('are bounded', async () => {
     const { session } = await openDoor()
     const { ask } = await session()
-    const all = Array.from({ length: 1_000 }, (_, id) => ask('resources/subscribe', { uri: `test://${id}` }, id))
-    await Promise.all(all)
+    // Some at a time, on connections that are used again.
+    for (let id = 0; id < 1_000; ) {
+      const some = Array.from({ length: 20 }, () => ask('resources/subscribe', { uri: `test://${id}` }, id++))
+      await Promise.all(some)
+    }
     expect((await ask('resources/subscribe', { uri: 'test://more' })).error?.data).toEqual({ code: 'OVERLOADED' })
     expect((await ask('resources/subscribe', { uri: 'test://7' })).result).toEqual({})
     await ask('resources/unsubscribe', { uri: 'test://7' })

@@ -37,8 +37,8 @@ withPart('redis-server', 'B10: stores in Redis', () => {
   }
 
   const sharing = async () => ({ redis: await open(), local: nobody, monotonic: () => 0 })
-  bucketsContract('Redis', async () => redisBuckets({ ...(await sharing()), time: 'ours' }), { runs: 20 })
-  cacheContract('Redis', async (limits) => redisCache(await open(), limits, (now) => now), { runs: 20 })
+  bucketsContract('Redis', async () => redisBuckets({ ...(await sharing()), time: 'ours' }), { cases: 20 })
+  cacheContract('Redis', async (limits) => redisCache(await open(), limits, (now) => now), { cases: 20 })
 
   test('F8: replicas whose clocks differ share one bucket, exactly', async () => {
     const redis = await open()

@@ -63,7 +63,9 @@ describe('F11, B11: toolway audit', () => {
   test('tail -n reads back as far as a filter needs', async () => {
     await using log = await logFolder()
     log.write({ call: 'rare', agent: 'rare' })
-    for (let number = 0; number < 3000; number++) log.write({ call: `c${number}` })
+    log.atOnce(() => {
+      for (let number = 0; number < 3000; number++) log.write({ call: `c${number}` })
+    })
     const { stdout } = await toolway(['audit', 'tail', '--agent', 'rare', '--json', '--path', log.folder])
     expect(JSON.parse(stdout)).toMatchObject({ call: 'rare' })
   })
