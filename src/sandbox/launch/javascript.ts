@@ -28,6 +28,8 @@ const nodeCommand = (node: string, folders: readonly string[], file: string, eng
   '--disable-warning=ExperimentalWarning',
   '--no-addons',
   '--v8-pool-size=1',
+  // Optimizing the interpreter takes more CPU time than starting Node. By default, V8 does so for any program.
+  '--wasm-tiering-budget=2000000000',
   '--max-old-space-size=128',
   file,
   join(engine, wasm),
