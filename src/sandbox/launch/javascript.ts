@@ -48,7 +48,7 @@ export function javascriptInBwrap(options: BwrapOptions): Promise<Runtime> {
   const inside = { node: '/toolway/node', guest: '/toolway/guest', quickjs: '/toolway/node_modules/quickjs-wasi' }
   return launchInBwrap(options, {
     command: nodeCommand(inside.node, ['/toolway'], join(inside.guest, basename(file)), inside.quickjs, options.memory),
-    programs: [process.execPath],
+    executable: process.execPath,
     mounts: [
       { from: process.execPath, to: inside.node },
       { from: dirname(file), to: inside.guest },
