@@ -61,7 +61,9 @@ export function siege(tier: Tier, language: Language, attacks: Attacks): void {
     beforeAll(async () => {
       const bundle = bundledChild()
       child = bundle
-      workshop = openWorkshop({ minIsolation: 'worker', memory }, { limits, tiers: [tier], child: bundle.url })
+      const languages = language === 'python' ? ['python'] : ['javascript', 'typescript']
+      const given = { minIsolation: 'worker', memory, languages }
+      workshop = openWorkshop(given, { limits, tiers: [tier], child: bundle.url })
       await workshop.executor.probe()
       watch = watchResponsiveness()
     }, 60_000)

@@ -1,4 +1,3 @@
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { type JSValueHandle, QuickJS, type Snapshot } from 'quickjs-wasi'
 import { type Natives, type RealmTools, realm } from './realm.ts'
 
@@ -111,11 +110,15 @@ export async function createMachine(options: {
 
 const names = ['print', 'call', 'timer', 'finished'] as const satisfies readonly (keyof Natives)[]
 
+/** Loaded only for environments: most programs have none. */
+const zlib = () => process.getBuiltinModule('node:zlib')
+
 /** Compresses a snapshot, because most of the memory is empty. */
 export function packMemory({ memory, stackPointer, runtimePtr, contextPtr, tokens }: MachineSnapshot): Buffer {
   const header = Buffer.alloc(headerLength)
   const numbers = [stackPointer, runtimePtr, contextPtr, tokens.finish, tokens.answered]
   for (const [index, number] of numbers.entries()) header.writeUInt32BE(number, index * 4)
+  const { constants, zstdCompressSync } = zlib()
   const packed = zstdCompressSync(memory, { params: { [constants.ZSTD_c_compressionLevel]: 1 } })
   return Buffer.concat([header, packed])
 }
@@ -123,7 +126,7 @@ export function packMemory({ memory, stackPointer, runtimePtr, contextPtr, token
 export function unpackMemory(bytes: Buffer, maxLength: number): MachineSnapshot {
   const number = (index: number) => bytes.readUInt32BE(index * 4)
   return {
-    memory: zstdDecompressSync(bytes.subarray(headerLength), { maxOutputLength: maxLength }),
+    memory: zlib().zstdDecompressSync(bytes.subarray(headerLength), { maxOutputLength: maxLength }),
     stackPointer: number(0),
     runtimePtr: number(1),
     contextPtr: number(2),

@@ -1,25 +1,29 @@
-import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import type { JSValueHandle } from 'quickjs-wasi'
+import { openProcessChannel, openThreadChannel, threadArgument } from './channel.ts'
 import { begin } from './evaluate.ts'
 import { createMachine, limitMemory, type Machine, packMemory, unpackMemory, type WasmModule } from './machine.ts'
 import { type Running, startProgram } from './program.ts'
-import { type Frame, type HostCallError, messageKinds, openHostChannel, type ProgramTask } from './protocol.ts'
+import { type Frame, type HostCallError, messageKinds, type ProgramTask } from './protocol.ts'
 
-/** Entry point of the child, which runs one program. Arguments: the engine's module and the memory limit in bytes. */
+/**
+ * Entry point of the child, which runs one program. Arguments: the engine's module, the memory limit in bytes, and
+ * `threadArgument` in a thread. It imports no module of Node that loads many others: `node:fs`, `node:zlib` and
+ * `node:worker_threads` would take a third of the CPU time for starting.
+ */
 
 /** Declared here because Node's types do not declare `WebAssembly`. */
 declare const WebAssembly: { compile(module: Uint8Array): Promise<WasmModule> }
 
-const [wasmFile = '', memoryText = ''] = process.argv.slice(2)
+const [wasmFile = '', memoryText = '', thread] = process.argv.slice(2)
 const memory = Number(memoryText)
 /** The engine's memory limit, which must also cover its stack and strings in transit. */
 const maximum = memory + 24 * 1024 * 1024
 
 /** How long a child waits for its program before it loads the TypeScript parser. */
-const parserDelayMs = 500
+const parserDelayMs = 5_000
 
-const wasm = await WebAssembly.compile(limitMemory(readFileSync(wasmFile), maximum))
+const wasm = await WebAssembly.compile(limitMemory(process.getBuiltinModule('node:fs').readFileSync(wasmFile), maximum))
 let running: (Running & { start(): void }) | undefined
 let remembered: Buffer | undefined
 
@@ -37,7 +41,7 @@ machine.enter(() => {
   if ('promise' in begun)
     machine.vm.callFunction(machine.tools.finish, machine.vm.undefined, begun.promise, machine.vm.false)
 })
-const channel = openHostChannel(receive)
+const channel = (thread === threadArgument ? openThreadChannel : openProcessChannel)(receive)
 channel.send(messageKinds.ready, 0)
 // The first call loads the parser, which takes as much CPU time as starting: do it ahead only in a child that waits.
 const loadParser = () => stripTypeScriptTypes('')
@@ -65,10 +69,10 @@ async function run(task: ProgramTask): Promise<void> {
     machine: () => machine,
     fresh: remembered === undefined,
     channel,
+    // After this, the host kills the child.
     ended(result) {
       channel.send(messageKinds.done, 0, JSON.stringify(result))
       if (task.keep && !result.broken) channel.send(messageKinds.memory, 0, packMemory(machine.snapshot()))
-      process.exit(0)
     },
   })
   running.start()

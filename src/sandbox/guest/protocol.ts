@@ -1,6 +1,3 @@
-import { writeSync } from 'node:fs'
-import { parentPort } from 'node:worker_threads'
-
 /** Messages between host and child. */
 export const messageKinds = {
   /** From the child: ready for a program. */
@@ -124,37 +121,6 @@ export function createFrameReader(options: {
         have = 0
         options.frame(frame)
       }
-    },
-  }
-}
-
-export interface HostChannel {
-  /** Sends synchronously, even while the program keeps the thread busy. */
-  send(kind: number, id: number, payload?: string | Uint8Array): void
-}
-
-/** Opens the channel to the host: worker messages in a thread, frames on stdin and stdout in a process. */
-export function openHostChannel(receive: (frame: Frame) => void): HostChannel {
-  const port = parentPort
-  if (port) {
-    port.on('message', ({ kind, id, payload }: Frame) => receive({ kind, id, payload: Buffer.from(payload) }))
-    return {
-      send: (kind, id, payload = '') =>
-        port.postMessage({ kind, id, payload: typeof payload === 'string' ? Buffer.from(payload) : payload }),
-    }
-  }
-  const reader = createFrameReader({
-    limit: () => Number.POSITIVE_INFINITY,
-    frame: receive,
-    broken: () => process.exit(1),
-  })
-  process.stdin.on('data', reader.push)
-  // Exit when the host has exited or closed the channel.
-  process.stdin.on('end', () => process.exit(0))
-  return {
-    send(kind, id, payload) {
-      const frame = encodeFrame(kind, id, payload)
-      for (let at = 0; at < frame.length; ) at += writeSync(1, frame, at)
     },
   }
 }

@@ -60,20 +60,28 @@ export interface BwrapOptions extends LaunchOptions {
   readonly user?: number
 }
 
+/** Binaries that a program may load, whose shared libraries are needed too. */
+interface LoadableModules {
+  readonly files: readonly string[]
+  /** Arguments with which the program does nothing. */
+  readonly idle: readonly string[]
+}
+
 /** Runs a command in `bwrap`, with these mounts and with the shared libraries that its binaries need. */
 export async function launchInBwrap(
   { bwrap, user, limit }: BwrapOptions,
   program: {
     readonly command: readonly string[]
-    /** Binaries whose shared libraries are needed. */
-    readonly programs: readonly string[]
+    /** The binary whose shared libraries are needed. */
+    readonly executable: string
+    readonly modules?: LoadableModules
     readonly mounts: readonly Mount[]
     readonly hidden?: readonly string[]
     readonly limits: KernelLimits
   },
 ): Promise<Runtime> {
   const mounts = [
-    ...(await librariesOf(program.programs)).map(mountOf),
+    ...(await librariesOf(program.executable, program.modules)).map(mountOf),
     { from: '/etc/ld.so.cache', to: '/etc/ld.so.cache', optional: true },
     ...program.mounts,
   ]
@@ -85,12 +93,30 @@ export async function launchInBwrap(
 
 const run = promisify(execFile)
 
-/** The shared libraries of binaries, at the paths where the loader looks. */
-async function librariesOf(files: readonly string[]): Promise<readonly string[]> {
-  // `ldd` fails if one of the files is a static binary, but still prints the libraries for the others.
-  const { stdout } = await run('ldd', files, { maxBuffer: 4 * 1024 * 1024 }).catch((error: { stdout?: string }) => ({
-    stdout: error.stdout ?? '',
-  }))
-  const found = stdout.matchAll(/^\s+(?:\S+ => )?(\/\S+) \(0x/gm)
-  return [...new Set([...found].map(([, path = '']) => path))]
+/** The shared libraries of a binary and of its modules, at the paths where the loader looks. */
+async function librariesOf(executable: string, modules?: LoadableModules): Promise<readonly string[]> {
+  const traced = modules && canTrace(modules) ? pathsIn(await trace(executable, modules)) : []
+  if (traced.length > 0) return traced.filter((path) => !modules?.files.includes(path))
+  return pathsIn(await printed('ldd', [executable, ...(modules?.files ?? [])]))
 }
+
+/** A list of files to load is separated by spaces or colons. */
+const canTrace = ({ files }: LoadableModules): boolean => !files.some((file) => /[\s:]/.test(file))
+
+/**
+ * Lets the loader list the libraries of all files in one process, because `ldd` starts five for each file. Loaders other
+ * than that of glibc run the program instead.
+ */
+const trace = (executable: string, { files, idle }: LoadableModules): Promise<string> =>
+  printed(executable, idle, { LD_TRACE_LOADED_OBJECTS: '1', LD_PRELOAD: files.join(':') })
+
+/** What a command prints, even if it fails: `ldd` fails if one of the files is a static binary. */
+async function printed(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<string> {
+  const options = { maxBuffer: 4 * 1024 * 1024, env: { ...process.env, ...env } }
+  const { stdout } = await run(program, args, options).catch((error: { stdout?: string }) => error)
+  return stdout ?? ''
+}
+
+const pathsIn = (list: string): readonly string[] => [
+  ...new Set([...list.matchAll(/^\s+(?:\S+ => )?(\/\S+) \(0x/gm)].map(([, path = '']) => path)),
+]

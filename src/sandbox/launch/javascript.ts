@@ -28,6 +28,8 @@ const nodeCommand = (node: string, folders: readonly string[], file: string, eng
   '--disable-warning=ExperimentalWarning',
   '--no-addons',
   '--v8-pool-size=1',
+  // Optimizing the interpreter takes more CPU time than starting Node. By default, V8 does so for any program.
+  '--wasm-tiering-budget=2000000000',
   '--max-old-space-size=128',
   file,
   join(engine, wasm),
@@ -46,7 +48,7 @@ export function javascriptInBwrap(options: BwrapOptions): Promise<Runtime> {
   const inside = { node: '/toolway/node', guest: '/toolway/guest', quickjs: '/toolway/node_modules/quickjs-wasi' }
   return launchInBwrap(options, {
     command: nodeCommand(inside.node, ['/toolway'], join(inside.guest, basename(file)), inside.quickjs, options.memory),
-    programs: [process.execPath],
+    executable: process.execPath,
     mounts: [
       { from: process.execPath, to: inside.node },
       { from: dirname(file), to: inside.guest },

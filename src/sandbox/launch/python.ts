@@ -39,9 +39,11 @@ export async function findInterpreters(): Promise<readonly Interpreter[]> {
 /** Python in `bwrap`, with only the interpreter and its library visible. No other tier can isolate Python. */
 export function pythonInBwrap(options: BwrapOptions, { executable, library }: Interpreter): Promise<Runtime> {
   const script = '/toolway/python.py'
+  const bare = ['-I', '-S']
   return launchInBwrap(options, {
-    command: [executable, '-I', '-S', '-B', '-X', 'utf8', script],
-    programs: [executable, ...globSync(join(library, 'lib-dynload', '*.so'))],
+    command: [executable, ...bare, '-B', '-X', 'utf8', script],
+    executable,
+    modules: { files: globSync(join(library, 'lib-dynload', '*.so')), idle: [...bare, '-c', ''] },
     mounts: [
       { from: executable, to: executable },
       { from: library, to: library },

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { threadArgument } from '../guest/channel.ts'
 import { type Frame, messageKinds } from '../guest/protocol.ts'
 import type { SandboxChild } from '../runtime.ts'
 import { createLifecycle } from './options.ts'
@@ -13,7 +14,7 @@ export function workerChild(options: {
 }): SandboxChild {
   const { file, args, memory, limit } = options
   const worker = new Worker(file, {
-    argv: [...args],
+    argv: [...args, threadArgument],
     env: {},
     execArgv: ['--disable-warning=ExperimentalWarning'],
     name: 'sandbox',
