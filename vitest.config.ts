@@ -100,10 +100,9 @@ export default defineConfig({
       {
         test: {
           name: 'web',
-          // Vite itself loads them, because the dashboard uses its imports of text.
           include: ['web/src/**/*.test.ts'],
-          isolate: false,
-          testTimeout: 120_000,
+          globalSetup: ['tests/programs.setup.ts'],
+          ...beside,
         },
       },
       {
