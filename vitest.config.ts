@@ -61,6 +61,7 @@ const beside = {
   isolate: false,
   // Node loads the sources, as it does in a checkout: that takes half as long as transforming and running them.
   experimental: { viteModuleRunner: false, nodeLoader: false },
+  environment: './tests/environment.ts',
   // Most garbage of a test is young, and several workers share the cores: a collection in one thread takes less CPU time.
   execArgv: [
     '--min-semi-space-size=64',
