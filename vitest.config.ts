@@ -49,13 +49,36 @@ const collecting = [
 const first = [...collecting, ...long]
 const isFirst = ({ moduleId }: TestSpecification): boolean => first.some((file) => matchesGlob(moduleId, `**/${file}`))
 
-/** Starts the longest files of a project first, so that none runs alone at the end. */
+/** Tests with real servers or a browser: they wait most of their time. */
+const stories = ['tests/browser/**/*.test.ts', 'tests/e2e/**/*.test.ts', 'tests/conformance/**/*.test.ts']
+const isStory = ({ moduleId }: TestSpecification): boolean =>
+  stories.some((glob) => matchesGlob(moduleId, `**/${glob}`))
+
+/**
+ * Starts the longest files first, so that none runs alone at the end. Stories and tests that compute alternate over the
+ * whole run: the latter use the cores while the former wait.
+ */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
     const byProject = Map.groupBy(sorted, ({ project }) => project)
-    return [...byProject.values()].flatMap((own) => [...own.filter(isFirst), ...own.filter((file) => !isFirst(file))])
+    return [...byProject.values()].flatMap((own) => {
+      const rest = own.filter((file) => !isFirst(file))
+      return [
+        ...own.filter(isFirst),
+        ...spread(
+          rest.filter(isStory),
+          rest.filter((file) => !isStory(file)),
+        ),
+      ]
+    })
   }
+}
+
+/** Both lists in their order, each evenly spread over the result. */
+function spread<T>(one: readonly T[], other: readonly T[]): T[] {
+  const placed = [one, other].flatMap((list) => list.map((item, index) => ({ item, place: (index + 1) / list.length })))
+  return placed.sort((a, b) => a.place - b.place).map(({ item }) => item)
 }
 
 const beside = {
@@ -63,6 +86,7 @@ const beside = {
   isolate: false,
   // Node loads the sources, as it does in a checkout: that takes half as long as transforming and running them.
   experimental: { viteModuleRunner: false, nodeLoader: false },
+  environment: './tests/environment.ts',
   // Most garbage of a test is young, and several workers share the cores: a collection in one thread takes less CPU time.
   execArgv: [
     '--min-semi-space-size=64',
@@ -70,16 +94,42 @@ const beside = {
     '--initial-old-space-size=512',
     '--single-threaded-gc',
   ],
-  // A hang, not slowness: a busy machine takes a multiple of the usual time.
-  expect: { poll: { timeout: 30_000 } },
+  // A hang, not slowness: a busy machine takes a multiple of the usual time, and processes take a while to start.
+  expect: { poll: { timeout: 40_000 } },
   testTimeout: 120_000,
+  hookTimeout: 180_000,
 }
 
-// Fast tests beside the code, those with programs of their own, stories with real servers, the official conformance
-// suite, the dashboard in a real browser, and the long loops of `npm run test:deep`.
+const isMany = process.env.TOOLWAY_TEST_RUNS === 'many'
+
+const kinds = [
+  // Fast tests beside the code.
+  { name: 'unit', include: ['src/**/*.test.ts', 'tests/*.test.ts', 'tests/contract/**/*.test.ts'], exclude: programs },
+  { name: 'web', include: ['web/src/**/*.test.ts'] },
+  { name: 'programs', include: programs, setup: ['tests/parts.setup.ts'] },
+  // Stories with real servers, the official conformance suite, and the dashboard in a real browser.
+  { name: 'e2e', include: ['tests/e2e/**/*.test.ts'], setup: ['tests/e2e.setup.ts'] },
+  { name: 'conformance', include: ['tests/conformance/**/*.test.ts'] },
+  {
+    name: 'browser',
+    include: ['tests/browser/**/*.test.ts'],
+    setup: ['tests/browser/build.setup.ts'],
+    // axe at all sizes and in both themes takes minutes.
+    testTimeout: isMany ? 900_000 : 120_000,
+  },
+]
+
+/** All of them as one: a worker belongs to one project, and a new one loads and compiles everything again. */
+const all = {
+  name: 'all',
+  include: kinds.flatMap(({ include }) => include),
+  setup: kinds.flatMap(({ setup = [] }) => setup),
+}
+
+// `npm test` runs all of them as one project. The last project has the long loops of `npm run test:deep`.
 export default defineConfig({
   test: {
-    // A test often waits for processes of its own: three at once keep two cores busy.
+    // A test often waits for processes of its own: more at once than cores keep these busy.
     maxWorkers: 3,
     sequence: { sequencer: LongFirst },
     coverage: {
@@ -90,63 +140,9 @@ export default defineConfig({
       thresholds: { lines: 90 },
     },
     projects: [
-      {
-        test: {
-          name: 'unit',
-          include: ['src/**/*.test.ts', 'tests/*.test.ts', 'tests/contract/**/*.test.ts'],
-          exclude: programs,
-          globalSetup: ['tests/programs.setup.ts'],
-          ...beside,
-        },
-      },
-      {
-        test: {
-          name: 'web',
-          // Vite itself loads them, because the dashboard uses its imports of text.
-          include: ['web/src/**/*.test.ts'],
-          isolate: false,
-          testTimeout: 120_000,
-        },
-      },
-      {
-        test: {
-          name: 'programs',
-          include: programs,
-          globalSetup: ['tests/programs.setup.ts', 'tests/parts.setup.ts'],
-          ...beside,
-        },
-      },
-      {
-        test: {
-          name: 'e2e',
-          include: ['tests/e2e/**/*.test.ts'],
-          globalSetup: ['tests/programs.setup.ts', 'tests/e2e.setup.ts'],
-          ...beside,
-          // Commands and servers are processes that take a while to start.
-          expect: { poll: { timeout: 40_000 } },
-          hookTimeout: 120_000,
-        },
-      },
-      {
-        test: {
-          name: 'conformance',
-          include: ['tests/conformance/**/*.test.ts'],
-          globalSetup: ['tests/programs.setup.ts'],
-          ...beside,
-          hookTimeout: 180_000,
-        },
-      },
-      {
-        test: {
-          name: 'browser',
-          include: ['tests/browser/**/*.test.ts'],
-          globalSetup: ['tests/programs.setup.ts', 'tests/browser/build.setup.ts'],
-          ...beside,
-          // axe at all sizes and in both themes takes minutes.
-          testTimeout: process.env.TOOLWAY_TEST_RUNS === 'many' ? 900_000 : 120_000,
-          hookTimeout: 60_000,
-        },
-      },
+      ...(process.env.TOOLWAY_TEST_TOGETHER ? [all] : kinds).map(({ setup = [], ...settings }) => ({
+        test: { ...beside, ...settings, globalSetup: ['tests/programs.setup.ts', ...setup] },
+      })),
       {
         test: {
           name: 'deep',

@@ -136,3 +136,18 @@ describe('the house', () => {
     expect(long).toEqual([])
   })
 })
+
+test('the dashboard imports only the types of the admin contract from the gateway', () => {
+  const dashboard = join(import.meta.dirname, '../web/src')
+  const outside = globSync('**/*.{ts,tsx}', { cwd: dashboard }).flatMap((file) => {
+    const text = readFileSync(join(dashboard, file), 'utf8')
+    const imports = text.matchAll(/import\s+(type\s+)?[^'"]*from '((?:\.\.\/)+src\/[^']+)'/g)
+    return [...imports].map(([, type, path = '']) => ({
+      file,
+      path: path.replace(/^(\.\.\/)+/, ''),
+      typesOnly: type !== undefined,
+    }))
+  })
+  expect(outside.length).toBeGreaterThan(20)
+  expect(outside.filter(({ path, typesOnly }) => path !== 'src/serve/admin/contract.ts' || !typesOnly)).toEqual([])
+})

@@ -7,6 +7,7 @@ import { editorSchema } from '../src/config/editor-schema.ts'
 import { type ErrorCode, errorKinds } from '../src/core/errors.ts'
 import { errorPages } from '../tooling/error-pages/error-pages.ts'
 import { texts } from '../tooling/error-pages/texts.ts'
+import { parseBlocks, parseInline } from '../web/src/pages/errors/markdown.ts'
 
 const docs = new URL('../docs/', import.meta.url)
 const codes = Object.keys(errorKinds) as ErrorCode[]
@@ -98,4 +99,21 @@ test.each(codes)('E2: what the page of %s leads to is there', (code) => {
     )
   }
   expect(texts[code].related).not.toContain(code)
+})
+
+test('E2: every error page is parsed without leftover markup', async () => {
+  expect(codes.length).toBeGreaterThan(20)
+  for (const code of codes) {
+    const blocks = parseBlocks(await readFile(new URL(`errors/${code}.md`, docs), 'utf8'))
+    expect(blocks[0], code).toEqual({ kind: 'heading', level: 1, text: code })
+    const texts = blocks.flatMap((block) => {
+      if (block.kind === 'code') return []
+      if (block.kind === 'list') return block.items
+      return block.kind === 'table' ? block.rows.flat() : [block.text]
+    })
+    for (const text of texts) {
+      const plain = parseInline(text).filter((piece) => !piece.code)
+      expect(plain.map((piece) => piece.text).join(''), code).not.toMatch(/`|\]\(|^\s*([|#]|- )|<!--/)
+    }
+  }
 })

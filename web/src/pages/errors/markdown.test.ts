@@ -1,29 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseBlocks, parseInline } from './markdown.ts'
 
-const pages = import.meta.glob<string>('../../../../docs/errors/*.md', {
-  query: '?raw',
-  import: 'default',
-  eager: true,
-})
-
-test('E2: every error page is parsed without leftover markup', () => {
-  expect(Object.keys(pages).length).toBeGreaterThan(20)
-  for (const [file, page] of Object.entries(pages)) {
-    const blocks = parseBlocks(page)
-    expect(blocks[0], file).toEqual({ kind: 'heading', level: 1, text: file.replace(/.*\/|\.md$/g, '') })
-    const texts = blocks.flatMap((block) => {
-      if (block.kind === 'code') return []
-      if (block.kind === 'list') return block.items
-      return block.kind === 'table' ? block.rows.flat() : [block.text]
-    })
-    for (const text of texts) {
-      const plain = parseInline(text).filter(({ code }) => !code)
-      expect(plain.map((piece) => piece.text).join(''), file).not.toMatch(/`|\]\(|^\s*([|#]|- )|<!--/)
-    }
-  }
-})
-
 test('E2: blocks of each kind', () => {
   const page =
     '# A\n\ntext\nover lines\n\n- one\n  goes on\n- two\n\n```yaml\na: 1\n\n# b\n```\n\n| a | b |\n| --- | --- |\n| 1 | 2 |'
