@@ -1,5 +1,18 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { mallocVariables } from '../src/cli/malloc.ts'
@@ -45,11 +58,61 @@ async function build(folder: string): Promise<void> {
   const suite = join(serverSources['conformance-suite'], '../..')
   symlinkSync(join(suite, 'requirements'), join(unfinished, 'servers/requirements'))
 
+  const input = { 'code-cache': join(root, 'tests/fixtures/code-cache.ts') }
+  const preload = await rolldown({ cwd: root, input, platform: 'node', external: [/^node:/] })
+  await preload.write({ dir: join(unfinished, 'preload'), format: 'cjs', entryFileNames: '[name].cjs', strict: true })
+  await preload.close()
+  await record(unfinished)
+
   try {
     renameSync(unfinished, folder)
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true })
     if (!existsSync(folder)) throw error
+  }
+}
+
+/** Runs a gateway that calls a tool of a server, and records the functions that it needs (tests/fixtures/code-cache.ts). */
+async function record(folder: string): Promise<void> {
+  const home = join(folder, 'recording')
+  mkdirSync(home)
+  const probe = { command: process.execPath, args: [join(folder, 'servers/bin/probe.js'), '{}'] }
+  writeFileSync(join(home, 'toolway.json'), JSON.stringify({ mcpServers: { probe } }))
+  const option = `--require=${join(folder, 'preload/code-cache.cjs')}`
+  const words = [option, join(folder, 'dist/cli/main.js'), 'serve', '--port', '0', '--json']
+  const gateway = spawn(process.execPath, words, {
+    cwd: home,
+    env: { ...process.env, ...mallocVariables, HOME: home, TOOLWAY_TEST_RECORDING: 'yes' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exit = once(gateway, 'exit')
+  const [line] = await Promise.race([once(createInterface(gateway.stdout), 'line'), exit])
+  // Tests of a gateway that does not start say why.
+  if (typeof line === 'string') await callEcho(JSON.parse(line))
+  gateway.kill()
+  await exit
+  rmSync(home, { recursive: true })
+}
+
+async function callEcho({ url, token }: { url: string; token: string }): Promise<void> {
+  const headers = new Headers({
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    authorization: `Bearer ${token}`,
+  })
+  const protocolVersion = '2025-11-25'
+  const clientInfo = { name: 'test', version: '1' }
+  const requests = [
+    { id: 1, method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo } },
+    { id: 2, method: 'tools/list' },
+    { id: 3, method: 'tools/call', params: { name: 'probe__echo', arguments: {} } },
+  ]
+  for (const request of requests) {
+    const body = JSON.stringify({ jsonrpc: '2.0', ...request })
+    const response = await fetch(url, { method: 'POST', headers, body })
+    await response.text()
+    const session = response.headers.get('mcp-session-id')
+    if (session !== null) headers.set('mcp-session-id', session)
   }
 }
 

@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import * as nodeModule from 'node:module'
 import { isAbsolute, join } from 'node:path'
 import { homeOf } from '../core/home.ts'
 import { limitMalloc } from './malloc.ts'
@@ -22,7 +21,9 @@ process.on('SIGUSR1', () => {})
 // Enable the compile cache before anything else is loaded. The cache is in the user's own folder, because anyone who
 // can write to it decides which code runs.
 const { XDG_CACHE_HOME: cacheHome = '' } = process.env
-nodeModule.enableCompileCache(
-  join(isAbsolute(cacheHome) ? cacheHome : join(homeOf(process.env), '.cache'), 'toolway', 'compiled'),
-)
-await import('./start.ts')
+process
+  .getBuiltinModule('node:module')
+  .enableCompileCache(
+    join(isAbsolute(cacheHome) ? cacheHome : join(homeOf(process.env), '.cache'), 'toolway', 'compiled'),
+  )
+void import('./start.ts')

@@ -48,17 +48,26 @@ function isDeafToHangup(): boolean {
 // Keep the process alive: our own timers do not do so, and a command may be waiting for nothing but a timer.
 setInterval(() => {}, 2 ** 30)
 
-const code = await run(process.argv.slice(2), {
-  // Opened on first use.
-  get stdin() {
-    return process.stdin
-  },
-  stdout,
-  stderr,
-  env,
-  // npm runs scripts in the package's folder; use the folder where the user called npm.
-  cwd: env.npm_package_name === 'toolway' && env.INIT_CWD ? env.INIT_CWD : process.cwd(),
-  interrupted: interrupt.signal,
-})
-await new Promise<void>((resolve) => stdout.write('', () => resolve()))
-process.exit(crashed ? exit.failed : code)
+async function runToEnd(): Promise<never> {
+  const code = await run(process.argv.slice(2), {
+    // Opened on first use.
+    get stdin() {
+      return process.stdin
+    },
+    stdout,
+    stderr,
+    env,
+    // npm runs scripts in the package's folder; use the folder where the user called npm.
+    cwd: env.npm_package_name === 'toolway' && env.INIT_CWD ? env.INIT_CWD : process.cwd(),
+    interrupted: interrupt.signal,
+  })
+  await new Promise<void>((resolve) => stdout.write('', () => resolve()))
+  process.exit(crashed ? exit.failed : code)
+}
+
+// As an uncaught exception: an unhandled rejection would leave a gateway running that does nothing.
+runToEnd().catch((error: unknown) =>
+  queueMicrotask(() => {
+    throw error
+  }),
+)

@@ -1,7 +1,7 @@
-import { cpSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Plugin, type RolldownOutput, rolldown } from 'rolldown'
+import { type OutputChunk, type Plugin, type RolldownOutput, rolldown } from 'rolldown'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -74,15 +74,19 @@ export async function bundleProgram(out: string, more: readonly string[] = []): 
   })
   const program = await bundle.write({
     dir: out,
-    format: 'esm',
-    entryFileNames: '[name].js',
+    // V8 compiles functions that use variables of a large ES module more slowly, and Node takes longer to link it.
+    format: 'cjs',
+    strict: true,
+    entryFileNames: '[name].cjs',
     // At the top of the folder, where src/runtime/package-paths.ts expects them.
-    chunkFileNames: '[name]-[hash].js',
+    chunkFileNames: '[name]-[hash].cjs',
     comments: { jsdoc: false },
     // Left readable, for the sake of those who read a stack. The engine keeps the text, and any other letter would double it.
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: false, asciiOnly: true } },
     codeSplitting: { groups: together },
   })
+
+  for (const file of program.output) if (file.type === 'chunk' && file.isEntry) writeModule(file, out)
 
   const alone: string[][] = []
   for (const name of onTheirOwn) alone.push(await bundleAlone(name, out))
@@ -91,6 +95,17 @@ export async function bundleProgram(out: string, more: readonly string[] = []): 
   }
 
   return [...modulesOf(program.output), ...alone.flat()]
+}
+
+/** Writes an entry as the ES module that others import or run, next to its CommonJS module. */
+function writeModule({ name, fileName, exports }: OutputChunk, out: string): void {
+  const load = `createRequire(import.meta.url)('./${basename(fileName)}')`
+  const lines = [
+    ...(name === 'cli/main' ? ['#!/usr/bin/env node'] : []),
+    "import { createRequire } from 'node:module'",
+    exports.length === 0 ? load : `export const { ${exports.join(', ')} } = ${load}`,
+  ]
+  writeFileSync(join(out, `${name}.js`), lines.join('\n') + '\n')
 }
 
 /** Bundles a module and all that it imports into one file, even what the program has as well. */

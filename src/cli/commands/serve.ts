@@ -42,7 +42,6 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
     print: (text) => void shell.stdout.write(text),
     shared: worker?.shared,
   })
-  using _memory = limitMemory(systemClock)
   // A worker may listen only when the primary process allows it. Stop waiting if the primary process exits.
   const listening = gateway.listen()
   const server = await (worker ? Promise.race([listening, worker.gone]) : listening)
@@ -54,6 +53,8 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
     printStart(shell, options, facts)
     void removeOldCompiled()
   }
+  // Only now: it sets flags of V8, and code that was compiled for other flags, such as that of Node itself, is not used.
+  using _memory = limitMemory(systemClock)
   const stopped = worker ? AbortSignal.any([worker.stopped, shell.interrupted]) : shell.interrupted
   if (!stopped.aborted) await once(stopped, 'abort')
   if (!worker) printStopping(shell, options)

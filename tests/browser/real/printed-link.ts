@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
 import { temporaryFolder } from '../../fixtures/folders.ts'
-import { compiled, toolwayMain } from '../../fixtures/programs.ts'
+import { compiled, toolwayWords } from '../../fixtures/programs.ts'
 
 export interface Served extends AsyncDisposable {
   /** The dashboard link as printed in the terminal. */
@@ -15,7 +15,7 @@ export async function servedToPeople(): Promise<Served> {
   await using open = new AsyncDisposableStack()
   const { path } = open.use(await temporaryFolder())
   const { PATH } = process.env
-  const child = spawn(process.execPath, [toolwayMain, 'serve', '--port', '0'], {
+  const child = spawn(process.execPath, [...toolwayWords, 'serve', '--port', '0'], {
     cwd: path,
     env: { PATH, HOME: path, ...compiled },
     stdio: ['ignore', 'ignore', 'pipe'],

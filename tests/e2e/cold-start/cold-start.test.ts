@@ -9,7 +9,7 @@ import { connectCaller, type Params, type StoryCaller } from '../../fixtures/cal
 import { connect, stdioDoor } from '../../fixtures/clients.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
-import { toolwayMain } from '../../fixtures/programs.ts'
+import { toolwayWords } from '../../fixtures/programs.ts'
 import { type ServerEntry, stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
@@ -144,7 +144,7 @@ async function commandLine() {
   const configFile = await writeConfig(home.path, { mcpServers, discovery }, 'command-line')
   const words = ['tools', '--config', configFile, '--json']
   const [{ stdout }] = await Promise.all([
-    promisify(execFile)(process.execPath, [toolwayMain, ...words]),
+    promisify(execFile)(process.execPath, [...toolwayWords, ...words]),
     finishAwaitedDownload(home.path, 'two'),
   ])
   return JSON.parse(stdout) as { tools: unknown }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../fixtures/folders.ts'
-import { toolwayMain } from '../../fixtures/programs.ts'
+import { toolwayWords } from '../../fixtures/programs.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -23,7 +23,7 @@ test('B6: serve and validate refuse a gateway that others could use without a cr
     ['serve', '--port', '0', '--config', 'local.json', '--host', '0.0.0.0'],
     ['serve', '--port', '0', '--config', 'local.json', '--host', '0.0.0.0', '--workers', '2'],
   ]) {
-    const ended = run(process.execPath, [toolwayMain, ...words], { cwd: folder.path, env, timeout: 100_000 })
+    const ended = run(process.execPath, [...toolwayWords, ...words], { cwd: folder.path, env, timeout: 100_000 })
     const { code, stderr } = await ended.then(
       () => ({ code: 0, stderr: '' }),
       (error) => error,

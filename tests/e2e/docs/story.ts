@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import type { Commands } from '../../fixtures/commands/commands.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
-import { compiled, serverProgram, toolwayLibrary, toolwayMain } from '../../fixtures/programs.ts'
+import { compiled, serverProgram, toolwayLibrary, toolwayWords } from '../../fixtures/programs.ts'
 import { until } from '../../fixtures/until.ts'
 import { type Block, fileOf, isOutput } from './blocks.ts'
 import { offerCommands } from './desk.ts'
@@ -68,7 +68,7 @@ export async function tell(blocks: readonly Block[], commands: Commands): Promis
 async function writePrograms(bin: string, port: string, runElsewhere: string): Promise<void> {
   const cached = Object.entries(compiled).map(([name, value]) => `export ${name}='${value}'`)
   const toolway = `case "$1" in serve | stats) set -- "$@" --port ${port} ;; esac
-if [ "$1" = serve ] || [ -p /dev/stdin ]; then exec node '${toolwayMain}' "$@"; fi
+if [ "$1" = serve ] || [ -p /dev/stdin ]; then exec node ${toolwayWords.map((word) => `'${word}'`).join(' ')} "$@"; fi
 ${runElsewhere}`
   const servers = (['everything', 'filesystem', 'memory'] as const).map(
     (name) => `@modelcontextprotocol/server-${name}) set -- '${serverProgram(name)}' "$@" ;;`,

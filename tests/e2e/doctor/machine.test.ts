@@ -9,7 +9,7 @@ import { type Commands, startCommands } from '../../fixtures/commands/commands.t
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { unusedPort } from '../../fixtures/listening.ts'
-import { compiled, toolwayMain } from '../../fixtures/programs.ts'
+import { compiled, toolwayWords } from '../../fixtures/programs.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { runDoctor, withoutCode } from './run-doctor.ts'
 
@@ -38,7 +38,7 @@ test('B11: a running gateway is recognised, asked, and left alone', async () => 
   const config = { ...withoutCode, server: { port }, mcpServers: { probe: stdioServers.probe() } }
   await writeConfig(folder.path, config, 'doctor')
   const around = { cwd: folder.path, env: { PATH: process.env.PATH, HOME: folder.path, ...compiled } }
-  const served = [toolwayMain, 'serve', '--json']
+  const served = [...toolwayWords, 'serve', '--json']
   await using gateway = await spoken(
     spawn(process.execPath, served, { ...around, stdio: ['ignore', 'pipe', 'ignore'] }),
   )

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import type { ServerFinding } from '../../../src/core/source-status.ts'
 import type { Commands, Printed } from '../../fixtures/commands/commands.ts'
-import { compiled, toolwayMain } from '../../fixtures/programs.ts'
+import { compiled, toolwayWords } from '../../fixtures/programs.ts'
 
 interface Line {
   readonly name: string
@@ -40,7 +40,7 @@ export function startDoctor(patient: Patient, ...words: string[]) {
   const { cwd, uid } = patient
   const identity = uid === undefined ? {} : { uid, gid: uid }
   const options = { cwd, env: environment(patient), ...identity }
-  return spawn(process.execPath, [toolwayMain, 'doctor', '--json', ...words], options)
+  return spawn(process.execPath, [...toolwayWords, 'doctor', '--json', ...words], options)
 }
 
 /** Runs it in a process that is there already, if the patient has one. */

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { connect, type Peer } from '../../fixtures/clients.ts'
 import { runServe } from '../../fixtures/command.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
-import { compiled, toolwayMain } from '../../fixtures/programs.ts'
+import { compiled, toolwayWords } from '../../fixtures/programs.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -79,7 +79,7 @@ test.concurrent('B6: XDG folders are respected', async () => {
 test.concurrent('B11: the stdio door works without configuration too', async () => {
   await using open = new AsyncDisposableStack()
   const place = await emptyPlace(open)
-  const program = { command: process.execPath, args: [toolwayMain, 'stdio'], env: place.env, cwd: place.cwd }
+  const program = { command: process.execPath, args: [...toolwayWords, 'stdio'], env: place.env, cwd: place.cwd }
   const peer: Peer = { program }
   await using client = await connect('v1', peer)
   expect((await client.listTools()).map(({ name }) => name)).toEqual(expect.arrayContaining(own))
@@ -91,7 +91,7 @@ test.concurrent('B11: the stdio door works without configuration too', async () 
 test.concurrent('B6: to people it prints endpoint, token and a snippet to paste, and nothing on standard output', async () => {
   await using open = new AsyncDisposableStack()
   const place = await emptyPlace(open)
-  const args = [toolwayMain, 'serve', '--port', '0']
+  const args = [...toolwayWords, 'serve', '--port', '0']
   const child = spawn(process.execPath, args, { ...place, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   let output = ''

@@ -95,9 +95,8 @@ describe.concurrent('the package', () => {
   test('what tells an older Node that it is too old can be read by it: nothing else comes first', async () => {
     const ours = async (file: string): Promise<string[]> => {
       const text = await readFile(join(packed.folder, 'dist', file), 'utf8')
-      const imported = [...text.matchAll(/^import .*from "(\.[^"]+)"/gm)].map(([, path = '']) =>
-        join(dirname(file), path),
-      )
+      const loading = /^import .*from "(\.[^"]+)"|^(?:const .* = require|createRequire\(.*\))\(["'](\.[^"']+)["']\)/gm
+      const imported = [...text.matchAll(loading)].map(([, one, other = one]) => join(dirname(file), other as string))
       return [file, ...(await Promise.all(imported.map(ours))).flat()]
     }
     const first = await ours('cli/main.js')

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { startCommand } from '../../fixtures/command.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { alive, commandLine, descendants } from '../../fixtures/processes.ts'
-import { compiled, toolwayMain } from '../../fixtures/programs.ts'
+import { compiled, toolwayMain, toolwayWords } from '../../fixtures/programs.ts'
 import { goodHeaders, rpc } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -51,7 +51,7 @@ test.concurrent('B10: a worker that is just starting when the first process is k
   const env = { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: home, XDG_CONFIG_HOME: home, ...compiled }
   // From the moment it exists to the one when it asks whether it may listen.
   for (const afterMs of [0, 100, 200, 400]) {
-    const words = [toolwayMain, 'serve', '--port', '0', '--workers', '2']
+    const words = [...toolwayWords, 'serve', '--port', '0', '--workers', '2']
     const first = spawn(process.execPath, words, { cwd: home, env, stdio: 'ignore' })
     const pid = first.pid as number
     await until(() => descendants(pid).length > 0, { what: 'a worker' })
