@@ -71,7 +71,8 @@ inBrowser('V11: the steps of real calls', () => {
       }),
     )
     await toolway.gateway.refresh()
-    shared = shareVisit(() => visit(browser, new URL(toolway.url).origin, toolway.token))
+    const { origin } = new URL(toolway.url)
+    shared = shareVisit(() => visit(browser, origin, toolway.token, { at: '/calls' }))
   })
   afterAll(() => open.disposeAsync())
 

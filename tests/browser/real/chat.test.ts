@@ -10,9 +10,9 @@ import {
 } from '../../../src/chat/models/server.fixture.ts'
 import { agentModel, answer, halfAnswer, question } from '../../e2e/chat/model.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
-import { type Browser, openBrowser } from '../chromium.ts'
+import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { visit } from '../visit.ts'
+import { type SharedVisit, shareVisit, visit } from '../visit.ts'
 import { expectWhole } from './pages.ts'
 
 const server = (name: string) => ({
@@ -50,11 +50,11 @@ const scripted: Reply = (asked, response) => {
 
 inBrowser('S6, V11: chat with real servers and a scripted model', () => {
   const open = new AsyncDisposableStack()
-  let browser: Browser
+  let shared: SharedVisit
   let model: ModelServer
   let toolway: LocalToolway
   beforeAll(async () => {
-    browser = open.adopt(await openBrowser(), (one) => one.close())
+    const browser = open.adopt(await openBrowser(), (one) => one.close())
     model = open.use(await modelServer(scripted))
     toolway = open.use(
       await startToolway({
@@ -67,11 +67,13 @@ inBrowser('S6, V11: chat with real servers and a scripted model', () => {
       }),
     )
     await toolway.gateway.refresh()
+    const { origin } = new URL(toolway.url)
+    shared = shareVisit(() => visit(browser, origin, toolway.token, { at: '/chat' }))
   })
   afterAll(() => open.disposeAsync())
 
   test('a question is answered with tools; each of them leads to its call, and the chat to all its calls', async () => {
-    await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token, { at: '/chat' })
+    const visitor = await shared.at('/chat')
     const { page } = visitor
     await page.getByLabel('Message').fill(question)
     await page.keyboard.press('Enter')
@@ -118,9 +120,10 @@ inBrowser('S6, V11: chat with real servers and a scripted model', () => {
   })
 
   test('an image reaches the model; an answer is stopped, its message edited and sent again; tables and code are shown', async () => {
-    await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token, { at: '/chat' })
+    const visitor = await shared.at('/chat')
     const { page, context } = visitor
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.getByRole('button', { name: 'New chat' }).click()
     const turn = (number: number) => page.locator('.turn').nth(number)
     const send = async (text: string) => {
       const number = model.asked.length + 1

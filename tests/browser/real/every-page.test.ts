@@ -1,19 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inBrowser } from '../in-browser.ts'
-import { visit } from '../visit.ts'
-import { expectFits, expectWhole, go, title } from './pages.ts'
-import { servedToPeople } from './printed-link.ts'
+import { type Visit, visit } from '../visit.ts'
+import { expectWhole, go, title } from './pages.ts'
 import { openWorld, type World } from './world.ts'
 
 inBrowser('G10: a real gateway', () => {
   let world: World
+  /** Not signed in. */
+  let visitor: Visit
   beforeAll(async () => {
     world = await openWorld()
+    visitor = await visit(world.browser, world.origin)
   })
   afterAll(() => world[Symbol.asyncDispose]())
 
   test('asks for a token, rejects a wrong one, and then opens the requested page', async () => {
-    await using visitor = await visit(world.browser, world.origin)
     const { page } = visitor
     await page.goto('/servers/memory')
     await title(page, 'Sign in')
@@ -32,25 +33,13 @@ inBrowser('G10: a real gateway', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('B6: the link that `toolway serve` prints signs in, and the token leaves the address', async () => {
-    await using served = await servedToPeople()
-    const { link } = served
-    expect(link).toContain('/#token=')
-    const { origin } = new URL(link)
-    await using visitor = await visit(world.browser, origin)
-    await visitor.page.goto(link)
-    await title(visitor.page, 'Overview')
-    expect(visitor.page.url()).toBe(`${origin}/`)
-    await visitor.page.getByRole('heading', { name: 'First steps' }).waitFor()
-    await expectFits(visitor)
-  })
-
   test('every page has no axe violations, no overflow and no script errors', async () => {
     const { client } = world
     await client.callTool('everything__echo', { message: 'hello' })
     await client.callTool('filesystem__list_directory', { path: world.files })
-    await using visitor = await world.visit({ colorScheme: 'light' })
     const { page } = visitor
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.goto(`/#token=${world.toolway.token}`)
     const link = (name: string) => page.getByRole('link', { name, exact: true }).first().click()
     const tab = (name: string) => page.getByRole('tab', { name, exact: true }).click()
 

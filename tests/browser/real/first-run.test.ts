@@ -1,19 +1,35 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { visit } from '../visit.ts'
-import { expectWhole, jump, press, row, tabTo, title } from './pages.ts'
-import { servedToPeople } from './printed-link.ts'
+import { type Visit, visit } from '../visit.ts'
+import { expectFits, expectWhole, jump, press, row, tabTo, title } from './pages.ts'
+import { type Served, servedToPeople } from './printed-link.ts'
 
 inBrowser('G10: the first run', () => {
-  test('V9: without a configuration, the keyboard alone leads from no servers to the first call', async () => {
-    await using served = await servedToPeople()
-    await using open = new AsyncDisposableStack()
+  const open = new AsyncDisposableStack()
+  let served: Served
+  let visitor: Visit
+  beforeAll(async () => {
+    served = open.use(await servedToPeople())
     const browser = open.adopt(await openBrowser(), (one) => one.close())
-    await using visitor = await visit(browser, new URL(served.link).origin)
+    visitor = await visit(browser, new URL(served.link).origin)
+    await visitor.page.goto(served.link)
+  })
+  afterAll(() => open.disposeAsync())
+
+  test('B6: the link that `toolway serve` prints signs in, and the token leaves the address', async () => {
+    const { link } = served
+    expect(link).toContain('/#token=')
     const { page } = visitor
-    await page.goto(served.link)
+    await title(page, 'Overview')
+    expect(page.url()).toBe(`${new URL(link).origin}/`)
+    await page.getByRole('heading', { name: 'First steps' }).waitFor()
+    await expectFits(visitor)
+  })
+
+  test('V9: without a configuration, the keyboard alone leads from no servers to the first call', async () => {
+    const { page } = visitor
     const step = (name: string) => page.locator('.steps > li', { hasText: name })
     const isDone = async (name: string) => (await step(name).getAttribute('data-done')) !== null
     await step('Add a server').getByText('No servers yet').waitFor()

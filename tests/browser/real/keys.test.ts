@@ -7,7 +7,7 @@ import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { visit } from '../visit.ts'
-import { expectWhole, go, row, rows, title } from './pages.ts'
+import { expectWhole, row, rows, title } from './pages.ts'
 
 inBrowser('V9: keys', () => {
   let open: AsyncDisposableStack
@@ -35,11 +35,11 @@ inBrowser('V9: keys', () => {
 
   test('are created and shown once, used, rotated and revoked, with the keyboard alone', async () => {
     const { origin } = new URL(toolway.url)
-    await using visitor = await visit(browser, origin, toolway.token)
+    await using visitor = await visit(browser, origin, toolway.token, { at: '/keys' })
     const { page } = visitor
     const dialog = page.getByRole('dialog')
     const secret = () => dialog.locator('pre').textContent()
-    await go(page, 'Keys')
+    await title(page, 'Keys')
     await row(page, 'Keys', 'prometheus', 'from the configuration', 'auth.keys')
     expect(await rows(page, 'Keys', 'prometheus').getByRole('button').count()).toBe(0)
 

@@ -7,7 +7,7 @@ import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { visit } from '../visit.ts'
+import { type SharedVisit, shareVisit, visit } from '../visit.ts'
 import { expectWhole, go, row, title } from './pages.ts'
 
 const dev = keyFor('dev', ['dev'])
@@ -15,7 +15,7 @@ const dev = keyFor('dev', ['dev'])
 inBrowser('V10: the policy', () => {
   let open: AsyncDisposableStack
   let toolway: LocalToolway
-  let browser: Awaited<ReturnType<typeof openBrowser>>
+  let shared: SharedVisit
   beforeAll(async () => {
     open = new AsyncDisposableStack()
     toolway = open.use(
@@ -29,7 +29,9 @@ inBrowser('V10: the policy', () => {
     await using client = await connect('v1', { endpoint: { url: toolway.url, token: dev.key } })
     for (const message of ['a', 'b', 'c']) await client.callTool('probe__echo', { message })
     await client.callTool('probe__pid', {})
-    browser = open.adopt(await openBrowser(), (one) => one.close())
+    const browser = open.adopt(await openBrowser(), (one) => one.close())
+    const { origin } = new URL(toolway.url)
+    shared = shareVisit(() => visit(browser, origin, toolway.token, { at: '/policy' }))
   })
   afterAll(() => open.disposeAsync())
 
@@ -41,7 +43,7 @@ inBrowser('V10: the policy', () => {
 
   test('is edited in a form, replayed over recorded calls, saved and undone; comments stay', async () => {
     const before = await text()
-    await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token)
+    const visitor = await shared.at()
     const { page } = visitor
     await go(page, 'Policy')
     await page.getByRole('tab', { name: 'Edit' }).click()
@@ -78,7 +80,9 @@ inBrowser('V10: the policy', () => {
     // The editor waits for the new settings, which would replace what is typed into the old ones.
     expect(await page.getByRole('tab', { name: 'YAML' }).count()).toBe(0)
     reloaded.resolve()
+    await page.unrouteAll({ behavior: 'wait' })
 
+    const size = page.viewportSize() ?? expect.fail('the page has no size')
     await page.setViewportSize({ width: 390, height: 800 })
     await page.getByRole('tab', { name: 'YAML' }).click()
     await page.getByRole('textbox', { name: 'Agent dev as YAML' }).fill('allow: { servers: [probe] }')
@@ -86,13 +90,13 @@ inBrowser('V10: the policy', () => {
     await page.getByRole('button', { name: 'Replay' }).click()
     await page.getByText('0 would now be denied').waitFor()
     await expectWhole(visitor)
+    await page.setViewportSize(size)
     expect(visitor.troubles).toEqual([])
   })
 
   test('is edited, replayed, saved and undone from the history with the keyboard only; limits and guards have forms', async () => {
     const before = await text()
-    const at = '/policy?view=edit&part=agents.dev'
-    await using visitor = await visit(browser, new URL(toolway.url).origin, toolway.token, { at })
+    const visitor = await shared.at('/policy?view=edit&part=agents.dev')
     const { page } = visitor
     const press = async (target: Locator, ...keys: string[]) => {
       await target.waitFor()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { inBrowser } from '../in-browser.ts'
-import { expectWhole, go, row, rows } from './pages.ts'
+import { expectWhole, go, row, rows, title } from './pages.ts'
 import { openWorld, type World } from './world.ts'
 
 inBrowser('G8: configuration reload', () => {
@@ -17,12 +17,11 @@ inBrowser('G8: configuration reload', () => {
   })
 
   test('a new server appears automatically, the history lists changes, and an invalid configuration shows its error', async () => {
-    await using visitor = await world.visit()
-    await using other = await world.visit()
+    await using visitor = await world.visit({ at: '/config' })
+    await using other = await world.visit({ at: '/servers' })
     const { page } = visitor
-    await go(page, 'Configuration')
+    await title(page, 'Configuration')
     await page.getByText('None since Toolway started').waitFor()
-    await go(other.page, 'Servers')
     await row(other.page, 'Servers', 'memory')
     expect(await rows(other.page, 'Servers', 'extra').count()).toBe(0)
 

@@ -2,12 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loadConfig } from '../../../src/config/load.ts'
+import { createGateway } from '../../../src/runtime/gateway.ts'
 import { asking, keyFor, originOf } from '../../e2e/admin/people.ts'
 import { connect } from '../../fixtures/clients.ts'
-import { type Command, runServe } from '../../fixtures/command.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
+import { createKeptLog } from '../../fixtures/log.ts'
+import { commandLine, descendants } from '../../fixtures/processes.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
+import type { Endpoint } from '../../fixtures/toolway.ts'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { type Visit, visit } from '../visit.ts'
@@ -16,7 +20,8 @@ import { expectFits, expectWhole, go, jump, press, row, rows, tabTo, title } fro
 inBrowser('V9: servers of an operator, from the first test to the calls of others', () => {
   const open = new AsyncDisposableStack()
   const reader = keyFor('reader', ['reader'])
-  let toolway: Command
+  let toolway: Endpoint
+  let configFile: string
   let browser: Browser
   let visitor: Visit
   beforeAll(async () => {
@@ -30,16 +35,20 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
       agents: { default: { allow: { servers: ['*'] } }, reader: { allow: { servers: ['probe'] } } },
       auth: { keys: [reader.configured] },
     }
-    const mark = randomUUID()
-    const configFile = await writeConfig(home, config, mark)
+    configFile = await writeConfig(home, config, randomUUID())
     const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: join(home, 'config') }
-    toolway = open.use(await runServe({ cwd: home, env, configFile, mark }))
+    const source = { paths: [configFile], env, cwd: home }
+    const load = () => loadConfig(source)
+    const gateway = open.use(await createGateway(await load(), { log: createKeptLog(), load, source, watch: true }))
+    toolway = { url: (await gateway.listen()).url, token: gateway.token ?? '' }
     browser = open.adopt(await openBrowser(), (one) => one.close())
     visitor = open.use(await visit(browser, originOf(toolway), toolway.token))
   })
   afterAll(() => open.disposeAsync())
 
-  const file = () => readFile(toolway.configFile ?? '', 'utf8')
+  const file = () => readFile(configFile, 'utf8')
+  /** The servers that are alive, also those that are only tested. */
+  const children = () => descendants(process.pid).filter((pid) => commandLine(pid).startsWith(process.execPath))
   const call = async (tool: string, args: Record<string, unknown>) => {
     await using client = await connect('v2', { endpoint: toolway })
     return JSON.stringify(await client.callTool(tool, args))
@@ -50,18 +59,18 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     await visitor.follow('/servers/unused')
     await title(page, 'unused')
     await page.getByText('Its tools are not known yet.').waitFor()
-    expect(toolway.children()).toEqual([])
+    expect(children()).toEqual([])
     await expectFits(visitor)
     await press(page, page.getByRole('button', { name: 'Refresh tools' }))
     await page.getByText(/^3 tools, [1-9]\d* tokens of context\.$/).waitFor()
     await expect.poll(() => rows(page, 'Tools').count()).toBe(3)
-    expect(toolway.children()).toHaveLength(1)
+    expect(children()).toHaveLength(1)
   })
 
   test('V9: a server is tested before it is saved: tools, prompts, resources, templates, tokens and findings', async () => {
     const { page } = visitor
     const dialog = page.getByRole('dialog')
-    const [before, running] = [await file(), toolway.children()]
+    const [before, running] = [await file(), children()]
     await go(page, 'Servers')
     await press(page, page.getByRole('button', { name: 'Add server' }))
     await tabTo(page, dialog.getByRole('textbox', { name: /Command, URL/ }))
@@ -82,7 +91,7 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     expect(await tested.getByText(/^note: /).count()).toBe(0)
     await expectWhole(visitor)
     expect(await file()).toBe(before)
-    await expect.poll(() => toolway.children()).toEqual(running)
+    await expect.poll(children).toEqual(running)
 
     await press(page, dialog.getByRole('button', { name: 'Review' }))
     await dialog.locator('.added', { hasText: '"library"' }).waitFor()

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startIssuer, type TestIssuer } from '../../../src/upstream/oauth/issuer.fixture.ts'
 import { startResource } from '../../../src/upstream/oauth/resource.fixture.ts'
 import { connect } from '../../fixtures/clients.ts'
-import { type Command, startCommand } from '../../fixtures/command.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { type Visit, visit } from '../visit.ts'
@@ -13,7 +13,7 @@ import { expectWhole, go, press, row, rows, tabTo, title } from './pages.ts'
 inBrowser('V7, V9: sign-in to servers that require OAuth', () => {
   const open = new AsyncDisposableStack()
   let issuer: TestIssuer
-  let toolway: Command
+  let toolway: LocalToolway
   let visitor: Visit
   /** The URL of a server that is not configured. */
   let unknown: string
@@ -23,7 +23,7 @@ inBrowser('V7, V9: sign-in to servers that require OAuth', () => {
     const start = async () => open.use(await startResource({ issuers: [issuer] })).url
     const config = { mcpServers: { tickets: { url: await start(), auth: { type: 'oauth' } } } }
     unknown = await start()
-    toolway = open.use(await startCommand(config))
+    toolway = open.use(await startToolway(config))
     const browser = open.adopt(await openBrowser(), (one) => one.close())
     visitor = open.use(await visit(browser, new URL(toolway.url).origin, toolway.token, { elsewhere: issuer.url }))
   })
@@ -117,7 +117,7 @@ inBrowser('V7, V9: sign-in to servers that require OAuth', () => {
     await press(page, button(page, 'Save'))
     await title(page, 'added')
     await health(page, 'needs sign-in')
-    expect(await readFile(toolway.configFile ?? '', 'utf8')).toMatch(/"added":.*"type": ?"oauth"/s)
+    expect(await readFile(toolway.configFile, 'utf8')).toMatch(/"added":.*"type": ?"oauth"/s)
     await press(page, button(page, 'Sign in'))
     await consent(page, 'Allow', 'added')
     await health(page, 'healthy')

@@ -1,6 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { BrowserContextOptions } from 'playwright-core'
 import { connect, type TestClient } from '../../fixtures/clients.ts'
 import type { WrittenConfig } from '../../fixtures/config-file.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
@@ -8,7 +7,7 @@ import { startHttpServer } from '../../fixtures/http-server.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { type Browser, openBrowser } from '../chromium.ts'
-import { type SharedVisit, shareVisit, type Visit, visit } from '../visit.ts'
+import { type SharedVisit, shareVisit, type Visit, type VisitOptions, visit } from '../visit.ts'
 
 /** A gateway with real servers, a connected client and a browser. */
 export interface World extends AsyncDisposable {
@@ -21,7 +20,7 @@ export interface World extends AsyncDisposable {
   /** A connected MCP client of the default user. */
   readonly client: TestClient
   /** Opens the dashboard, signed in. */
-  visit(options?: BrowserContextOptions): Promise<Visit>
+  visit(options?: VisitOptions): Promise<Visit>
   /** The same, on a page that tests share. */
   readonly shared: SharedVisit
 }
@@ -82,12 +81,13 @@ export async function openWorld({ folder: given, port = 0, capture = [] }: World
   const { origin } = new URL(toolway.url)
   const browser = open.adopt(await openBrowser(), (one) => one.close())
   const client = open.use(await connect('v2', { endpoint: toolway }))
-  const visitHere = (options?: BrowserContextOptions) => visit(browser, origin, toolway.token, options)
+  const visitHere = (options?: VisitOptions) => visit(browser, origin, toolway.token, options)
   const running = open.move()
   return {
     ...{ toolway, config, files, origin, browser, client },
     visit: visitHere,
-    shared: shareVisit(visitHere),
+    // The first page, with its charts, takes longest.
+    shared: shareVisit(() => visitHere({ at: '/servers' })),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }
