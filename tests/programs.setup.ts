@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { mallocVariables } from '../src/cli/malloc.ts'
 import { fingerprint } from '../tooling/build/fingerprint.ts'
-import { bundleProgram } from '../tooling/build/program.ts'
+import { bundleProgram, isExternal, readWhatIsUsed } from '../tooling/build/program.ts'
 import { serverSources } from './fixtures/programs.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -50,7 +50,13 @@ async function build(folder: string): Promise<void> {
   // Files of the package that the program reads, by their place next to dist.
   for (const file of ['package.json', 'web']) symlinkSync(join(root, file), join(unfinished, file))
 
-  const servers = await rolldown({ cwd: root, input: serverSources, platform: 'node', external: [/^node:/] })
+  const servers = await rolldown({
+    cwd: root,
+    input: serverSources,
+    platform: 'node',
+    external: isExternal,
+    plugins: [readWhatIsUsed],
+  })
   await servers.write({ dir: join(unfinished, 'servers/bin'), format: 'esm', entryFileNames: '[name].js' })
   await servers.close()
   // Files that programs read, by their place next to their own.

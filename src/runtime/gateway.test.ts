@@ -4,6 +4,7 @@ import { type LocalToolway, startToolway } from '../../tests/fixtures/toolway.ts
 import { routes } from '../serve/admin/routes/index.ts'
 
 const config = {
+  history: {},
   native: { tools: ['hash'] },
   mcpServers: { resting: { command: 'no-such-program', disabled: true } },
   defaults: { agent: 'all' },

@@ -47,6 +47,7 @@ test('F14, F12, F10: 10,000 calls with cancellations and a crash in every 50 lea
   const breaker = { failures: total, minimumCalls: 10 * total }
   {
     await using toolway = await startToolway({
+      history: {},
       mcpServers: { probe: { ...stdioServers.probe(), restarts, idempotentTools: ['echo'] } },
       breaker,
     })

@@ -39,7 +39,7 @@ const onTheirOwn = ['sandbox/guest/main', 'stores/sqlite/history-thread']
 const laden = ['node:http', 'node:fs', 'node:util', 'node:process']
 
 /** An import of such a module reads all of its names; here only those are read that somebody uses. */
-const readWhatIsUsed: Plugin = {
+export const readWhatIsUsed: Plugin = {
   name: 'read-what-is-used',
   resolveId(id, _, { kind }) {
     if (!laden.includes(id)) return undefined
@@ -54,6 +54,9 @@ const readWhatIsUsed: Plugin = {
   },
 }
 
+/** Whether an id is a module of Node that the plugin leaves as it is. */
+export const isExternal = (id: string): boolean => id.startsWith('node:') && !laden.includes(id)
+
 /** The first reads files of its own package; the second is there where somebody has installed it. */
 const apart = /^(libpg-query|node-llama-cpp)/
 
@@ -67,7 +70,7 @@ export async function bundleProgram(out: string, more: readonly string[] = []): 
     cwd: root,
     input: Object.fromEntries([...entries, ...more].map((name) => [name, `src/${name}.ts`])),
     platform: 'node',
-    external: (id) => apart.test(id) || (id.startsWith('node:') && !laden.includes(id)),
+    external: (id) => apart.test(id) || isExternal(id),
     plugins: [readWhatIsUsed],
     // The other form of it loads its parts by names that only it knows.
     resolve: { alias: { 'jsonc-parser': join(root, 'node_modules/jsonc-parser/lib/esm/main.js') } },
@@ -111,7 +114,7 @@ function writeModule({ name, fileName, exports }: OutputChunk, out: string): voi
 /** Bundles a module and all that it imports into one file, even what the program has as well. */
 async function bundleAlone(name: string, out: string): Promise<string[]> {
   const input = { [name]: `src/${name}.ts` }
-  const bundle = await rolldown({ cwd: root, input, platform: 'node', external: [/^node:/] })
+  const bundle = await rolldown({ cwd: root, input, platform: 'node', external: isExternal, plugins: [readWhatIsUsed] })
   const { output } = await bundle.write({ dir: out, format: 'esm', entryFileNames: '[name].js' })
   return modulesOf(output)
 }

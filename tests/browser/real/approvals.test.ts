@@ -12,7 +12,11 @@ inBrowser('V8: approvals', () => {
     await using open = new AsyncDisposableStack()
     const orders = open.use(await startHttpServer())
     const toolway = open.use(
-      await startToolway({ mcpServers: { orders: { url: orders.url, approve: ['echo'] } }, approvals: { wait: '2m' } }),
+      await startToolway({
+        history: {},
+        mcpServers: { orders: { url: orders.url, approve: ['echo'] } },
+        approvals: { wait: '2m' },
+      }),
     )
     const client = open.use(await connect('v1', { endpoint: toolway }))
     const browser = open.adopt(await openBrowser(), (one) => one.close())

@@ -57,6 +57,7 @@ inBrowser('V11: the steps of real calls', () => {
     const allow = { servers: ['*'] }
     toolway = open.use(
       await startToolway({
+        history: {},
         mcpServers: {
           flaky: { url: flaky.url, approve: ['ask'], readTools: ['look', 'ask'] },
           weather: server('weather'),

@@ -22,7 +22,9 @@ inBrowser('V12: charts of real calls', () => {
     await using open = new AsyncDisposableStack()
     let agoMs = 8 * minuteMs
     const clock = { ...systemClock, now: () => systemClock.now() - agoMs }
-    const toolway = open.use(await startToolway({ mcpServers: { probe: stdioServers.probe() } }, { clock }))
+    const toolway = open.use(
+      await startToolway({ history: {}, mcpServers: { probe: stdioServers.probe() } }, { clock }),
+    )
     const client = open.use(await connect('v2', { endpoint: toolway }))
     for (let n = 0; n < 3; n++) await client.callTool('probe__echo', { message: `${n}` })
     agoMs = 0

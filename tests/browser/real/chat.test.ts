@@ -58,6 +58,7 @@ inBrowser('S6, V11: chat with real servers and a scripted model', () => {
     model = open.use(await modelServer(scripted))
     toolway = open.use(
       await startToolway({
+        history: {},
         mcpServers: { weather: { ...server('weather'), capture: true }, arithmetic: server('arithmetic') },
         native: { tools: [] },
         models: {

@@ -38,6 +38,7 @@ inBrowser('V7: what needs attention', () => {
     const orders = open.use(await startHttpServer())
     const [inboxHook, approvalHook] = [open.use(await receiver(status(200))), open.use(await receiver(status(204)))]
     const config = {
+      history: {},
       mcpServers: { orders: { url: orders.url, approve: ['echo'] } },
       stores: { path: './state', redis: { url: redis.url } },
       approvals: { wait: '2m', webhook: approvalHook.url },

@@ -35,7 +35,7 @@ inBrowser('V7: a server that turns malicious', () => {
   beforeAll(async () => {
     open = new AsyncDisposableStack()
     const probe = stdioServers.probe({ extra: ['helper', 'other'] })
-    toolway = open.use(await startToolway({ mcpServers: { probe }, policy: { pins: 'quarantine' } }))
+    toolway = open.use(await startToolway({ history: {}, mcpServers: { probe }, policy: { pins: 'quarantine' } }))
     await toolway.gateway.refresh()
     const browser = open.adopt(await openBrowser(), (one) => one.close())
     visitor = open.use(await visit(browser, new URL(toolway.url).origin))

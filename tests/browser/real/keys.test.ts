@@ -17,6 +17,7 @@ inBrowser('V9: keys', () => {
     open = new AsyncDisposableStack()
     toolway = open.use(
       await startToolway({
+        history: {},
         mcpServers: { probe: stdioServers.probe() },
         agents: { coder: { allow: { servers: ['probe'] } }, reader: { allow: { servers: [] } } },
         auth: { keys: [{ id: 'prometheus', hash: `sha256:${'0'.repeat(64)}`, agents: ['*'] }] },
@@ -89,7 +90,7 @@ inBrowser('V9: keys', () => {
 
   test('and their last use survive a restart', async () => {
     await using folder = await temporaryFolder()
-    const config = { mcpServers: { probe: stdioServers.probe() } }
+    const config = { history: {}, mcpServers: { probe: stdioServers.probe() } }
     const first = await startToolway(config, { folder })
     const ask = asking(new URL(first.url).origin, first.token)
     const body = { id: 'bot', agents: ['*'], admin: false }

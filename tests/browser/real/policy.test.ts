@@ -20,6 +20,7 @@ inBrowser('V10: the policy', () => {
     open = new AsyncDisposableStack()
     toolway = open.use(
       await startToolway({
+        history: {},
         mcpServers: { probe: stdioServers.probe() },
         agents: { dev: { allow: { tools: { probe: ['echo', 'pid'] } } } },
         auth: { keys: [dev.configured] },

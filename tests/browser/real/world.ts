@@ -45,6 +45,7 @@ export async function openWorld({ folder: given, port = 0, capture = [] }: World
   await writeFile(join(files, 'notes.md'), '# Notes\n\nOne way to every tool.\n')
   const orders = open.use(await startHttpServer())
   const config = {
+    history: {},
     mcpServers: {
       everything: {
         ...stdioServers.everything(),

@@ -11,6 +11,7 @@ let asDev: ReturnType<typeof asking>
 let asOperator: ReturnType<typeof asking>
 beforeAll(async () => {
   gateway = await startToolway({
+    history: {},
     mcpServers: { probe: stdioServers.probe(), other: stdioServers.probe() },
     agents: { dev: { allow: { tools: { probe: ['echo', 'pid'] } } }, ops: { allow: { servers: ['*'] } } },
     auth: { keys: [dev.configured, ops.configured] },

@@ -27,6 +27,7 @@ beforeAll(async () => {
   open.defer(() => void receiver.close())
   gateway = open.use(
     await startToolway({
+      history: {},
       mcpServers: { probe: { ...stdioServers.probe(), readTools: ['pid'], env: { TOKEN: 'probe-secret-value' } } },
       agents: { default: { allow: { servers: ['*'] }, approve: ['writes'] } },
       auth: { keys: [agent.configured, alice.configured, { ...boss.configured, admin: true }] },

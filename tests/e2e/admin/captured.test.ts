@@ -8,6 +8,7 @@ import { asking, keyFor, originOf } from './people.ts'
 
 const dev = keyFor('dev', ['dev'])
 const config = {
+  history: {},
   mcpServers: {
     probe: { ...stdioServers.probe(), env: { PROBE_TOKEN: 'probe-secret-value' }, capture: true },
     everything: { ...stdioServers.everything(), capture: true },

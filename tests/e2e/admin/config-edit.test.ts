@@ -12,6 +12,7 @@ let gateway: LocalToolway
 let ask: ReturnType<typeof asking>
 beforeAll(async () => {
   gateway = await startToolway({
+    history: {},
     mcpServers: { probe: { ...stdioServers.probe(), env: { API_TOKEN: 'inline-secret-1' } } },
   })
   ask = asking(originOf(gateway), gateway.token)

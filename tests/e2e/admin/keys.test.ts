@@ -11,6 +11,7 @@ let gateway: LocalToolway
 let ask: ReturnType<typeof asking>
 beforeAll(async () => {
   gateway = await startToolway({
+    history: {},
     mcpServers: { probe: stdioServers.probe() },
     agents: { dev: { allow: { servers: ['probe'] } }, ops: { allow: { servers: ['*'] } } },
     auth: { keys: [dev.configured] },

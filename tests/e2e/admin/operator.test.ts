@@ -12,6 +12,7 @@ import { until } from '../../fixtures/until.ts'
 import { asking, originOf } from './people.ts'
 
 const config = {
+  history: {},
   mcpServers: {
     probe: { ...stdioServers.probe(), env: { PROBE_TOKEN: 'probe-secret-value' }, readTools: ['echo', 'pid'] },
     everything: stdioServers.everything(),
@@ -219,7 +220,7 @@ describe('G10: what an operator does', () => {
       const result = { initialize: introduction('silent'), 'tools/list': list }[method]
       if (id !== undefined) send(result ? resultText('legacy', id, result) : notFound(id))
     })
-    await using silent = await startToolway({ mcpServers: { silent: { url: server.url } } })
+    await using silent = await startToolway({ history: {}, mcpServers: { silent: { url: server.url } } })
     const kinds = [{}, { roots: {} }].map((capabilities) => rawModern(silent, capabilities))
     const lists = () => Promise.all(kinds.map((client) => client('tools/list')))
     for (const list of await lists()) expect(list).toContain('silent__before')

@@ -1,6 +1,6 @@
-import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { type RawAsk, rawLines, rawModern } from '../../fixtures/raw-callers.ts'
 import { rawSession } from '../../fixtures/raw-http.ts'
 import { runs } from '../../fixtures/runs.ts'
@@ -8,7 +8,7 @@ import { startToolway } from '../../fixtures/toolway.ts'
 import { startVerbatim } from '../../fixtures/verbatim-server.ts'
 import { type Carried, errorText, keyOf, linkingText, membersOf, type ResultText, resultText } from './json-text.ts'
 
-const program = fileURLToPath(new URL('../../fixtures/verbatim-server.ts', import.meta.url))
+const program = serverProgram('verbatim')
 const open = new AsyncDisposableStack()
 
 type Era = 'legacy' | 'modern'

@@ -37,6 +37,7 @@ beforeAll(async () => {
   const stdio = (era: string) => ({ command: process.execPath, args: [program, '--stdio', '--eras', era] })
   const toolway = open.use(
     await startToolway({
+      history: {},
       mcpServers: {
         'old-http': { url: older.url },
         'new-http': { url: newer.url },

@@ -1,17 +1,17 @@
 import { PassThrough } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { toolway as runToolway } from '../../../src/cli/kit.fixture.ts'
 import { createLineReader } from '../../../src/wire/bytes.ts'
 import { encodeHeaderValue } from '../../../src/wire/param-headers.ts'
 import { nameField } from '../../../src/wire/revisions.ts'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { goodHeaders, messageOf, rawRequest, rawSession } from '../../fixtures/raw-http.ts'
 import { runs } from '../../fixtures/runs.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { startVerbatim } from '../../fixtures/verbatim-server.ts'
 
-const program = fileURLToPath(new URL('../../fixtures/verbatim-server.ts', import.meta.url))
+const program = serverProgram('verbatim')
 const open = new AsyncDisposableStack()
 const servers = ['old-http', 'new-http', 'old-stdio', 'new-stdio']
 const doors = ['legacy HTTP', 'modern HTTP', 'legacy stdio', 'modern stdio'] as const

@@ -1,11 +1,11 @@
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CallerKind, connectCaller, type Params, type StoryCaller } from '../../fixtures/callers.ts'
 import { definitions, startMirror } from '../../fixtures/mirror-server.ts'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
-const program = fileURLToPath(new URL('../../fixtures/mirror-server.ts', import.meta.url))
+const program = serverProgram('mirror')
 const kinds: CallerKind[] = ['v1', 'v2', 'modern']
 const servers = ['old-http', 'new-http', 'old-stdio', 'new-stdio']
 const open = new AsyncDisposableStack()

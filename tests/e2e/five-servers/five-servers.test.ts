@@ -22,6 +22,7 @@ beforeAll(async () => {
   const only = (server: string) => ({ tools: { include: Object.keys(calls(folder)[server] ?? {}) } })
   toolway = open.use(
     await startToolway({
+      history: {},
       mcpServers: {
         local: { ...stdioServers.everything(), ...only('local'), description: 'All of the protocol' },
         remote: { url: http.url, ...only('remote') },

@@ -20,6 +20,7 @@ beforeAll(async () => {
   open.use(sse)
   toolway = open.use(
     await startToolway({
+      history: {},
       mcpServers: {
         everything: stdioServers.everything(),
         remote: { url: http.url },

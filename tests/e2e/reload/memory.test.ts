@@ -6,7 +6,7 @@ import { until } from '../../fixtures/until.ts'
 
 test('G8: a world that is over leaves nothing in memory, however many there were', async () => {
   const mcpServers = { many: stdioServers.manyTools('many', 500, 500) }
-  await using toolway = await startToolway({ mcpServers })
+  await using toolway = await startToolway({ history: {}, mcpServers })
   const { gateway } = toolway
   await gateway.refresh()
   const reload = async (from: number, to: number, enough?: number) => {
