@@ -24,6 +24,8 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
   let configFile: string
   let browser: Browser
   let visitor: Visit
+  /** Of tests that ran before in this process. */
+  const others = new Set(descendants(process.pid))
   beforeAll(async () => {
     const { path: home } = open.use(await temporaryFolder())
     await mkdir(join(home, '.cursor'))
@@ -48,7 +50,8 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
 
   const file = () => readFile(configFile, 'utf8')
   /** The servers that are alive, also those that are only tested. */
-  const children = () => descendants(process.pid).filter((pid) => commandLine(pid).startsWith(process.execPath))
+  const children = () =>
+    descendants(process.pid).filter((pid) => !others.has(pid) && commandLine(pid).startsWith(process.execPath))
   const call = async (tool: string, args: Record<string, unknown>) => {
     await using client = await connect('v2', { endpoint: toolway })
     return JSON.stringify(await client.callTool(tool, args))
