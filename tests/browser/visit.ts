@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { onTestFailed } from 'vitest'
-import type { Browser } from './chromium.ts'
+import { type Browser, contextDefaults, isLong } from './chromium.ts'
 
 /** A browser page at the dashboard. */
 export interface Visit extends AsyncDisposable {
@@ -47,6 +47,9 @@ const lesserRules = ['aria-allowed-role', 'heading-order', 'landmark-unique', 'r
 const axeOptions = JSON.stringify({
   resultTypes: ['violations'],
   preload: false,
+  // `axe.start` adds the element of a violation itself; axe would describe those that pass, too.
+  selectors: false,
+  elementRef: true,
   rules: Object.fromEntries(lesserRules.map((rule) => [rule, { enabled: axeSeesAll }])),
 })
 
@@ -71,7 +74,10 @@ const axeSetup = `{
     around.set(element, all)
     return all
   }
+  const isText = ({ nodeType, data }) => nodeType === Node.TEXT_NODE && data.trim() !== ''
   rule.matches = function (element, ...rest) {
+    // The rule is about these only, and would find that out last.
+    if (!element.matches('input, select, textarea') && ![...element.childNodes].some(isText)) return false
     const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element)
     const look = [color, fontSize, fontWeight, textShadow, surroundings(element)].join()
     const count = counts.get(look) ?? 0
@@ -79,20 +85,50 @@ const axeSetup = `{
     counts.set(look, count + 1)
     return true
   }
-  axe.start = (options) => {
+  axe.configure({ noHtml: true })
+  axe.start = async (options) => {
     counts = new Map()
     around = new Map()
-    return axe.run(document, options)
+    const { violations } = await axe.run(document, options)
+    return violations.map(({ id, nodes }) => id + ': ' + nodes[0].element.outerHTML.slice(0, 200))
   }
 }`
-
-const defaultSize = { width: 1280, height: 860 }
 
 export interface VisitOptions extends BrowserContextOptions {
   /** The page to open when signing in. */
   readonly at?: string
   /** Another origin that the browser may be sent to. */
   readonly elsewhere?: string
+  /** Whether the visit needs a context of its own, because it changes more than a page: with scripts for all of them. */
+  readonly own?: boolean
+}
+
+interface OpenPage {
+  readonly context: BrowserContext
+  readonly page: Page
+  close(): Promise<void>
+}
+
+/** A page whose addresses may be relative to this origin. */
+async function openPage(
+  browser: Browser,
+  origin: string,
+  { own = isLong, viewport, colorScheme, ...others }: Omit<VisitOptions, 'at' | 'elsewhere'>,
+): Promise<OpenPage> {
+  if (own || Object.keys(others).length > 0) {
+    const size = viewport === undefined ? contextDefaults.viewport : viewport
+    const context = await browser.newContext({
+      ...contextDefaults,
+      ...{ ...others, baseURL: origin, viewport: size },
+      ...(colorScheme === undefined ? {} : { colorScheme }),
+    })
+    return { context, page: await context.newPage(), close: () => context.close() }
+  }
+  const { context, release } = await browser.borrowContext(origin)
+  const page = await context.newPage()
+  if (viewport) await page.setViewportSize(viewport)
+  if (colorScheme !== undefined) await page.emulateMedia({ colorScheme })
+  return { context, page, close: release }
 }
 
 /** Opens a page, and signs in if a token is given. */
@@ -102,13 +138,7 @@ export async function visit(
   token?: string,
   { at = '/', elsewhere = origin, ...options }: VisitOptions = {},
 ): Promise<Visit> {
-  const context = await browser.newContext({
-    viewport: defaultSize,
-    baseURL: origin,
-    reducedMotion: 'reduce',
-    ...options,
-  })
-  const page = await context.newPage()
+  const { context, page, close } = await openPage(browser, origin, options)
   const troubles: string[] = []
   page.on('pageerror', ({ message }) => troubles.push(message))
   page.on('console', (message) => {
@@ -125,9 +155,7 @@ export async function visit(
   }
   const axe = async () => {
     if (await page.evaluate('typeof axe === "undefined"')) await page.evaluate(`${axeSource}\n${axeSetup}`)
-    const found = await page.evaluate(`axe.start(${axeOptions}).then(({ violations }) => violations)`)
-    const violations = found as { id: string; nodes: { html: string }[] }[]
-    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
+    return (await page.evaluate(`axe.start(${axeOptions})`)) as readonly string[]
   }
   const show = async ([width, colorScheme]: Look, height: number) => {
     await page.setViewportSize({ width, height })
@@ -137,7 +165,7 @@ export async function visit(
     ...{ page, context, troubles },
     async axe(looks = axeSeesAll ? allLooks : []) {
       if (looks.length === 0) return await axe()
-      const { width, height } = page.viewportSize() ?? defaultSize
+      const { width, height } = page.viewportSize() ?? contextDefaults.viewport
       const isDark = await page.evaluate(`matchMedia('(prefers-color-scheme: dark)').matches`)
       const found: string[] = []
       for (const look of looks) {
@@ -172,7 +200,7 @@ export async function visit(
         .filter((text) => !['Actions', 'Explanation'].includes(text))`) as Promise<string[]>,
     overflow: async () =>
       Number(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')),
-    [Symbol.asyncDispose]: () => context.close(),
+    [Symbol.asyncDispose]: close,
   }
 }
 

@@ -38,7 +38,7 @@ inBrowser('V7: a server that turns malicious', () => {
     toolway = open.use(await startToolway({ history: {}, mcpServers: { probe }, policy: { pins: 'quarantine' } }))
     await toolway.gateway.refresh()
     const browser = open.adopt(await openBrowser(), (one) => one.close())
-    visitor = open.use(await visit(browser, new URL(toolway.url).origin))
+    visitor = open.use(await visit(browser, new URL(toolway.url).origin, undefined, { own: true }))
     await visitor.context.addInitScript({ content: fakeNotifications })
     await visitor.page.goto(`/#token=${toolway.token}`)
   })

@@ -156,8 +156,12 @@ inBrowser('G10: every page', () => {
       // Only a narrow screen may have other sizes; only a wide one shows all columns.
       if (width === widths[0] || width === widths[3])
         found.push(...(await visitor.smallTexts()).map((text) => at(`too small, ${text}`)))
+      for (const [, colorScheme] of axeLooks(index).filter(([wanted]) => wanted === width)) {
+        await page.emulateMedia({ colorScheme })
+        found.push(...(await visitor.axe([])).map((violation) => at(`${colorScheme}: ${violation}`)))
+      }
     }
-    found.push(...(await visitor.axe(axeLooks(index))).map((violation) => `${place} at ${violation}`))
+    await page.emulateMedia({ colorScheme: 'light' })
     found.push(...(await visitor.unsortable()).map((title) => `${place}: cannot be sorted by ${title}`))
     return found
   }

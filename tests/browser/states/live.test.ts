@@ -53,9 +53,8 @@ inBrowser('G10: live pages', () => {
   test('G10: when Toolway stops, the dashboard shows it, keeps its data and reconnects', async () => {
     const first = await openScene('usual')
     const port = Number(new URL(first.origin).port)
-    await using visitor = await visit(browser, first.origin, 'operator')
+    await using visitor = await visit(browser, first.origin, 'operator', { at: '/servers' })
     const { page } = visitor
-    await page.goto('/servers')
     const state = (word: string) =>
       page.getByRole('complementary', { name: 'Toolway' }).getByText(word, { exact: true })
     await state('Live').waitFor()
@@ -121,7 +120,7 @@ inBrowser('G10: live pages', () => {
   })
 
   test('V12: latencies have a logarithmic axis and a line of their own for cache hits; outcomes are stacked', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using visitor = await visit(browser, door.origin)
     const { page } = visitor
     // A canvas has no text, so collect the labels that are drawn.
     await page.addInitScript(`
@@ -131,7 +130,7 @@ inBrowser('G10: live pages', () => {
         drawn.push(text)
         fillText.call(this, text, ...place)
       }`)
-    await page.reload()
+    await page.goto('/#token=operator')
     const outcomes = /^Calls per second\. answered: .*; tool errors: .*; denied: .*; failed: /
     await page.getByRole('img', { name: outcomes }).waitFor()
     await page.getByRole('img', { name: /^Latency\. p50: .*; p99: .*; cache hits: / }).waitFor()
@@ -143,17 +142,16 @@ inBrowser('G10: live pages', () => {
   })
 
   test('G9: one click shows the slowest tools of the last hour; statistics say which period they cover', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator')
+    const visitor = await shared.at('/')
     const { page } = visitor
     await page.getByText('Calls in the last 15 minutes').waitFor()
     await page.getByRole('link', { name: 'Slowest tools in the last hour' }).click()
     await page.getByRole('region', { name: 'Statistics by tool' }).waitFor()
     await page.getByText('Calls in the last hour').waitFor()
     expect(await page.getByRole('columnheader', { name: 'p95' }).getAttribute('aria-sort')).toBe('descending')
-    await page.goto('/servers?range=6h')
+    await visitor.follow('/servers?range=6h')
     await page.getByText('Calls, latencies and errors in the last 6 hours').waitFor()
-    await page.goto('/servers/filesystem?range=7d')
+    await visitor.follow('/servers/filesystem?range=7d')
     await page.getByText('Calls in the last 7 days').waitFor()
     const asked = page.waitForRequest((request) => request.url().includes('/calls?server=filesystem'))
     await page.getByRole('button', { name: '30 d', exact: true }).click()
@@ -163,9 +161,7 @@ inBrowser('G10: live pages', () => {
   })
 
   test('G10: the pointer over one chart shows the values of all charts at that time', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator')
-    const { page } = visitor
+    const { page } = await shared.at('/')
     await expect.poll(() => page.locator('.u-over').count()).toBe(4)
     const times = () => page.locator('.chart .card-head .quiet').allTextContents()
     const before = await times()
