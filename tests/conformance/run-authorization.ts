@@ -28,8 +28,15 @@ export async function runAuthorization(options: {
   const child = spawn(process.execPath, [installedSuite(), 'authorization', ...words, '-o', results.path], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
+  let address: string | undefined
+  let isListening = false
   for await (const line of createInterface({ input: child.stdout })) {
-    if (/^https?:.*code_challenge=/.test(line)) await options.visit(line)
+    if (/^https?:.*code_challenge=/.test(line)) address = line
+    // On a busy machine it listens a while after it has printed the address, which leads back to it.
+    if (line.startsWith('Callback server started')) isListening = true
+    if (address === undefined || !isListening) continue
+    await options.visit(address)
+    address = undefined
   }
   const files = globSync('**/checks.json', { cwd: results.path })
   return files.flatMap((file) => JSON.parse(readFileSync(join(results.path, file), 'utf8')) as Check[])
