@@ -1,14 +1,101 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { stdioServers } from '../../fixtures/servers.ts'
 import { inBrowser } from '../in-browser.ts'
+import { type Visit, visit } from '../visit.ts'
 import { expectFits, expectWhole, go, row, rows, tile, title } from './pages.ts'
 import { openWorld, type World } from './world.ts'
 
-inBrowser('G10: an operator', () => {
-  let world: World
+/** For all tests of this file: starting its servers takes longer than most tests. */
+let opening: Promise<World> | undefined
+let world: World
+const open = async () => {
+  opening ??= openWorld()
+  world = await opening
+}
+afterAll(async () => (await opening)?.[Symbol.asyncDispose]())
+
+inBrowser('G10: a real gateway', () => {
+  /** Not signed in. */
+  let visitor: Visit
   beforeAll(async () => {
-    world = await openWorld()
+    await open()
+    visitor = await visit(world.browser, world.origin)
   })
-  afterAll(() => world[Symbol.asyncDispose]())
+  afterAll(() => visitor[Symbol.asyncDispose]())
+
+  test('asks for a token, rejects a wrong one, and then opens the requested page', async () => {
+    const { page } = visitor
+    await page.goto('/servers/memory')
+    await title(page, 'Sign in')
+    await expectWhole(visitor)
+    await page.getByLabel('Token or API key').fill('not the token')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').getByText('Invalid or expired token').waitFor()
+    await page.getByLabel('Token or API key').fill(world.toolway.token)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await title(page, 'memory')
+    expect(await page.evaluate('document.cookie')).toBe('')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await title(page, 'Sign in')
+    await page.reload()
+    await title(page, 'Sign in')
+    expect(visitor.troubles).toEqual([])
+  })
+
+  test('every page has no axe violations, no overflow and no script errors', async () => {
+    const { client } = world
+    await client.callTool('everything__echo', { message: 'hello' })
+    await client.callTool('filesystem__list_directory', { path: world.files })
+    const { page } = visitor
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.goto(`/#token=${world.toolway.token}`)
+    const link = (name: string) => page.getByRole('link', { name, exact: true }).first().click()
+    const tab = (name: string) => page.getByRole('tab', { name, exact: true }).click()
+
+    await title(page, 'Overview')
+    await page.getByRole('img', { name: /^Calls per second\./ }).waitFor()
+    await expectWhole(visitor)
+    await go(page, 'Servers')
+    await expectWhole(visitor)
+    await link('filesystem')
+    await title(page, 'filesystem')
+    await expectWhole(visitor)
+    await link('View tools')
+    await title(page, 'Tools')
+    await expectWhole(visitor)
+    await link('filesystem__edit_file')
+    await title(page, 'filesystem__edit_file')
+    await expectWhole(visitor)
+    for (const name of ['Try it', 'Who may use it']) {
+      await tab(name)
+      await expectWhole(visitor)
+    }
+    await go(page, 'Calls')
+    await link('everything.echo')
+    await page.getByRole('complementary', { name: 'Call' }).getByText('Timeline').waitFor()
+    await expectWhole(visitor)
+    await go(page, 'Policy')
+    for (const name of ['Permissions', 'Why', 'Agents']) {
+      await tab(name)
+      await expectWhole(visitor)
+    }
+    await go(page, 'Audit')
+    await link('everything.echo')
+    await page.getByRole('complementary', { name: 'Audit record' }).waitFor()
+    await expectWhole(visitor)
+    await go(page, 'Configuration')
+    await expectWhole(visitor)
+    await visitor.follow('/errors/CIRCUIT_OPEN')
+    await title(page, 'CIRCUIT_OPEN')
+    await expectWhole(visitor)
+    await visitor.follow('/nowhere')
+    await title(page, 'Page not found')
+    await expectWhole(visitor)
+  })
+})
+
+inBrowser('G10: an operator', () => {
+  beforeAll(open)
 
   const call = (tool: string, args = {}) => world.client.callTool(tool, args).catch((error: unknown) => error)
 
@@ -95,5 +182,59 @@ inBrowser('G10: an operator', () => {
     await go(page, 'Servers')
     await row(page, 'Servers', 'orders', 'closed')
     expect([...visitor.troubles, ...glance.troubles]).toEqual([])
+  })
+})
+
+inBrowser('G8: configuration reload', () => {
+  beforeAll(open)
+
+  const withServers = (mcpServers: object) => ({
+    ...world.config,
+    mcpServers: { ...world.config.mcpServers, ...mcpServers },
+  })
+
+  test('a new server appears automatically, the history lists changes, and an invalid configuration shows its error', async () => {
+    const visitor = await world.shared.at('/config')
+    await using other = await world.visit({ at: '/servers' })
+    const { page } = visitor
+    await title(page, 'Configuration')
+    await page.getByText('None since Toolway started').waitFor()
+    await row(other.page, 'Servers', 'memory')
+    expect(await rows(other.page, 'Servers', 'extra').count()).toBe(0)
+
+    await world.toolway.rewrite(withServers({ extra: stdioServers.manyTools('extra', 3) }))
+    await page.getByText('server extra added').waitFor()
+    await page.getByText(/^1 of \d+ applied$/).waitFor()
+    await other.page.getByRole('link', { name: 'extra', exact: true }).click()
+    await page.getByRole('searchbox', { name: 'Search keys and values' }).fill('mcpServers.extra')
+    await page.getByText('many-tools-server').first().waitFor()
+    await expectWhole(visitor)
+    await go(page, 'Tools')
+    await page.getByRole('searchbox', { name: 'Search tools' }).fill('extra')
+    await page.getByRole('heading', { name: 'No matching tools' }).waitFor()
+    // The server connects on first use, so its tools are not known yet; the open list updates.
+    await other.page.getByRole('button', { name: 'Refresh tools' }).click()
+    await row(page, 'Tools', 'extra__tool_1')
+    await go(other.page, 'Servers')
+
+    await world.toolway.rewrite({ ...world.config, limits: { perMinute: 'many' } })
+    await go(page, 'Configuration')
+    const reason = page.getByRole('alert')
+    await reason.getByText('The last reload failed').waitFor()
+    await reason.getByText('limits.perMinute').first().waitFor()
+    await page.getByText('rejected', { exact: true }).first().waitFor()
+    await expectWhole(visitor)
+    await go(page, 'Overview')
+    await page.getByText('the previous configuration is still active').waitFor()
+    await row(other.page, 'Servers', 'extra')
+    await expectWhole(visitor)
+
+    await world.toolway.rewrite(world.config)
+    await go(page, 'Configuration')
+    await page.getByText('server extra removed').waitFor()
+    await page.getByRole('button', { name: 'Reload now' }).click()
+    await page.getByRole('status').getByText('Reloaded: no effective changes.').waitFor()
+    await expect.poll(() => rows(other.page, 'Servers', 'extra').count()).toBe(0)
+    expect([...visitor.troubles, ...other.troubles]).toEqual([])
   })
 })
