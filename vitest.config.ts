@@ -10,7 +10,7 @@ const properties = [
   'src/audit/{search/search,verify/verify,write/{audit-log,event-body}}.test.ts',
   'src/catalog/{names,pins/definition-snapshot,resolve,scan/scan,uri-template}.test.ts',
   'src/chat/constrain/{gbnf/pattern,sanitize-schema,strict/strictify}.test.ts',
-  'src/chat/stream/{content-reader,thinking}.test.ts',
+  'src/chat/{repair/repair,stream/{content-reader,thinking}}.test.ts',
   'src/cli/table.words.test.ts',
   'src/clients/connection-backups.test.ts',
   'src/config/edit/{edit-text,json-edit,servers-text,servers-text.syntax,toml-edit}.test.ts',

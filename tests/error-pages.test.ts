@@ -42,13 +42,15 @@ interface Schema {
   readonly items?: Schema
 }
 
+const schemaOfFile = editorSchema() as Schema
+
 test.each(codes)('E2: the page of %s names keys that can be configured', (code) => {
   for (const key of texts[code].keys) {
     const found = key
       .split('.')
       .reduce<Schema | undefined>(
         (schema, step) => (step === '*' ? schema?.additionalProperties : schema?.properties?.[step]),
-        editorSchema() as Schema,
+        schemaOfFile,
       )
     expect(found, key).toBeTypeOf('object')
   }

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { describe, expect, test } from 'vitest'
 import type { Page, View } from '../core/access.ts'
 import { entryOf } from '../core/call.fixture.ts'
@@ -35,7 +36,11 @@ describe('listing', () => {
     const first = view.page('tool')
     const second = view.page('tool', first.nextCursor)
     const third = view.page('tool', second.nextCursor)
-    expect([...shown(first), ...shown(second), ...shown(third)]).toEqual(tools.map((name) => `s__${name}`))
+    const all = [...shown(first), ...shown(second), ...shown(third)]
+    assert.deepEqual(
+      all,
+      tools.map((name) => `s__${name}`),
+    )
     expect(third.nextCursor).toBeUndefined()
   })
 
