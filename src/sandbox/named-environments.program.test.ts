@@ -18,7 +18,7 @@ let child: { readonly url: URL } & Disposable
 
 beforeAll(async () => {
   child = bundledChild()
-  const limits = { cpuMs: 400, interpreters: 1 }
+  const limits = { cpuMs: 1000, interpreters: 1 }
   workshop = openWorkshop({ minIsolation: 'worker', memory: '32MiB' }, { child: child.url, limits })
 }, timeout)
 
