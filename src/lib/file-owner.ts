@@ -11,7 +11,8 @@ const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 8
 /** A new path for a temporary file beside `path`. Its name tells which process writes it. */
 export function temporaryBeside(path: string): string {
   const random = randomBytes(6).toString('hex')
-  return join(dirname(path), `.${basename(path)}.${machine}-${process.pid}-${random}.tmp`)
+  const hidden = basename(path).replace(/^(?!\.)/, '.')
+  return join(dirname(path), `${hidden}.${machine}-${process.pid}-${random}.tmp`)
 }
 
 const temporaryName = /^\..+\.([0-9a-f]{8})-(\d+)-[0-9a-f]{12}\.tmp$/
