@@ -70,6 +70,8 @@ function graphemesOf(text: string): Intl.Segments {
 }
 
 const plain = /^[\x20-\x7e]*$/
+const combining = /^[\p{Mark}\p{Default_Ignorable_Code_Point}]+$/u
+const emoji = /\p{Emoji_Presentation}|\ufe0f/u
 
 /** Ranges of code points that terminals draw two cells wide (East Asian Wide and Fullwidth, roughly). */
 const wide: readonly (readonly [number, number])[] = [
@@ -86,9 +88,8 @@ const wide: readonly (readonly [number, number])[] = [
 ]
 
 function cellsOf(grapheme: string): number {
-  if (/^[\p{Mark}\p{Default_Ignorable_Code_Point}]+$/u.test(grapheme)) return 0
+  if (combining.test(grapheme)) return 0
   const point = grapheme.codePointAt(0) as number
-  const emoji = /\p{Emoji_Presentation}|\ufe0f/u
   return emoji.test(grapheme) || wide.some(([from, to]) => point >= from && point <= to) ? 2 : 1
 }
 

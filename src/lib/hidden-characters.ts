@@ -20,14 +20,8 @@ const honestSources: readonly string[] = [
   // One variation selector per ideograph or Mongolian letter.
   '(?<=\\p{Ideographic})[\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]|(?<=\\p{scx=Mong})[\\u180b-\\u180f]',
 ]
-let honestOrUnseen: RegExp | undefined
-/** Created on first use: most text has no invisible characters, and reading properties of Unicode takes long. */
-function getHonestOrUnseen(): RegExp {
-  honestOrUnseen ??= new RegExp(`(${honestSources.join('|')})|${unseenSource}`, 'gu')
-  return honestOrUnseen
-}
-const isRightToLeft = (text: string): boolean =>
-  /(?=\p{L})[\p{sc=Arab}\p{sc=Hebr}\p{sc=Syrc}\p{sc=Thaa}\p{sc=Nkoo}]/u.test(text)
+const honestOrUnseen = new RegExp(`(${honestSources.join('|')})|${unseenSource}`, 'gu')
+const rightToLeft = /(?=\p{L})[\p{sc=Arab}\p{sc=Hebr}\p{sc=Syrc}\p{sc=Thaa}\p{sc=Nkoo}]/u
 const directionMark = /^[\u200e\u200f\u061c]$/
 const everyLineEnd = /\r\n?|[\u2028\u2029]/g
 const loneReturns = /\r(?!\n)/g
@@ -42,9 +36,9 @@ export interface HiddenCharacter {
 export function hiddenCharacters(text: string): readonly HiddenCharacter[] {
   // Fast path: most text has no invisible characters.
   if (!unseen.test(text)) return []
-  const marks = isRightToLeft(text)
+  const marks = rightToLeft.test(text)
   const found: HiddenCharacter[] = []
-  for (const { 0: character, 1: honest, index } of text.matchAll(getHonestOrUnseen())) {
+  for (const { 0: character, 1: honest, index } of text.matchAll(honestOrUnseen)) {
     if (honest === undefined && !(marks && directionMark.test(character))) found.push({ character, at: index })
   }
   return found
@@ -59,8 +53,8 @@ export function withoutHidden(text: string, lineEnds: 'plain' | 'kept' = 'plain'
   if (anyLineEnd.test(text)) lines = text.replace(lineEnds === 'plain' ? everyLineEnd : loneReturns, '\n')
   if (!unseen.test(lines)) return lines
   lines = lines.replace(terminal, '')
-  const marks = isRightToLeft(lines)
-  return lines.replace(getHonestOrUnseen(), (character, honest) =>
+  const marks = rightToLeft.test(lines)
+  return lines.replace(honestOrUnseen, (character, honest) =>
     honest !== undefined || (marks && directionMark.test(character)) ? character : '',
   )
 }

@@ -10,11 +10,11 @@ export const lookalikes = new RegExp(`[${[...table.keys()].join('')}]`, 'u')
 
 export const latinFor = (word: string): string => [...word].map((letter) => table.get(letter) ?? letter).join('')
 
+const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu
+
 /** A name as people and lenient parsers read it: NFKD, no invisible characters, Latin letters for look-alikes. */
 export const readAs = (name: string): string =>
-  /^[\x21-\x7e]*$/.test(name)
-    ? name
-    : latinFor(name.normalize('NFKD').replace(/[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu, '')).trim()
+  /^[\x21-\x7e]*$/.test(name) ? name : latinFor(name.normalize('NFKD').replace(invisible, '')).trim()
 
 /** Characters and pairs of characters that look alike, replaced in this order. */
 const drawnAlike: readonly (readonly [RegExp, string])[] = [
@@ -35,6 +35,7 @@ export const skeletonOf = (name: string): string =>
   drawnAlike.reduce((text, [drawn, as]) => text.replace(drawn, as), readAs(name).replace(separators, '')).toLowerCase()
 
 const ascii = /^[!-~]*$/
+const unseen = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu
 
 /**
  * A name as the most lenient parser might compare it: ignores compatibility forms (full-width letters, ſ, the Kelvin
@@ -42,8 +43,6 @@ const ascii = /^[!-~]*$/
  */
 export function foldName(name: string): string {
   if (ascii.test(name)) return name.toLowerCase()
-  // Created here, because most names are ASCII, and reading properties of Unicode takes long.
-  const unseen = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu
   // Convert to upper case first: ı is already lower case, but its upper case is the same as that of i.
   return name.normalize('NFKD').replace(unseen, '').toUpperCase().toLowerCase().normalize('NFKD').replace(unseen, '')
 }

@@ -1,9 +1,10 @@
+/** Characters that a reader cannot see: they move the cursor, change the writing direction or have no width. */
+const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu
+
 const escaped = (character: string): string => `\\u{${(character.codePointAt(0) as number).toString(16)}}`
 
 /** Escapes control, hidden and direction characters as `\u{…}`, which makes the text safe for terminals and logs. */
 export function visible(text: string, keep: 'lines' | 'nothing' = 'nothing'): string {
-  // Characters that a reader cannot see: they move the cursor, change the writing direction or have no width.
-  const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu
   return text.replace(unseen, (character) => {
     if (keep === 'lines' && (character === '\n' || character === '\t')) return character
     if (character === '\n') return '\\n'

@@ -1,13 +1,13 @@
 import { latinFor, lookalikes } from '../../lib/lookalikes.ts'
 
+const ignorable = /\p{Default_Ignorable_Code_Point}|[\0-\x08\x0e-\x1f\x7f-\x9f]/gu
 const ascii = /^[\x00-\x7f]*$/
-// A function, because most text is ASCII, and reading properties of Unicode takes long.
-const words = (): RegExp => /[\p{L}\p{M}]+/gu
+const words = /[\p{L}\p{M}]+/gu
+const latin = /\p{sc=Latn}/u
 
 /** Undoes disguises in text: compatibility forms, hidden characters, look-alikes of Latin letters, and case. */
 export function fold(text: string): string {
   if (ascii.test(text)) return text.toLowerCase()
-  const ignorable = /\p{Default_Ignorable_Code_Point}|[\0-\x08\x0e-\x1f\x7f-\x9f]/gu
   return unmixed(text.normalize('NFKC').replace(ignorable, ''))
     .replace(/[\u2018\u2019\u201b\u2032]/g, "'")
     .toLowerCase()
@@ -15,17 +15,17 @@ export function fold(text: string): string {
 
 export function mixedWord(text: string): { readonly word: string; readonly at: number } | undefined {
   if (ascii.test(text) || !lookalikes.test(text)) return undefined
-  for (const { 0: word, index } of text.matchAll(words())) {
+  for (const { 0: word, index } of text.matchAll(words)) {
     if (isMixed(word)) return { word, at: index }
   }
   return undefined
 }
 
-const isMixed = (word: string): boolean => word.length > 2 && lookalikes.test(word) && /\p{sc=Latn}/u.test(word)
+const isMixed = (word: string): boolean => word.length > 2 && lookalikes.test(word) && latin.test(word)
 
 // Replaces look-alikes of Latin letters, but only in words that mix scripts: genuine Cyrillic and Greek stay unchanged.
 const unmixed = (text: string): string =>
-  lookalikes.test(text) ? text.replace(words(), (word) => (isMixed(word) ? latinFor(word) : word)) : text
+  lookalikes.test(text) ? text.replace(words, (word) => (isMixed(word) ? latinFor(word) : word)) : text
 
 const digits = '0134578@$!'
 const letters = 'oieastbasi'

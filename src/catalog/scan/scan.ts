@@ -108,8 +108,11 @@ function kindOf(point: number): FindingKind {
   return (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ? 'bidi' : 'hidden-character'
 }
 
+const letterBefore = /\p{L}$/u
+const letterAfter = /^\p{L}/u
+
 const isInsideWord = (text: string, from: number, to: number): boolean =>
-  /\p{L}$/u.test(text.slice(Math.max(0, from - 2), from)) && /^\p{L}/u.test(text.slice(to, to + 2))
+  letterBefore.test(text.slice(Math.max(0, from - 2), from)) && letterAfter.test(text.slice(to, to + 2))
 
 /** Max characters to scan. No definition should put more than that into a model's context. */
 const maxCharacters = 262_144

@@ -179,9 +179,9 @@ export function climbs(reading: string): boolean {
 
 const slashes = /[\\\u2044\u2215\u2216\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9\u3033\u{1f67c}]/gu
 const dots = /[\u0660\u06d4\u06f0\u0701\u0702\u2024\u3002\ua4f8\ufe12\u{10a50}\u{1d16d}]/gu
+const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}\ufffd]/gu
 
 function folded(path: string): string {
-  const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}\ufffd]/gu
   const plain = path.normalize('NFKC').replace(invisible, '').replace(slashes, '/').replace(dots, '.')
   // Windows drops trailing dots and spaces. Keep a name that consists only of these, so that `climbs` detects it.
   return plain

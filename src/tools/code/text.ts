@@ -1,14 +1,17 @@
 import { depthExceeds } from '../../lib/json-text.ts'
 
+/**
+ * Characters that hide, reorder or end text. They are replaced in text from servers, so that people see all of the
+ * text, and the text cannot break out of the line or comment that contains it.
+ */
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]+/gu
+
 /** Max characters to process in text from a server, even if fewer are shown. */
 const maxLooked = 8192
 
 /** Text from a server as one line of at most `maxLength` characters, without invisible characters. */
 export function plainText(text: unknown, maxLength: number): string {
   if (typeof text !== 'string') return ''
-  // Characters that hide, reorder or end text. They are replaced in text from servers, so that people see all of the
-  // text, and the text cannot break out of the line or comment that contains it.
-  const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]+/gu
   const line = text.slice(0, maxLooked).replaceAll(unseen, ' ').replaceAll(/\s+/g, ' ').trim()
   return line.length <= maxLength ? line : `${line.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
