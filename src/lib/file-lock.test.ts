@@ -42,7 +42,7 @@ test('B6: the lock of somebody who may be alive is not taken away', async () => 
   await expect(lockFile(at.lock, 50)).rejects.toThrow(/is locked by/)
 })
 
-test('B6: the lock of an earlier process that had the same pid is taken over', async () => {
+test('B6: a lock from before this process started is taken over, even with its pid', async () => {
   await using at = await place()
   await writeFile(at.lock, `${process.pid} ${hostname()} abc\n`)
   await utimes(at.lock, 0, 0)
@@ -60,11 +60,17 @@ test('B6: locks and temporary files of a process that was killed are removed, an
   const mine = temporaryBeside(join(inner, 'a.json'))
   const foreign = mine.replace(/[0-9a-f]{8}-(?=\d+-)/, '00000000-')
   const kept = [join(at.path, 'a.json'), join(inner, 'note.tmp'), mine, foreign, join(inner, '.live.lock')]
-  for (const path of kept) await writeFile(path, `${process.ppid} ${hostname()} abc\n`)
+  for (const path of kept) await writeFile(path, `${process.ppid} ${hostname()} 0123456789ab\n`)
+  // Files of others, however old.
+  const others = [join(at.path, 'yarn.lock'), join(inner, 'Cargo.lock')]
+  for (const path of others) {
+    await writeFile(path, `${pid} packages\n`)
+    await utimes(path, 0, 0)
+  }
   const gone = [mine.replace(`-${process.pid}-`, `-${pid}-`), join(inner, '.a.json.lock'), join(at.path, 'b.lock')]
-  for (const path of gone) await writeFile(path, `${pid} ${hostname()} abc\n`)
+  for (const path of gone) await writeFile(path, `${pid} ${hostname()} 0123456789ab\n`)
   await removeLeftovers(at.path)
   const left = (await readdir(at.path, { recursive: true })).map((name) => join(at.path, name))
-  expect(left.sort()).toEqual([...kept, inner].sort())
+  expect(left.sort()).toEqual([...kept, ...others, inner].sort())
   await removeLeftovers(join(at.path, 'missing'))
 })

@@ -12,6 +12,9 @@ const pollMs = 20
 /** A lock from another machine, or one that a crash left half written, counts as abandoned after this time. */
 const maxAgeMs = 10 * 60_000
 
+/** More than a pid, a host name and a random number take. */
+const maxLockBytes = 1_024
+
 /** The locks that this process holds. */
 const held = new Set<string>()
 
@@ -38,18 +41,29 @@ export async function lockFile(path: string, waitMs = defaultWaitMs): Promise<As
 }
 
 /**
- * Removes what killed processes of this machine left in a folder and in those inside it: locks whose names end with
- * `.lock`, and temporary files.
+ * Removes what killed processes of this machine left in a folder and its subfolders: temporary files, and locks whose
+ * names end with `.lock`. Leaves everything that Toolway may not have written, because users choose the folder.
  */
 export async function removeLeftovers(folder: string): Promise<void> {
-  const names = await readdir(folder, { recursive: true }).catch(() => [])
-  for (const path of names.map((name) => join(folder, name))) {
-    const writer = writerOf(path)
-    if (writer !== undefined && (await hasOwnerEnded(writer, path))) await rm(path, { force: true })
-    if (!path.endsWith('.lock')) continue
-    const lock = await readFile(path, 'utf8').catch(() => '')
-    if (await isAbandoned(path, lock)) await removeAbandoned(path, lock)
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  const subfolders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name))
+  for (const place of [folder, ...subfolders]) {
+    const names = await readdir(place).catch(() => [])
+    // A file that cannot be removed does no harm.
+    for (const name of names) await removeLeftover(join(place, name)).catch(() => {})
   }
+}
+
+const lockText = /^(\d+) (\S+) [0-9a-f]{12}\n$/
+
+async function removeLeftover(path: string): Promise<void> {
+  const writer = writerOf(path)
+  if (writer !== undefined && (await hasOwnerEnded(writer, path))) await rm(path, { force: true })
+  if (!path.endsWith('.lock') || (await stat(path)).size > maxLockBytes) return
+  const lock = await readFile(path, 'utf8')
+  const [, pid, host] = lockText.exec(lock) ?? []
+  if (host !== hostname() || held.has(lock)) return
+  if (await hasOwnerEnded(Number(pid), path)) await removeAbandoned(path, lock)
 }
 
 async function isAbandoned(path: string, lock: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { ElementHandle, Locator, Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { Visit } from '../visit.ts'
 
@@ -24,7 +24,7 @@ export const row = (page: Page, table: string, ...words: (string | RegExp)[]): P
     .first()
     .waitFor()
 
-/** Presses Tab until an element has the focus; Shift+Tab if that leads to it sooner. */
+/** Presses Tab until an element has the focus. */
 export async function tabTo(page: Page, target: Locator): Promise<void> {
   await target.waitFor()
   let presses = 0
@@ -32,28 +32,14 @@ export async function tabTo(page: Page, target: Locator): Promise<void> {
   // Again if the element was replaced.
   while (!focused) {
     const element = (await target.elementHandle()) ?? expect.fail(`${target} is not on the page`)
-    const key = (await isNearerBackwards(element)) ? 'Shift+Tab' : 'Tab'
     // Finding the element by its role each time takes longer than the key.
     const look = () => element.evaluate((one) => (one.isConnected ? one.matches(':focus') : undefined))
     for (focused = await look(); focused === false; focused = await look()) {
       expect(++presses, `Tab does not reach ${target}`).toBeLessThan(120)
-      await page.keyboard.press(key)
+      await page.keyboard.press('Tab')
     }
   }
 }
-
-/** Whether fewer elements lie before an element than after it, seen from the focus. At an end, Tab goes on at the other. */
-const isNearerBackwards = (element: ElementHandle): Promise<boolean> =>
-  element.evaluate((target) => {
-    const { activeElement } = target.ownerDocument
-    const root = target.closest('dialog') ?? target.ownerDocument
-    const stops = [...root.querySelectorAll('a, button, input, select, summary, textarea, [tabindex]')].filter(
-      (one) => one.tabIndex >= 0 && one.checkVisibility() && !one.matches(':disabled'),
-    )
-    const here = stops.findLastIndex((one) => one === activeElement || one.compareDocumentPosition(activeElement) & 4)
-    const distance = stops.indexOf(target) - here
-    return (distance + stops.length) % stops.length > stops.length / 2
-  })
 
 /** Reaches a button or link with Tab, and presses Enter. */
 export async function press(page: Page, target: Locator): Promise<void> {
