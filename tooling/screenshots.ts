@@ -82,7 +82,7 @@ async function fillInbox({ toolway, config, client, files }: World): Promise<voi
 execFileSync(process.execPath, [fileURLToPath(new URL('build-web.ts', import.meta.url))], { stdio: 'inherit' })
 await mkdir(images, { recursive: true })
 await using folder = await demoFolder()
-await using world = await openWorld({ folder, port: 4322, capture: ['everything'] })
+await using world = await openWorld({ folder, port: 4322, capture: ['everything'], painted: true })
 const since = Date.now()
 await makeTraffic(world, 45_000)
 const pictures = picturesOf(world, since, Date.now() - 1000)

@@ -52,6 +52,11 @@ export const contextDefaults = {
   reducedMotion: 'reduce',
 } as const satisfies BrowserContextOptions
 
+export interface BrowserOptions {
+  /** Whether pages are painted, for pictures and for measuring how fast they are. Ignored if the browser runs already. */
+  readonly painted?: boolean
+}
+
 /** The browser of this test worker. It ends with the worker, which holds its pipe. */
 let launched: LaunchedBrowser | undefined
 
@@ -62,10 +67,10 @@ const kept: KeptContext[] = []
  * Starts a browser, or takes the one that an earlier file of this worker started. A browser that all workers share would
  * need another process between them and it, which takes more CPU time than a browser each.
  */
-export async function openBrowser(): Promise<Browser> {
+export async function openBrowser({ painted = isLong }: BrowserOptions = {}): Promise<Browser> {
   if (!launched?.isConnected()) {
     kept.length = 0
-    launched = await chromium.launch(options())
+    launched = await chromium.launch(options(painted))
   }
   const browser = launched
   const closings: (() => Promise<void>)[] = []
@@ -136,9 +141,19 @@ const scriptFlags = ['--single-threaded', '--no-opt', '--no-maglev', '--min-semi
 /** Pages of a context share a process: starting one takes as long as loading the dashboard. */
 const shortFlags = ['--renderer-process-limit=1', `--js-flags=${scriptFlags.join(' ')}`]
 
-function options(): LaunchOptions {
+/** Pages are laid out but not painted: painting takes a fifth of the CPU time, and tests read the document only. */
+const unpaintedFlags = ['--blink-settings=acceleratedCompositingEnabled=false']
+
+function options(painted: boolean): LaunchOptions {
   const found = findBrowser()
   if (found === undefined) throw new Error(`Browser tests cannot run: ${whyNoBrowser()}`)
   // Chromium has no sandbox as root, and containers have little shared memory.
-  return { executablePath: found, args: ['--no-sandbox', '--disable-dev-shm-usage', ...(isLong ? [] : shortFlags)] }
+  return {
+    executablePath: found,
+    args: [
+      ...['--no-sandbox', '--disable-dev-shm-usage'],
+      ...(isLong ? [] : shortFlags),
+      ...(painted ? [] : unpaintedFlags),
+    ],
+  }
 }

@@ -6,7 +6,7 @@ import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { startHttpServer } from '../../fixtures/http-server.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
-import { type Browser, openBrowser } from '../chromium.ts'
+import { type Browser, type BrowserOptions, openBrowser } from '../chromium.ts'
 import { type SharedVisit, shareVisit, type Visit, type VisitOptions, visit } from '../visit.ts'
 
 /** A gateway with real servers, a connected client and a browser. */
@@ -28,7 +28,7 @@ export interface World extends AsyncDisposable {
 /** How long the breaker of `orders` stays open: long enough to observe, short enough to wait for. */
 const openFor = '5s'
 
-export interface WorldOptions {
+export interface WorldOptions extends BrowserOptions {
   /** A temporary folder if omitted. */
   readonly folder?: Folder
   /** A free port if 0. */
@@ -37,7 +37,8 @@ export interface WorldOptions {
   readonly capture?: readonly string[]
 }
 
-export async function openWorld({ folder: given, port = 0, capture = [] }: WorldOptions = {}): Promise<World> {
+export async function openWorld(options: WorldOptions = {}): Promise<World> {
+  const { folder: given, port = 0, capture = [], ...browserOptions } = options
   await using open = new AsyncDisposableStack()
   const folder = given ?? open.use(await temporaryFolder())
   const files = join(folder.path, 'files')
@@ -80,7 +81,7 @@ export async function openWorld({ folder: given, port = 0, capture = [] }: World
   const toolway = open.use(await startToolway(config, { folder, watch: true }))
   await toolway.gateway.refresh()
   const { origin } = new URL(toolway.url)
-  const browser = open.adopt(await openBrowser(), (one) => one.close())
+  const browser = open.adopt(await openBrowser(browserOptions), (one) => one.close())
   const client = open.use(await connect('v2', { endpoint: toolway }))
   const visitHere = (options?: VisitOptions) => visit(browser, origin, toolway.token, options)
   const running = open.move()

@@ -73,6 +73,25 @@ inBrowser('G10: keyboard', () => {
     await expect.poll(() => focused(page)).toBe('browser')
   })
 
+  test('G10: Escape returns to the row even if it is pressed as soon as the page of the item appears', async () => {
+    const { page } = await shared.at('/servers')
+    await page.getByRole('link', { name: 'browser', exact: true }).focus()
+    await page.evaluate(`new Promise((resolve) => {
+      const watch = new MutationObserver(() => {
+        if (!document.querySelector('.page-head [data-back]')) return
+        watch.disconnect()
+        setTimeout(() => {
+          document.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }))
+          resolve()
+        })
+      })
+      watch.observe(document.body, { childList: true, subtree: true })
+      document.activeElement.click()
+    })`)
+    await expect.poll(() => focused(page)).toBe('browser')
+    expect(new URL(page.url()).pathname).toBe('/servers')
+  })
+
   test('G10: ? opens the help, Escape closes it', async () => {
     const visitor = await shared.at('/')
     const { page } = visitor

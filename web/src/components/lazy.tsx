@@ -1,6 +1,6 @@
 import { signal, useSignal } from '@preact/signals'
 import type { ComponentType } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect } from 'preact/hooks'
 import { Icon } from './icon.tsx'
 import { Loading, Note } from './states.tsx'
 
@@ -52,7 +52,8 @@ function createLazy<Props extends object>(
         shown = false
       }
     }, [attempts.value])
-    useEffect(() => {
+    // Runs before the page is painted, so that the shell can move the focus before.
+    useLayoutEffect(() => {
       if (state.value !== 'loading') onSettled?.()
     }, [state.value])
     // Read the state, so that the component renders again when it changes.

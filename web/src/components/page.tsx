@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { inboxCount } from '../api/live.ts'
 import { Icon } from './icon.tsx'
 
@@ -15,7 +15,7 @@ interface PageProps {
 
 export function Page({ title, heading, note, back, actions, children }: PageProps) {
   const waiting = inboxCount.value
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${title} · Toolway`
   }, [title, waiting])
   return (

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { liveOverview, streamState } from '../api/live.ts'
 import { noAgent, session, signOut } from '../api/session.ts'
 import { Icon, Logo } from '../components/icon.tsx'
@@ -21,7 +21,8 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   const open = useSignal(false)
   const main = useRef<HTMLElement>(null)
   const previousPath = useRef(path.value)
-  useEffect(() => {
+  // Runs before the page is painted: if the user presses a key at once, the focus has already moved.
+  useLayoutEffect(() => {
     if (previousPath.current === path.value) return
     open.value = false
     // A page that is still being loaded has no title yet.
