@@ -8,6 +8,8 @@ export interface OpenConnection {
   requests: number
   /** When the connection was opened or last answered a request, by `performance.now`. */
   usedAt: number
+  /** Whether it was accepted during shutdown and has not sent a request yet: its client is about to send one. */
+  isLate: boolean
   /** Set if node:http reads the connection: the bytes up to the last answered request. More are part of a request. */
   bytesBefore?: number
 }
@@ -18,14 +20,17 @@ export interface OpenConnection {
  */
 const quietMs = 100
 
-/** How long a client may take to send the rest of its request headers on shutdown. */
+/** How long a client may take on shutdown to send the rest of its request headers, or the first request of a late connection. */
 const partialMs = 1_000
 
 /** How long to read and discard data after the last response: closing a socket with unread data resets it. */
 const lingerMs = 1_000
 
-/** How long to accept connections that the kernel has already established. Closing the listener would reset them. */
-const maxAcceptMs = 100
+/**
+ * How long to accept connections that the kernel has already established. Closing the listener would reset them. Most
+ * are accepted at once; on a busy machine a turn of the event loop can take a tenth of a second.
+ */
+const maxAcceptMs = 1_000
 
 const refusal = 'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
 
@@ -42,7 +47,8 @@ export function createDrain() {
     const { socket, usedAt } = connection
     if (connection.requests > 0 || !socket.writable) return
     const { bytesRead } = socket
-    const waitMs = hasPartialRequest(connection) ? partialMs : Math.max(usedAt + quietMs - performance.now(), 0)
+    const isExpecting = connection.isLate || hasPartialRequest(connection)
+    const waitMs = isExpecting ? partialMs : Math.max(usedAt + quietMs - performance.now(), 0)
     const close = () => {
       if (socket.bytesRead !== bytesRead) closeWhenQuiet(connection)
       else if (connection.requests === 0 && socket.writable) {
@@ -57,7 +63,7 @@ export function createDrain() {
   return {
     opened(socket: Socket): OpenConnection {
       accepted++
-      const connection = { socket, requests: 0, usedAt: performance.now() }
+      const connection = { socket, requests: 0, usedAt: performance.now(), isLate: draining }
       connections.set(socket, connection)
       socket.once('close', () => connections.delete(socket))
       if (draining) closeWhenQuiet(connection)
@@ -67,6 +73,7 @@ export function createDrain() {
     /** To be called when a connection has no more requests to answer. */
     answered(connection: OpenConnection): void {
       connection.requests = 0
+      connection.isLate = false
       connection.usedAt = performance.now()
       if (draining) closeWhenQuiet(connection)
     },
