@@ -30,7 +30,9 @@ const functionCallResponseSchema = {
   additionalProperties: false,
 }
 
-const fits = (schema: object, value: unknown) => new Ajv2020({ strict: false, logger: false }).compile(schema)(value)
+// Compiles each schema once, and the schema of schemas too.
+const ajv = new Ajv2020({ strict: false, logger: false })
+const fits = (schema: object, value: unknown) => ajv.compile(schema)(value)
 
 const tree = {
   name: 'make_tree',
@@ -74,14 +76,17 @@ const wrong = [
 ]
 
 describe('S3: the schema of calls', () => {
+  const calls = callSchema(tools)
+  const grammar = readGrammar(toGrammar(calls))
+
   test.each(answers)('takes %j, in every form', (answer) => {
-    expect(fits(callSchema(tools), answer)).toBe(true)
-    expect(readGrammar(toGrammar(callSchema(tools))).matches(JSON.stringify(answer))).toBe(true)
+    expect(fits(calls, answer)).toBe(true)
+    expect(grammar.matches(JSON.stringify(answer))).toBe(true)
   })
 
   test.each(wrong)('refuses %j, in every form', (answer) => {
-    expect(fits(callSchema(tools), answer)).toBe(false)
-    expect(readGrammar(toGrammar(callSchema(tools))).matches(JSON.stringify(answer))).toBe(false)
+    expect(fits(calls, answer)).toBe(false)
+    expect(grammar.matches(JSON.stringify(answer))).toBe(false)
   })
 
   test('can be strict, with the definitions of every tool apart', () => {

@@ -42,8 +42,9 @@ export function all(...parts: readonly Expression[]): Expression {
 export function any(...options: readonly (Expression | undefined)[]): Expression | undefined {
   const different = new Map<string, Expression>()
   for (const option of options.flatMap<Expression | undefined>((one) => (one?.kind === 'any' ? one.parts : [one]))) {
-    const key = JSON.stringify(option)
-    if (option && !different.has(key)) different.set(key, option)
+    if (option === undefined) continue
+    const key = option.kind === 'text' ? `"${option.text}` : JSON.stringify(option)
+    if (!different.has(key)) different.set(key, option)
   }
   const parts = [...different.values()]
   return parts.length < 2 ? parts[0] : { kind: 'any', parts }

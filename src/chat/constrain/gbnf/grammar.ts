@@ -7,6 +7,7 @@ import {
   type JsonSchemaObject,
   type JsonType,
   listedValues,
+  setMember,
   typesOf,
   unknownType,
 } from '../schema.ts'
@@ -142,13 +143,20 @@ export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((sch
 
 /** A copy of the schema without the keyword at this position; `undefined` if the keyword is not there. */
 function without(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {
-  const copy = structuredClone(schema)
-  const place = memberAt(copy, at.split('/').slice(1).map(unescapePointer))
+  const names = at.split('/').slice(1).map(unescapePointer)
+  const place = memberAt(schema, names)
   if (!isSchemaObject(place) || !Object.hasOwn(place, keyword)) return undefined
-  const fields = place as Record<string, unknown>
+  const { [keyword]: dropped, ...fields }: Record<string, unknown> = place
   // Turn `oneOf` into `anyOf`: overlapping branches are better than no branches.
-  if (keyword === 'oneOf' && fields.anyOf === undefined) fields.anyOf = fields.oneOf
-  delete fields[keyword]
+  if (keyword === 'oneOf' && fields.anyOf === undefined) fields.anyOf = dropped
+  return replaceAt(schema, names, fields) as AnySchema
+}
+
+/** A copy with another value at this position. It shares everything else with the original. */
+function replaceAt(place: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
+  if (name === undefined) return value
+  const copy = Array.isArray(place) ? [...place] : { ...(place as object) }
+  setMember(copy, name, replaceAt((place as JsonSchemaObject)[name], rest, value))
   return copy
 }
 

@@ -89,7 +89,7 @@ function rulesOf(expression: Expression): number {
 function print(expression: Expression): string {
   switch (expression.kind) {
     case 'text':
-      return `"${[...expression.text].map(inText).join('')}"`
+      return `"${expression.text.replace(notPlain, inText)}"`
     case 'set':
       return `[${expression.ranges.map(printRange).join('')}]`
     case 'all':
@@ -111,10 +111,12 @@ function printTimes(min: number, max: number): string {
   return min === max ? `{${min}}` : `{${min},${max}}`
 }
 
+/** Characters that must be escaped in a text. */
+const notPlain = /["\\]|[^ -~]/gu
+
 function inText(sign: string): string {
   if (sign === '"' || sign === '\\') return `\\${sign}`
-  if (sign === '\n') return '\\n'
-  return isPlain(sign.codePointAt(0) as number) ? sign : escaped(sign.codePointAt(0) as number)
+  return sign === '\n' ? '\\n' : escaped(sign.codePointAt(0) as number)
 }
 
 const printRange = ([from, to]: CodePointRange): string => (from === to ? inSet(from) : `${inSet(from)}-${inSet(to)}`)
@@ -122,8 +124,6 @@ const printRange = ([from, to]: CodePointRange): string => (from === to ? inSet(
 /** A code point in a character class. Escapes all but letters and digits, because parsers differ on the rest. */
 const inSet = (point: number): string =>
   /[A-Za-z0-9]/.test(String.fromCodePoint(point)) ? String.fromCodePoint(point) : escaped(point)
-
-const isPlain = (point: number): boolean => point >= 0x20 && point < 0x7f
 
 function escaped(point: number): string {
   const hex = (length: number): string => point.toString(16).toUpperCase().padStart(length, '0')
