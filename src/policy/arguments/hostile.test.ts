@@ -99,11 +99,12 @@ describe('hostile schemas and arguments', () => {
 
   test('F9: long lists are compared in linear time', async () => {
     const schema = { properties: { a: { uniqueItems: true } } }
-    const items = Array.from({ length: 30_000 }, (_, index) => ({ index, list: [index] }))
+    const items = Array.from({ length: 10_000 }, (_, index) => ({ index, list: [index] }))
     const start = cpuMs()
     expect(await refusal(schema, { a: items })).toBeUndefined()
     expect(await refusal(schema, { a: [...items, { list: [5], index: 5 }] })).toBeDefined()
-    expect(cpuMs() - start).toBeLessThan(2_500)
+    // Comparing each item with all others would take several seconds.
+    expect(cpuMs() - start).toBeLessThan(800)
   })
 
   const members = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`m${at}`, at]))

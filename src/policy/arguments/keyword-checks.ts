@@ -112,7 +112,7 @@ const isCompound = (value: unknown): boolean => typeof value === 'object' && val
 function reaches(text: string, least: number): boolean {
   if (text.length < least || text.length >= 2 * least) return text.length >= least
   let length = 0
-  for (const _ of text) length++
+  for (let at = 0; at < text.length; length++) at += (text.codePointAt(at) as number) > 0xffff ? 2 : 1
   return length >= least
 }
 
