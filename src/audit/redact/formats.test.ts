@@ -196,7 +196,7 @@ describe('B6: token formats in free text', () => {
   }
 
   test.each(Object.entries(examples))('an example of %s', (_, make) => {
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < runs(3, 50).numRuns; round++) {
       const given = make()
       // The longest piece is the part that nobody may see.
       const pieces = given.split(/[^A-Za-z0-9]+/)
@@ -235,7 +235,7 @@ describe('B6: honest texts', () => {
   })
 
   test('hashes, UUIDs, commits and identifiers stay', () => {
-    for (let round = 0; round < 200; round++) {
+    for (let round = 0; round < runs(40, 1_000).numRuns; round++) {
       for (const given of [
         `commit ${hex(40)}`,
         `sha256:${hex(64)} and md5 ${hex(32)}`,

@@ -37,10 +37,18 @@ const refusal = async (sql: string, kind: keyof typeof guards = 'postgres'): Pro
   }
 }
 
+/** What attacks are refused with. Each is tried once, and several tests look at the answer. */
+const answers = new Map<string, Promise<ToolwayError | undefined>>()
+const refusalOfAttack = (sql: string): Promise<ToolwayError | undefined> => {
+  const answer = answers.get(sql) ?? refusal(sql)
+  answers.set(sql, answer)
+  return answer
+}
+
 describe('SQL guard', () => {
   for (const [why, sql] of sqlAttacks) {
     test(`F9: refused (${why}) ${shown(sql)}`, async () => {
-      const error = await refusal(sql)
+      const error = await refusalOfAttack(sql)
       expect(error).toBeInstanceOf(ToolwayError)
       expect(error?.code).toBe('UNSAFE_SQL')
     })
@@ -70,7 +78,7 @@ describe('SQL guard', () => {
 
   test('F9: no refusal repeats the literals of a statement', async () => {
     for (const [, sql] of sqlAttacks) {
-      const error = await refusal(sql)
+      const error = await refusalOfAttack(sql)
       for (const secret of ['/etc/passwd', 'evil', 'admin = true']) expect(error?.message).not.toContain(secret)
     }
   })
