@@ -139,7 +139,7 @@ describe('B6: who guesses', () => {
     let address = '192.0.2.1'
     const door = await open({ address: () => address })
     const statuses: number[] = []
-    for (let count = 0; count < 100; count++) statuses.push((await tries(door, `guess-${count}`)).status)
+    for (let count = 0; count < 30; count++) statuses.push((await tries(door, `guess-${count}`)).status)
     expect(statuses.slice(0, 10).every((status) => status === 401)).toBe(true)
     expect(statuses.slice(10).every((status) => status === 429)).toBe(true)
     const wrong = await tries(door, 'another-guess')
@@ -151,7 +151,7 @@ describe('B6: who guesses', () => {
     address = '192.0.2.1'
     door.clock.advance(1_000)
     expect([(await tries(door, 'a')).status, (await tries(door, 'b')).status]).toEqual([401, 429])
-    expect(door.access.turned).toHaveLength(104)
+    expect(door.access.turned).toHaveLength(34)
   })
 
   test('with a header is told to wait, too, but a right one is let in: scripts of others share its address', async () => {

@@ -105,7 +105,7 @@ describe('security: the conversion of a hostile schema ends', () => {
       'a tree that branches without end',
       object({ a: { $ref: '#' }, b: { $ref: '#' }, c: { $ref: '#' } }, { required: ['a', 'b', 'c'] }),
     ],
-    ['very many values', { enum: Array.from({ length: 100_000 }, (_, n) => `value ${n}`) }],
+    ['very many values', { enum: Array.from({ length: 50_000 }, (_, n) => `value ${n}`) }],
   ])('%s', { timeout: 30_000 }, (_what, schema) => {
     expect(() => toGrammar(schema)).toThrow(CannotExpress)
   })
