@@ -40,15 +40,35 @@ export type SchemaOutcome = { readonly value: unknown } | { readonly refusal: To
 
 /** Compiles a schema for an object; throws a TypeError for other schemas. `io` selects the type that clients see. */
 export function compileSchema(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
-  if (schema instanceof z.ZodObject) return byZod(io === 'input' ? strict(schema) : schema, tool, io)
+  if (schema instanceof z.ZodObject) return byZod(schema, tool, io)
   const json = '~standard' in schema ? standardJson(schema as StandardSchema, io) : (schema as JsonSchema)
   if (json.type !== 'object')
     throw new TypeError(`The ${io}Schema of the tool "${tool}" must describe an object: { type: 'object', … }.`)
   return '~standard' in schema ? { json, read: (value) => byStandard(schema as StandardSchema, tool, value) } : { json }
 }
 
-function byZod(schema: z.ZodObject, tool: string, io: 'input' | 'output'): CompiledSchema {
-  const json = zodJson(schema, io)
+interface ConvertedSchema {
+  readonly schema: z.ZodObject
+  readonly json: JsonSchema
+}
+
+/** Converted schemas. Most schemas are constants, and every reload compiles the tools again. */
+const converted = {
+  input: new WeakMap<z.ZodObject, ConvertedSchema>(),
+  output: new WeakMap<z.ZodObject, ConvertedSchema>(),
+}
+
+function convert(given: z.ZodObject, io: 'input' | 'output'): ConvertedSchema {
+  const known = converted[io].get(given)
+  if (known) return known
+  const schema = io === 'input' ? strict(given) : given
+  const made = { schema, json: zodJson(schema, io) }
+  converted[io].set(given, made)
+  return made
+}
+
+function byZod(given: z.ZodObject, tool: string, io: 'input' | 'output'): CompiledSchema {
+  const { schema, json } = convert(given, io)
   return {
     json,
     read(value) {

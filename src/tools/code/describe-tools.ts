@@ -14,6 +14,16 @@ const charactersPerToken = 4
 /** Max characters per tool; types beyond that become `unknown`. */
 const maxTool = 6000
 
+const describeToolsInput = z.object({
+  agent_id: agentId,
+  names: z
+    .array(z.string().min(1).max(300))
+    .min(1)
+    .max(50)
+    .describe('Names of the form "server.tool", from search_tools.'),
+  max_tokens: z.int().min(100).max(20_000).default(4000).describe('Omit declarations beyond this number of tokens.'),
+})
+
 /** Describes the requested tools as TypeScript declarations, for models that write programs (B9). */
 export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
@@ -22,20 +32,7 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     description:
       'Returns TypeScript declarations (arguments, results, descriptions) for tools that search_tools found. ' +
       'Programs in execute_code call them as: await tools.server.tool(args).',
-    input: z.object({
-      agent_id: agentId,
-      names: z
-        .array(z.string().min(1).max(300))
-        .min(1)
-        .max(50)
-        .describe('Names of the form "server.tool", from search_tools.'),
-      max_tokens: z
-        .int()
-        .min(100)
-        .max(20_000)
-        .default(4000)
-        .describe('Omit declarations beyond this number of tokens.'),
-    }),
+    input: describeToolsInput,
     readOnly: true,
     async run({ agent_id, names, max_tokens }, { call }) {
       const view = access.view(asAgent(call, agent_id))

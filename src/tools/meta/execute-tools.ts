@@ -9,6 +9,12 @@ import { agentId, type MetaToolsOptions } from './shared.ts'
 
 const maxCalls = 64
 
+const executeToolsInput = z.object({
+  agent_id: agentId,
+  calls: z.array(z.strictObject(nestedCallFields)).min(1).max(maxCalls),
+  timeout_ms: timeoutMs.describe('Timeout for each call.'),
+})
+
 export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'execute_tools',
@@ -17,11 +23,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       `Runs up to ${maxCalls} independent tool calls at once, on any servers, and returns in the same order: ` +
       '{results: [{server, tool, ok, result | error}]}. A failed call does not affect the others. Much faster than one call ' +
       'at a time. Not for calls that need the result of another call.',
-    input: z.object({
-      agent_id: agentId,
-      calls: z.array(z.strictObject(nestedCallFields)).min(1).max(maxCalls),
-      timeout_ms: timeoutMs.describe('Timeout for each call.'),
-    }),
+    input: executeToolsInput,
     timeoutMs: outerTimeoutMs,
     carries: true,
     async run({ agent_id, calls, timeout_ms }, { call, signal }) {
@@ -95,6 +97,12 @@ function batchResult(answers: readonly string[]): Result {
   return { body: Json.raw(Buffer.from(body)), isError: false }
 }
 
+const executeToolInput = z.object({
+  agent_id: agentId,
+  ...nestedCallFields,
+  timeout_ms: timeoutMs.describe('Timeout for the call.'),
+})
+
 export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'execute_tool',
@@ -102,11 +110,7 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
     description:
       "Runs one tool on one server and returns its result unchanged. The inputSchema describes the tool's arguments: get it " +
       'from get_server_tools or find_tool(detail: "full"). For several calls at once, use execute_tools.',
-    input: z.object({
-      agent_id: agentId,
-      ...nestedCallFields,
-      timeout_ms: timeoutMs.describe('Timeout for the call.'),
-    }),
+    input: executeToolInput,
     timeoutMs: outerTimeoutMs,
     carries: true,
     run: ({ agent_id, timeout_ms, server, tool }, { call }) =>

@@ -14,6 +14,18 @@ import {
   usableTools,
 } from './shared.ts'
 
+const findToolInput = z.object({
+  agent_id: agentId,
+  query: z
+    .string()
+    .min(1)
+    .max(1000)
+    .describe('What the tool should do, such as "read a text file". For several steps, write one sentence each.'),
+  limit: z.int().min(1).max(50).default(5).describe('Maximum number of matches.'),
+  server: z.string().optional().describe('Only tools on this server.'),
+  detail: z.enum(['brief', 'full']).default('brief').describe('"full" adds the whole description and the inputSchema.'),
+})
+
 /** The tool search, listed as `find_tool`; code mode lists it as `search_tools`. */
 export const findTool = (options: MetaToolsOptions): Tool =>
   defineTool({
@@ -21,20 +33,7 @@ export const findTool = (options: MetaToolsOptions): Tool =>
     aliases: ['search_tools'],
     title: 'Find a tool',
     description,
-    input: z.object({
-      agent_id: agentId,
-      query: z
-        .string()
-        .min(1)
-        .max(1000)
-        .describe('What the tool should do, such as "read a text file". For several steps, write one sentence each.'),
-      limit: z.int().min(1).max(50).default(5).describe('Maximum number of matches.'),
-      server: z.string().optional().describe('Only tools on this server.'),
-      detail: z
-        .enum(['brief', 'full'])
-        .default('brief')
-        .describe('"full" adds the whole description and the inputSchema.'),
-    }),
+    input: findToolInput,
     readOnly: true,
     timeoutMs: outerTimeoutMs,
     async run({ agent_id, query, limit, server, detail }, { call }) {

@@ -16,6 +16,14 @@ import {
   usableTools,
 } from './shared.ts'
 
+const getServerToolsInput = z.object({
+  agent_id: agentId,
+  server: z.string().describe('A name from list_servers.'),
+  names: z.array(z.string()).optional().describe('Return only these tools; unknown names are ignored.'),
+  pattern: z.string().optional().describe('Return only tools whose name matches; * matches any text: "read_*".'),
+  max_schema_tokens: z.int().min(0).optional().describe('Truncate the list to this many tokens.'),
+})
+
 export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'get_server_tools',
@@ -23,13 +31,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     description:
       'Returns the definitions (name, description, inputSchema) of the tools on one server. Read them before you call ' +
       'execute_tool. On a large server, filter by names or pattern, and set max_schema_tokens.',
-    input: z.object({
-      agent_id: agentId,
-      server: z.string().describe('A name from list_servers.'),
-      names: z.array(z.string()).optional().describe('Return only these tools; unknown names are ignored.'),
-      pattern: z.string().optional().describe('Return only tools whose name matches; * matches any text: "read_*".'),
-      max_schema_tokens: z.int().min(0).optional().describe('Truncate the list to this many tokens.'),
-    }),
+    input: getServerToolsInput,
     readOnly: true,
     // This timeout can be long, because the server's own timeout limits how long the server may take to start.
     timeoutMs: outerTimeoutMs,
@@ -100,6 +102,11 @@ function refusal(server: string, problem: ToolwayError, requested: number | unde
   return { ...resultOf(body), refusal: problem, listing: { requested, returned: 0 } }
 }
 
+const listToolsInput = z.object({
+  agent_id: agentId,
+  server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
+})
+
 export const listTools = (options: MetaToolsOptions): Tool =>
   defineTool({
     name: 'list_tools',
@@ -107,10 +114,7 @@ export const listTools = (options: MetaToolsOptions): Tool =>
     description:
       'Lists the tools on one server or all servers, with a name and one line each, without schemas. With ' +
       'hundreds of tools, find_tool uses fewer tokens.',
-    input: z.object({
-      agent_id: agentId,
-      server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
-    }),
+    input: listToolsInput,
     readOnly: true,
     timeoutMs: outerTimeoutMs,
     async run({ agent_id, server }, { call }) {

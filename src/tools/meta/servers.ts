@@ -5,6 +5,14 @@ import { costsOf } from '../../core/tokens.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { agentId, type MetaToolsOptions, requestedServers, serversSentence, usableTools } from './shared.ts'
 
+const listServersInput = z.object({
+  agent_id: agentId,
+  include_metadata: z
+    .boolean()
+    .default(false)
+    .describe('Also return transport, era, since, last_error and, if any, findings.'),
+})
+
 export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'list_servers',
@@ -13,13 +21,7 @@ export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
       'Lists the servers whose tools you can use: name, description, status, number of tools. Start here for an ' +
       'overview, then use get_server_tools(server) for definitions and execute_tool to call one. For a specific task, ' +
       `find_tool is quicker.${serversSentence(servers)}`,
-    input: z.object({
-      agent_id: agentId,
-      include_metadata: z
-        .boolean()
-        .default(false)
-        .describe('Also return transport, era, since, last_error and, if any, findings.'),
-    }),
+    input: listServersInput,
     readOnly: true,
     async run({ agent_id, include_metadata }, { call }) {
       const view = access.view(asAgent(call, agent_id))
@@ -47,6 +49,11 @@ const withMetadata = (server: ServerSummary) => ({
 /** The findings, if there are any: most servers have none, and every field uses the model's context. */
 const findingsOf = ({ status: { findings } }: Pick<ServerSummary, 'status'>) => (findings ? { findings } : {})
 
+const serverHealthInput = z.object({
+  agent_id: agentId,
+  server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
+})
+
 export const serverHealth = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'server_health',
@@ -55,10 +62,7 @@ export const serverHealth = ({ access, asAgent }: MetaToolsOptions): Tool =>
       'Returns the health of a server (healthy, degraded, unhealthy, needs-auth, starting, stale, disabled), since when and ' +
       'why; findings say which of its tools or results were left out. Use it after a failed call or if a tool is ' +
       'missing. Without "server", returns all servers: {servers: [...]}.',
-    input: z.object({
-      agent_id: agentId,
-      server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
-    }),
+    input: serverHealthInput,
     readOnly: true,
     run({ agent_id, server }, { call }) {
       const healths = requestedServers(access.view(asAgent(call, agent_id)), server).map(healthOf)
@@ -78,6 +82,8 @@ const healthOf = ({ name, status, tools }: ServerSummary) => ({
   ...findingsOf({ status }),
 })
 
+const registrySummaryInput = z.object({ agent_id: agentId })
+
 export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'registry_summary',
@@ -85,7 +91,7 @@ export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>
     description:
       'Counts what you can use: servers, tools, servers by status, and the context tokens that the definitions use: ' +
       'all of them (direct), the meta-tools (meta), both, or what code mode shows (code).',
-    input: z.object({ agent_id: agentId }),
+    input: registrySummaryInput,
     readOnly: true,
     async run({ agent_id }, { call }) {
       const view = access.view(asAgent(call, agent_id))
@@ -98,6 +104,8 @@ export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>
     },
   })
 
+const getGatewayStatusInput = z.object({ agent_id: agentId })
+
 export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'get_gateway_status',
@@ -105,7 +113,7 @@ export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOp
     description:
       "Shows the gateway's status: configuration files and their last reload, policy, servers. Use it to find " +
       'out why something is missing or out of date. You do not need it to use tools.',
-    input: z.object({ agent_id: agentId }),
+    input: getGatewayStatusInput,
     readOnly: true,
     run({ agent_id }, context) {
       const caller = asAgent(context.call, agent_id)
