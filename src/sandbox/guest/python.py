@@ -1,9 +1,7 @@
 """The child that runs Python programs, inside bubblewrap. The protocol is in protocol.ts."""
 
 import ast
-import asyncio
 import builtins
-import inspect
 import json
 import os
 import queue
@@ -14,11 +12,15 @@ import sys
 import threading
 import time
 import traceback
-from concurrent.futures import Future
+import types
 
 READY, CALL, LOG, VALUE, DONE, RUN, ANSWER, REFUSAL = 1, 2, 3, 4, 5, 7, 8, 9
 HEADER = struct.Struct('>BII')
 PROGRAM = '<program>'
+# Importing asyncio takes more CPU time than the rest of starting, and most programs do not use it.
+ASYNCHRONOUS = re.compile('async|await|ahost')
+# How long a child waits for its program before it imports asyncio.
+ASYNCIO_DELAY_SECONDS = 5
 
 # Move the connection to other descriptors, so that output to the standard ones cannot corrupt it.
 host_in, host_out = os.dup(0), os.dup(1)
@@ -34,7 +36,7 @@ writing = threading.Lock()
 runs = queue.SimpleQueue()
 pending = {}
 calls_made = 0
-printed = task = None
+printed = task = loop = None
 
 
 class HostRefusal(Exception):
@@ -68,17 +70,18 @@ def receive():
         if kind == RUN:
             runs.put(json.loads(payload))
             continue
-        future = pending.pop(number, None)
-        if future is None:
+        answered = pending.pop(number, None)
+        if answered is None:
             continue
         if kind == ANSWER:
-            future.set_result(payload.decode())
+            answered((payload.decode(), None))
         else:
             refusal = json.loads(payload)
-            future.set_exception(HostRefusal(refusal['code'], refusal['message']))
+            answered((None, HostRefusal(refusal['code'], refusal['message'])))
 
 
-def ask(name, text):
+def ask(name, text, answered):
+    """Sends a call to the host. Another thread calls `answered` with a pair of result and error."""
     global calls_made
     if not isinstance(name, str) or not isinstance(text, str):
         raise TypeError('host(name, input) takes two strings')
@@ -90,20 +93,45 @@ def ask(name, text):
         raise HostRefusal('OVERLOADED', f'The limit of {task["calls"]} calls per program is reached.')
     if len(message) > task['callBytes']:
         raise HostRefusal('OVERLOADED', f"A call's input exceeds {task['callBytes']} bytes.")
-    future = pending[number] = Future()
+    pending[number] = answered
     printed.send()
     send(CALL, number, message)
-    return future
 
 
 def host(name, text):
     """Calls the host and waits; use threads for parallel calls."""
-    return ask(name, text).result()
+    answers = queue.SimpleQueue()
+    ask(name, text, answers.put)
+    result, error = answers.get()
+    if error:
+        raise error
+    return result
 
 
 async def ahost(name, text):
     """Calls the host; use `await asyncio.gather(…)` for parallel calls."""
-    return await asyncio.wrap_future(ask(name, text))
+    import asyncio
+
+    running = asyncio.get_running_loop()
+    future = running.create_future()
+
+    def settle(result, error):
+        if future.done():
+            return
+        if error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    def answered(answer):
+        try:
+            running.call_soon_threadsafe(settle, *answer)
+        except RuntimeError:
+            # The program has closed its event loop.
+            pass
+
+    ask(name, text, answered)
+    return await future
 
 
 class Printed:
@@ -178,11 +206,29 @@ def plain(value):
     return str(value)
 
 
-async def evaluate(code, scope):
-    first, last = compiled(code)
-    for part in (first, last):
+def event_loop():
+    global loop
+    if loop is None:
+        import asyncio
+
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+    return loop
+
+
+def evaluate(code, scope):
+    for part in compiled(code):
         result = eval(part, scope) if part else None
-        if inspect.iscoroutine(result):
+        if isinstance(result, types.CoroutineType):
+            result = event_loop().run_until_complete(result)
+    return result
+
+
+async def evaluate_in_loop(code, scope):
+    """The same while the event loop runs, so that any part of the program can start tasks."""
+    for part in compiled(code):
+        result = eval(part, scope) if part else None
+        if isinstance(result, types.CoroutineType):
             result = await result
     return result
 
@@ -211,14 +257,18 @@ def described(error):
     return found
 
 
-def run_program(task, scope, loop):
+def run_program(task, scope):
     """Runs a program and returns its result."""
     truncated = []
+    code = task['code']
     try:
         if task['prelude'] and '__prelude__' not in scope:
             scope['__prelude__'] = True
             exec(compile(task['prelude'], '<prelude>', 'exec'), scope)
-        value = loop.run_until_complete(evaluate(task['code'], scope))
+        if loop or ASYNCHRONOUS.search(code):
+            value = event_loop().run_until_complete(evaluate_in_loop(code, scope))
+        else:
+            value = evaluate(code, scope)
         if value is not None:
             text = json.dumps(value, default=plain, allow_nan=False, ensure_ascii=False).encode('utf-8', 'replace')
             if len(text) > task['valueBytes']:
@@ -245,18 +295,23 @@ def main():
     sys.stdout = sys.stderr = printed
     scope = {'__name__': '__main__', '__builtins__': builtins}
     scope.update(host=host, ahost=ahost, HostRefusal=HostRefusal)
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
     threading.Thread(target=receive, daemon=True).start()
     send(READY, 0)
+    try:
+        next_task = runs.get(timeout=ASYNCIO_DELAY_SECONDS)
+    except queue.Empty:
+        import asyncio
+
+        next_task = runs.get()
     while True:
-        task = runs.get() | {'calls_made': calls_made}
+        task = next_task | {'calls_made': calls_made}
         printed.begin(task['logBytes'])
-        found = run_program(task, scope, loop)
+        found = run_program(task, scope)
         printed.send()
         if printed.cut:
             found['truncated'].append(f'Only the first {task["logBytes"]} bytes of the output are shown.')
         send(DONE, 0, json.dumps(found).encode())
+        next_task = runs.get()
 
 
 main()
