@@ -6,48 +6,67 @@ import { type Command, startCommand } from '../../fixtures/command.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
+import { type Endpoint, type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 import { asking, originOf } from '../admin/people.ts'
 
 const config = {
   mcpServers: { probe: { ...stdioServers.probe(), readTools: ['echo'] } },
   cache: { enabled: true },
+  history: {},
 }
 
-/** A gateway that can be killed and started again with what it has stored. */
-async function startStory(open: AsyncDisposableStack, words: readonly string[] = [], prepare?: (file: string) => void) {
+/** A folder for a gateway, and the file in it where the gateway stores its history. */
+async function openFolder(open: AsyncDisposableStack) {
   const folder = open.use(await temporaryFolder())
-  /** Where it stores its history. */
   const file = join(folder.path, 'state/history.sqlite')
   mkdirSync(dirname(file))
-  prepare?.(file)
+  return { folder, file }
+}
+
+/** What a browser and a holder of the token do at the gateway that runs now. */
+const visitorsOf = (toolway: () => Endpoint) => ({
+  ask: (path: string) => asking(originOf(toolway()), toolway().token)(path),
+  /** Logs in as a browser does; the value of the cookie. */
+  async logIn(): Promise<string> {
+    const { headers } = await rawRequest(originOf(toolway()), {
+      path: '/admin/api/session',
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token: toolway().token }),
+    })
+    return /=([\w-]+);/.exec(headers['set-cookie']?.[0] ?? '')?.[1] as string
+  },
+  /** A request of that browser: the cookie's name contains the port. */
+  async asBrowser(cookie: string, method = 'GET') {
+    const { port } = new URL(toolway().url)
+    const headers = { cookie: `toolway_admin_${port}=${cookie}`, 'toolway-admin': '1' }
+    return (await rawRequest(originOf(toolway()), { path: '/admin/api/session', method, headers })).status
+  },
+})
+
+/** A gateway that can be killed and started again with what it has stored. */
+async function startStory(open: AsyncDisposableStack, words: readonly string[] = []) {
+  const { folder } = await openFolder(open)
   let toolway: Command = await startCommand(config, { folder, words })
   open.defer(() => toolway[Symbol.asyncDispose]())
   return {
-    file,
     toolway: () => toolway,
     async killAndStart() {
       await toolway.stop('SIGKILL')
       toolway = await startCommand(config, { folder })
     },
-    ask: (path: string) => asking(originOf(toolway), toolway.token)(path),
-    /** Logs in as a browser does; the value of the cookie. */
-    async logIn(): Promise<string> {
-      const { headers } = await rawRequest(originOf(toolway), {
-        path: '/admin/api/session',
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ token: toolway.token }),
-      })
-      return /=([\w-]+);/.exec(headers['set-cookie']?.[0] ?? '')?.[1] as string
-    },
-    /** A request of that browser: the cookie's name contains the port. */
-    async asBrowser(cookie: string, method = 'GET') {
-      const { port } = new URL(toolway.url)
-      const headers = { cookie: `toolway_admin_${port}=${cookie}`, 'toolway-admin': '1' }
-      return (await rawRequest(originOf(toolway), { path: '/admin/api/session', method, headers })).status
-    },
+    ...visitorsOf(() => toolway),
   }
+}
+
+/** A gateway inside this process that finds something else where it stores its history. */
+async function startSpoiled(open: AsyncDisposableStack, spoil: (file: string) => void) {
+  const { folder, file } = await openFolder(open)
+  spoil(file)
+  const toolway: LocalToolway = open.use(await startToolway(config, { folder }))
+  const said = (text: string) => toolway.log.lines.some(({ message }) => message.includes(text))
+  return { toolway, file, said, ...visitorsOf(() => toolway) }
 }
 
 const callsOf = (rows: readonly { readonly name: string; readonly calls: number }[]) =>
@@ -108,28 +127,28 @@ test.concurrent('V12: what two workers count is added up, and survives them', as
 
 test.concurrent('V12: a damaged history stops nothing: it is moved aside, and a new one begins', async () => {
   await using open = new AsyncDisposableStack()
-  const { toolway, ask } = await startStory(open, [], (file) => {
+  const { toolway, said, ask } = await startSpoiled(open, (file) => {
     for (const end of ['', '-wal']) writeFileSync(file + end, 'x'.repeat(20_000))
   })
-  await using client = await connect('v1', { endpoint: toolway() })
+  await using client = await connect('v1', { endpoint: toolway })
   await client.callTool('probe__echo', { message: 'x' })
   expect(callsOf((await ask('stats?by=tool')).json.rows)).toEqual({ 'probe.echo': 1 })
-  expect(toolway().said()).toContain('moved aside')
+  expect(said('moved aside')).toBe(true)
 })
 
 test.concurrent('V12: where no history can be stored, the gateway starts, serves and says so, until it can be stored', async () => {
   await using open = new AsyncDisposableStack()
   // As on a read-only or full disk, SQLite cannot open it for writing.
-  const { toolway, file, ask, logIn, asBrowser } = await startStory(open, [], (path) => mkdirSync(path))
+  const { toolway, file, said, ask, logIn, asBrowser } = await startSpoiled(open, (path) => mkdirSync(path))
   const cookie = await logIn()
-  await using client = await connect('v1', { endpoint: toolway() })
+  await using client = await connect('v1', { endpoint: toolway })
   await client.callTool('probe__echo', { message: 'x' })
   expect(await asBrowser(cookie)).toBe(200)
   expect((await ask('calls')).json).toMatchObject([{ name: 'echo', outcome: 'answered' }])
   expect(callsOf((await ask('stats?by=tool')).json.rows)).toEqual({ 'probe.echo': 1 })
   const items = async () => JSON.stringify((await ask('inbox')).json)
   await until(async () => (await items()).includes('store:history'), { what: 'the inbox to say so' })
-  expect(toolway().said()).toContain('history cannot be stored')
+  expect(said('history cannot be stored')).toBe(true)
   rmSync(file, { recursive: true })
   await client.callTool('probe__echo', { message: 'y' })
   await until(async () => !(await items()).includes('store:history'), { what: 'the history to be stored again' })

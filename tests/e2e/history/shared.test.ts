@@ -5,6 +5,7 @@ import { temporaryFolder } from '../../fixtures/folders.ts'
 import { postgresProgram, startPostgres } from '../../fixtures/postgres.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
+import { type Endpoint, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 import { withPart } from '../../fixtures/with-part.ts'
 import { asking, originOf } from '../admin/people.ts'
@@ -18,23 +19,24 @@ withPart(postgresProgram(), 'V12: replicas with PostgreSQL', () => {
       mcpServers: { probe: { ...stdioServers.probe(), readTools: ['echo'] } },
       cache: { enabled: true },
       auth: { token },
+      history: {},
       stores: { path: './state', postgres: { url: await postgres.database() } },
     }
     const folders = [open.use(await temporaryFolder()), open.use(await temporaryFolder())] as const
-    const start = async (n: 0 | 1) => open.use(await startCommand(config, { folder: folders[n] }))
-    const started = await Promise.all([start(0), start(1)])
-    let one: Command = started[0]
-    const other = started[1]
+    const start = async () => open.use(await startCommand(config, { folder: folders[0] }))
+    let one: Command = await start()
+    // The one that is not killed can run in this process.
+    const other = open.use(await startToolway(config, { folder: folders[1] }))
 
-    const call = async (replica: Command, messages: readonly string[]) => {
+    const call = async (replica: Endpoint, messages: readonly string[]) => {
       await using client = await connect('v2', { endpoint: { url: replica.url, token } })
       for (const message of messages) await client.callTool('probe__echo', { message })
     }
-    const read = async (replica: Command, path: string) => (await asking(originOf(replica), token)(path)).json
+    const read = async (replica: Endpoint, path: string) => (await asking(originOf(replica), token)(path)).json
     const from = Date.now() - 60_000
     const range = () => `from=${from}&to=${Date.now() + 60_000}`
     /** What a replica shows: the rows of a tool, the points added up, and the calls. */
-    const seen = async (replica: Command) => {
+    const seen = async (replica: Endpoint) => {
       const stats = await read(replica, `stats?by=tool&${range()}`)
       const series = await read(replica, `series?${range()}`)
       const calls = await read(replica, 'calls?name=echo')
@@ -70,7 +72,7 @@ withPart(postgresProgram(), 'V12: replicas with PostgreSQL', () => {
       body: JSON.stringify({ token }),
     })
     const id = /=([\w-]+);/.exec(headers['set-cookie']?.[0] ?? '')?.[1] as string
-    const asBrowser = async (replica: Command, method = 'GET') => {
+    const asBrowser = async (replica: Endpoint, method = 'GET') => {
       const cookie = `toolway_admin_${new URL(replica.url).port}=${id}`
       const sent = { cookie, 'toolway-admin': '1' }
       return (await rawRequest(originOf(replica), { path: '/admin/api/session', method, headers: sent })).status
@@ -88,7 +90,7 @@ withPart(postgresProgram(), 'V12: replicas with PostgreSQL', () => {
     await both(7, 1)
 
     await one.stop('SIGKILL')
-    one = await start(0)
+    one = await start()
     expect(await asBrowser(one)).toBe(200)
     await call(one, ['7'])
     await both(8, 1)
