@@ -1,16 +1,15 @@
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Balancer } from '../../fixtures/balancer.ts'
 import { type CallerKind, connectCaller, type Params, type StoryCaller } from '../../fixtures/callers.ts'
 import type { Fetch } from '../../fixtures/clients.ts'
 import { type LocalFleet, startFleet } from '../../fixtures/fleet.ts'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { rawSession, rpc } from '../../fixtures/raw-http.ts'
 import { readResuming } from '../../fixtures/resuming.ts'
 import type { LocalToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 import { withPart } from '../../fixtures/with-part.ts'
 
-const program = (name: string) => fileURLToPath(new URL(`../../fixtures/${name}.ts`, import.meta.url))
 const updated = 'notifications/resources/updated'
 
 withPart('redis-server', 'B10: streams of a fleet', () => {
@@ -19,8 +18,8 @@ withPart('redis-server', 'B10: streams of a fleet', () => {
   let balancer: Balancer
   beforeAll(async () => {
     const run = (...args: string[]) => ({ command: process.execPath, args })
-    const counts = run(program('counting-server'))
-    fleet = await startFleet(open, { mcpServers: { counts, watched: run(program('watched-server'), 'legacy') } })
+    const counts = run(serverProgram('counting'))
+    fleet = await startFleet(open, { mcpServers: { counts, watched: run(serverProgram('watched'), 'legacy') } })
     balancer = fleet.balancer
   })
   afterAll(() => open.disposeAsync())

@@ -1,13 +1,14 @@
-import { fileURLToPath } from 'node:url'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type HttpFixture, startFixture } from '../../conformance/fixture/http.ts'
 import { type CallerKind, connectCaller, type StoryCaller } from '../../fixtures/callers.ts'
 import { isBuried } from '../../fixtures/processes.ts'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
 const kinds: CallerKind[] = ['v1', 'v2', 'modern', 'modern']
-const program = fileURLToPath(new URL('../../fixtures/watched-server.ts', import.meta.url))
+const program = serverProgram('watched')
 
 /** Twenty clients of both eras that follow a resource. */
 async function connectAll(toolway: LocalToolway, uri: string, open: AsyncDisposableStack): Promise<StoryCaller[]> {
@@ -29,7 +30,11 @@ function watchLists(callers: readonly StoryCaller[], open: AsyncDisposableStack)
   let looks = 0
   let over = false
   const watching = (async () => {
-    for (; !over; looks++) seen.add(await toolsOf(callers[looks % callers.length] as StoryCaller))
+    for (; !over; looks++) {
+      seen.add(await toolsOf(callers[looks % callers.length] as StoryCaller))
+      // One look after the other would keep a core busy.
+      await pause(20)
+    }
   })()
   open.defer(() => {
     over = true

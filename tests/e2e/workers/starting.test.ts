@@ -1,18 +1,19 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { runServe } from '../../fixtures/command.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { commandLine, descriptors } from '../../fixtures/processes.ts'
-import { toolwayMain } from '../../fixtures/programs.ts'
+import { serverProgram, toolwayMain } from '../../fixtures/programs.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
 
 test('B10: a worker answers a request on a connection that it is handed while it begins to listen', async () => {
   await using folder = await temporaryFolder()
   const held = join(folder.path, 'held')
-  const preload = new URL('../../fixtures/held-start.ts', import.meta.url).href
+  const preload = pathToFileURL(serverProgram('held-start')).href
   const env = { ...process.env, NODE_OPTIONS: `--import=${preload}`, HELD_START: held }
   const configFile = await writeConfig(folder.path, {}, '')
   await using toolway = await runServe({ cwd: folder.path, env, configFile, words: ['--workers', '2'] })
