@@ -4,10 +4,10 @@ import { killUnderLoad } from './kills.ts'
 
 withPart('redis-server', 'B10, F11: a replica that is killed under load', () => {
   test('only calls that were at it fail, sessions go on, and what was answered is in PostgreSQL', async () => {
-    const { answered, lost, unexplained, faults } = await killUnderLoad(1, 40)
+    const { answered, lost, unexplained, faults } = await killUnderLoad(1, { calls: 50, pauseMs: 120 })
     expect(unexplained).toEqual([])
     expect(faults).toEqual([])
     expect(lost.length).toBeLessThanOrEqual(16)
-    expect(answered).toBeGreaterThan(300)
+    expect(answered).toBeGreaterThan(100)
   })
 })

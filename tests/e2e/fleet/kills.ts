@@ -24,8 +24,11 @@ interface Replica {
   name: string
 }
 
-/** One of three replicas is killed and started again on its state, so many times, while 16 callers call. */
-export async function killUnderLoad(times: number, pauseMs = 0): Promise<Kills> {
+/**
+ * One of three replicas is killed and started again on its state, so many times, while 16 callers call: at least so many
+ * calls before it is killed, while it is gone, and after it is back.
+ */
+export async function killUnderLoad(times: number, { calls = 100, pauseMs = 0 } = {}): Promise<Kills> {
   await using open = new AsyncDisposableStack()
   const { redis, config, database, token } = await openFleetParts(open, { audit: { path: './audit', sync: 'all' } })
   const start = async (folder: Folder, port = '0'): Promise<Replica> => {
@@ -45,7 +48,7 @@ export async function killUnderLoad(times: number, pauseMs = 0): Promise<Kills> 
     })
   const lost: Outcome[] = []
   const unexplained: Outcome[] = []
-  await load.more(150)
+  await load.more(calls)
   for (let time = 0; time < times; time++) {
     const index = time % replicas.length
     const { folder, command, name } = replicas[index] as Replica
@@ -55,10 +58,10 @@ export async function killUnderLoad(times: number, pauseMs = 0): Promise<Kills> 
     await command.stop('SIGKILL')
     const gone = performance.now()
     // It is still in the balancer: whoever comes to it is refused, and sent to the next one.
-    await load.more(100)
+    await load.more(calls)
     // At the same address, and under another name.
     replicas[index] = await start(folder, new URL(command.url).port)
-    await load.more(100)
+    await load.more(calls)
     const itsOwn = ({ mark, session = '', begun, ended }: Outcome) =>
       begun <= gone && ended >= killed && (balancer.way(mark) === command.url || held.get(session) === name)
     for (const outcome of load.outcomes.slice(before)) {

@@ -8,7 +8,7 @@ withPart('redis-server', 'B10, F8, F11, F13: Redis and PostgreSQL go and come ba
   test('stopped or deaf: calls go on as stated, and afterwards all is as before, with nothing lost', async () => {
     await using open = new AsyncDisposableStack()
     const fleet = await startShaken(open, 4)
-    const load = await startLoad(fleet.endpoint, { callers: 4, pauseMs: 60 })
+    const load = await startLoad(fleet.endpoint, { callers: 4, pauseMs: 150 })
     await load.more(20)
     for (const how of ['stopped', 'deaf'] as const) {
       await withoutRedis(fleet, load, how)

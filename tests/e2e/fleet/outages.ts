@@ -12,7 +12,7 @@ import { keptOne, looks } from './looks.ts'
 /** Ended, or there and silent. */
 export type Outage = 'stopped' | 'deaf'
 
-const perMinute = 10
+const perMinute = 5
 
 export interface Shaken extends LocalFleet {
   /** An agent of which nothing has been counted yet. */

@@ -60,7 +60,7 @@ function startLoad(toolway: LocalToolway) {
       }
       calls++
       // Enough of them are under way at any time; more would only slow the reloads down.
-      await pause(50)
+      await pause(100)
     }
   }
   const callers = Array.from({ length: 32 }, (_, number) => caller(number))
