@@ -10,11 +10,11 @@ import { until } from '../../fixtures/until.ts'
 import { asking, keyFor, originOf } from '../admin/people.ts'
 
 /**
- * An attack lasts for a second, or less if the bystander has called often enough meanwhile. One that reaches a bound
- * goes on until something was refused.
+ * An attack lasts for 0.6 s, or less if the bystander has called often enough meanwhile. One that reaches a bound goes
+ * on until something was refused.
  */
-const attackMs = { most: 1_000, least: 300 }
-const enoughRounds = 10
+const attackMs = { most: 600, least: 200 }
+const enoughRounds = 5
 
 const [attacker, bystander] = [keyFor('attacker', ['default']), keyFor('bystander', ['default'])]
 
