@@ -1,10 +1,10 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { able, type CallerKind, connectCaller } from '../../fixtures/callers.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { rawRequest, rawSession } from '../../fixtures/raw-http.ts'
-import { stdioServers } from '../../fixtures/servers.ts'
+import { type RemoteServer, startEverything, stdioServers } from '../../fixtures/servers.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 
 type Answer = Record<string, unknown>
@@ -14,6 +14,14 @@ const refusalOf = (result: Answer) => {
   return meta?.['dev.toolway/error'] as { code: string; rule?: string; retryAfterMs?: number } | undefined
 }
 const textOf = (result: Answer) => (result.content as { text: string }[])[0]?.text ?? ''
+
+/** A real server that several tests share, each through a gateway of its own. */
+let everything: RemoteServer
+
+beforeAll(async () => {
+  everything = await startEverything('streamableHttp')
+})
+afterAll(() => everything[Symbol.asyncDispose]())
 
 /** A real file server over a folder with something in it, and something beside it. */
 async function files(more: Record<string, unknown>) {
@@ -77,7 +85,7 @@ describe.concurrent('a real file server', () => {
 
   test('F9: the URI of a resource is guarded like a path, read or followed, whatever form it has', async () => {
     const guards = [{ kind: 'path', arguments: ['path'], roots: ['/data'] }]
-    await using toolway = await startToolway({ mcpServers: { everything: { ...stdioServers.everything(), guards } } })
+    await using toolway = await startToolway({ mcpServers: { everything: { url: everything.url, guards } } })
     const session = await rawSession(toolway)
     const { resources } = (await session.answer('resources/list', {})).result as { resources: { uri: string }[] }
     const { uri: own } = resources[0] as { uri: string }
@@ -93,7 +101,7 @@ describe.concurrent('a real file server', () => {
 
   test('F9: arguments that a tool or prompt does not declare are guarded by the look of their names', async () => {
     const guards = [{ kind: 'path', arguments: ['path'], roots: ['/data'] }]
-    await using toolway = await startToolway({ mcpServers: { everything: { ...stdioServers.everything(), guards } } })
+    await using toolway = await startToolway({ mcpServers: { everything: { url: everything.url, guards } } })
     const session = await rawSession(toolway)
     const call = async (args: object) =>
       (await session.answer('tools/call', { name: 'everything__echo', arguments: { message: 'hi', ...args } })).result
@@ -129,7 +137,7 @@ describe.concurrent('a real file server', () => {
 describe.concurrent('F8: limits', () => {
   test('calls beyond a limit are refused with the time to come back, whatever the spelling', async () => {
     await using toolway = await startToolway({
-      mcpServers: { everything: stdioServers.everything() },
+      mcpServers: { everything: { url: everything.url } },
       limits: { tools: { 'everything.echo': 3 } },
     })
     const session = await rawSession(toolway)
@@ -152,7 +160,7 @@ describe.concurrent('F8: limits', () => {
 describe.concurrent('F7: some tools need an authenticated caller', () => {
   test('an anonymous one is refused, and not shown them', async () => {
     await using toolway = await startToolway({
-      mcpServers: { everything: stdioServers.everything() },
+      mcpServers: { everything: { url: everything.url } },
       policy: { requireAuth: ['everything.get-*'] },
       auth: { token: 'none' },
     })
@@ -173,10 +181,10 @@ describe.concurrent('F7: some tools need an authenticated caller', () => {
 })
 
 describe.concurrent("a tool that needs a person's yes", () => {
-  const config = { mcpServers: { everything: { ...stdioServers.everything(), approve: ['get-s*'] } } }
+  const config = () => ({ mcpServers: { everything: { url: everything.url, approve: ['get-s*'] } } })
 
   test.each<CallerKind>(['v1', 'v2', 'modern'])('%s: runs after it, and only after it', async (kind) => {
-    await using toolway = await startToolway(config)
+    await using toolway = await startToolway(config())
     const asked: string[] = []
     let approve = true
     await using caller = await connectCaller(kind, toolway, {
@@ -199,7 +207,7 @@ describe.concurrent("a tool that needs a person's yes", () => {
   })
 
   test('V8: is refused at once if only the client may answer and it cannot be asked', async () => {
-    await using toolway = await startToolway({ ...config, approvals: { by: ['client'] } })
+    await using toolway = await startToolway({ ...config(), approvals: { by: ['client'] } })
     await using caller = await connectCaller('v2', toolway)
     const refused = await caller.call('everything__get-sum', { a: 1, b: 2 })
     expect(refusalOf(refused)?.code).toBe('DENIED_BY_POLICY')
