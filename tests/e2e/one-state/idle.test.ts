@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { connectCaller, type StoryCaller } from '../../fixtures/callers.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { createKeptLog } from '../../fixtures/log.ts'
 import { marked } from '../../fixtures/processes.ts'
-import { serverProgram, serverSources } from '../../fixtures/programs.ts'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { stdioServers, withMark } from '../../fixtures/servers.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
@@ -48,11 +48,14 @@ test.concurrent("V3, G2: stateful servers of a client's file have a process for 
   // A notebook under the name of a server that is known to keep state, and the real server-memory.
   const browser = join(path, 'mcp-server-playwright')
   await writeFile(browser, `#!/bin/sh\nexec '${process.execPath}' '${notebook}' legacy\n`, { mode: 0o755 })
+  // The path of the package says that it keeps state.
+  const memory = join(path, 'node_modules/@modelcontextprotocol/server-memory')
+  await mkdir(memory, { recursive: true })
+  await symlink(serverProgram('memory'), join(memory, 'index.js'))
   const mark = randomUUID()
   const imported = {
     browser: withMark(mark, { command: browser }),
-    // By its own path: the name of the package says that it keeps state.
-    memory: withMark(mark, { ...stdioServers.memory(join(path, 'memory.json')), args: [serverSources.memory] }),
+    memory: withMark(mark, { ...stdioServers.memory(join(path, 'memory.json')), args: [join(memory, 'index.js')] }),
   }
   const names = ['ann', 'bob']
   const keyOf = (name: string) => `twk_${name}_0123456789abcdefghijklmnopqrstuvwxyz`

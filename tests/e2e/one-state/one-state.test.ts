@@ -46,12 +46,12 @@ async function connect(toolway: LocalToolway, name: string, kind: CallerKind, ca
 
 const saidBy = (result: Params) => JSON.parse((result.content as [{ text: string }])[0].text)
 
-const count = 20
+const count = 10
 const all = Array.from({ length: count }, (_, index) => index)
-const isCancelled = (index: number) => index % 10 === 3
-const asks = (index: number) => index % 10 === 7
+const isCancelled = (index: number) => index % 5 === 3
+const asks = (index: number) => index % 5 === 1
 
-/** Twenty writes at once, of which a tenth is cancelled in flight and a tenth asks, where it can. */
+/** Ten writes at once, of which a fifth is cancelled in flight and a fifth asks, where it can. */
 async function write({ name, caller }: Person, canBeAsked: boolean) {
   const cancel = new AbortController()
   const doomed = all.filter(isCancelled).map((index) => {
@@ -95,7 +95,7 @@ describe.concurrent.each([
   afterAll(() => open.disposeAsync())
 
   test.each(cells)(
-    'V3, G3: two %s callers (elicitation: %s) with 20 writes each, some cancelled, each see one state and their own questions',
+    'V3, G3: two %s callers (elicitation: %s) with 10 writes each, some cancelled, each see one state and their own questions',
     { concurrent: false },
     async (kind, canBeAsked) => {
       await using connected = new AsyncDisposableStack()

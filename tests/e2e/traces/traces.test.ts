@@ -7,7 +7,7 @@ import { type Collector, startCollector } from '../../fixtures/otlp/collector.ts
 import { installCollector } from '../../fixtures/otlp/install.ts'
 import { newId } from '../../fixtures/otlp/send-span.ts'
 import { startTracedServer } from '../../fixtures/otlp/traced-server.ts'
-import { serverProgram, toolwayMain } from '../../fixtures/programs.ts'
+import { compiled, serverProgram, toolwayWords } from '../../fixtures/programs.ts'
 import { rawModern } from '../../fixtures/raw-callers.ts'
 import { startEverything, stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
@@ -223,8 +223,9 @@ describe.skipIf(why !== undefined)(
     test('over stdio as well, by the variables of OpenTelemetry: what a process has seen is sent before it ends', async () => {
       const silent = { mcpServers: only('piped') }
       await using folder = await temporaryFolder()
-      const args = [toolwayMain, 'stdio', '--config', await writeConfig(folder.path, silent, randomUUID())]
+      const args = [...toolwayWords, 'stdio', '--config', await writeConfig(folder.path, silent, randomUUID())]
       const env = {
+        ...compiled,
         PATH: String(process.env.PATH),
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_SERVICE_NAME: 'desk',
@@ -281,7 +282,7 @@ describe.skipIf(why !== undefined)(
       const other = await startToolway(nowhere)
       const client = await tracedClient({ endpoint: other }, collector)
       await client.client.listTools()
-      for (let count = 0; count < 20; count++) {
+      for (let count = 0; count < 5; count++) {
         expect((await client.call('piped__work')).said.meta.traceparent).toMatch(/^00-/)
       }
       await until(() => other.log.lines.some(({ message }) => message.includes('cannot be exported')), {
