@@ -3,6 +3,7 @@ import { type Bystander, watchBystander } from '../../fixtures/bystander.ts'
 import { connect, type TestClient } from '../../fixtures/clients.ts'
 import { startHttpServer } from '../../fixtures/http-server.ts'
 import { descriptors } from '../../fixtures/processes.ts'
+import { rawSession } from '../../fixtures/raw-http.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
@@ -36,7 +37,7 @@ beforeAll(async () => {
   client = open.use(await connect('v2', { endpoint: toolway }))
   await client.listTools()
   await client.callTool('good.echo', { message: 'up' })
-  bystander = open.use(watchBystander(client))
+  bystander = open.use(watchBystander(await rawSession(toolway)))
 })
 
 afterAll(() => open.disposeAsync())

@@ -2,11 +2,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { rogue } from '../../../src/upstream/transports/stdio.fixture.ts'
 import { type Bystander, watchBystander } from '../../fixtures/bystander.ts'
-import { connect, type TestClient } from '../../fixtures/clients.ts'
 import { type FaultyHttp, startFaultyHttp } from '../../fixtures/faulty-http.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { createLedger, type Ledger } from '../../fixtures/ledger.ts'
 import { descriptors, isBuried } from '../../fixtures/processes.ts'
+import { type RawSession, rawSession } from '../../fixtures/raw-http.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
@@ -23,7 +23,7 @@ const open = new AsyncDisposableStack()
 let folder: Folder
 let ledger: Ledger
 let toolway: LocalToolway
-let client: TestClient
+let caller: RawSession
 let bystander: Bystander
 const remote: Partial<Record<'http' | 'sse', FaultyHttp>> = {}
 
@@ -48,22 +48,22 @@ beforeAll(async () => {
       breaker: { failures: 1000, rate: 1, minimumCalls: 10_000 },
     }),
   )
-  client = open.use(await connect('v2', { endpoint: toolway }))
-  await client.listTools()
-  await client.callTool('good.echo', { message: 'up' })
-  bystander = open.use(watchBystander(open.use(await connect('v2', { endpoint: toolway }))))
+  caller = await rawSession(toolway)
+  await caller.answer('tools/list')
+  await call('good.echo', { message: 'up' })
+  bystander = open.use(watchBystander(await rawSession(toolway)))
 })
 
 afterAll(() => open.disposeAsync())
 
+const call = (name: string, args: object = {}) => caller.answer('tools/call', { name, arguments: args })
+
 /** How a call ended: answered, with one of our codes, or with an error of the server. */
 async function outcomeOf(server: string, tool: string, args: object, timeoutMs = 20_000): Promise<Outcome> {
-  try {
-    const { isError, _meta } = await client.callTool('execute_tool', { server, tool, args, timeout_ms: timeoutMs })
-    return isError ? String((_meta?.['dev.toolway/error'] as { code: string } | undefined)?.code) : 'answered'
-  } catch (error) {
-    return `rpc ${(error as { code: number }).code}`
-  }
+  const { result, error } = await call('execute_tool', { server, tool, args, timeout_ms: timeoutMs })
+  if (!result) return `rpc ${error?.code}`
+  const { isError, _meta } = result as { isError?: boolean; _meta?: { 'dev.toolway/error'?: { code: string } } }
+  return isError ? String(_meta?.['dev.toolway/error']?.code) : 'answered'
 }
 
 /** The server is as good as new. */
@@ -96,8 +96,9 @@ const faults: readonly Fault[] = [
     expected: { stdio: ['answered', 1], http: [down, 0], sse: [down, 0] },
     async arm(server) {
       if (isRemote(server)) return remote[server]?.stop()
-      const { content } = await client.callTool(`${server}.exit-soon`)
-      const pid = Number((content[0] as { text: string }).text)
+      const { result } = await call(`${server}.exit-soon`)
+      const [{ text }] = result?.content as [{ text: string }]
+      const pid = Number(text)
       await until(() => isBuried(pid), { what: 'the process to be gone' })
     },
     disarm: async (server) => isRemote(server) && remote[server]?.start(),
@@ -106,7 +107,7 @@ const faults: readonly Fault[] = [
     // Nobody but the server can tell that it has not read what the kernel took for it.
     name: 'unread',
     expected: alike('OUTCOME_UNKNOWN', 0),
-    arm: async (server) => !isRemote(server) && client.callTool(`${server}.die-deaf`),
+    arm: async (server) => !isRemote(server) && call(`${server}.die-deaf`),
   },
   { name: 'crash', expected: alike('OUTCOME_UNKNOWN', 1) },
   { name: 'hang', expected: alike('TIMEOUT', 1), timeoutMs: 500 },
@@ -135,7 +136,7 @@ const faults: readonly Fault[] = [
   {
     name: 'input that nobody reads',
     expected: { stdio: ['TIMEOUT', 0], http: undefined, sse: undefined },
-    arm: (server) => client.callTool(`${server}.die-deaf`, { afterMs: 2_000 }),
+    arm: (server) => call(`${server}.die-deaf`, { afterMs: 2_000 }),
     timeoutMs: 500,
   },
 ]

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { connect, type TestClient } from '../../fixtures/clients.ts'
+import { type RawSession, rawSession } from '../../fixtures/raw-http.ts'
 import { json, type RogueHttp, result, rogueHttp, type Script, stream } from '../../fixtures/rogue-http.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 
@@ -84,7 +84,7 @@ async function countingServer(kind: Kind): Promise<RogueHttp & { executions(key:
 const open = new AsyncDisposableStack()
 const servers = {} as Record<Kind, Awaited<ReturnType<typeof countingServer>>>
 let toolway: LocalToolway
-let client: TestClient
+let caller: RawSession
 
 beforeAll(async () => {
   for (const kind of kinds) servers[kind] = open.use(await countingServer(kind))
@@ -96,19 +96,17 @@ beforeAll(async () => {
       breaker: { failures: 1000, rate: 1, minimumCalls: 10_000 },
     }),
   )
-  client = open.use(await connect('v2', { endpoint: toolway }))
-  await client.listTools()
+  caller = await rawSession(toolway)
+  await caller.answer('tools/list')
 })
 
 afterAll(() => open.disposeAsync())
 
 async function codeOf(kind: Kind, name: string, args: Record<string, unknown>): Promise<string> {
-  try {
-    const { isError, _meta } = await client.callTool(`${kind}.${name}`, args)
-    return isError ? String((_meta?.['dev.toolway/error'] as { code: string } | undefined)?.code) : 'answered'
-  } catch (error) {
-    return `rpc ${(error as { code: number }).code}`
-  }
+  const { result: returned, error } = await caller.answer('tools/call', { name: `${kind}.${name}`, arguments: args })
+  if (!returned) return `rpc ${error?.code}`
+  const { isError, _meta } = returned as { isError?: boolean; _meta?: { 'dev.toolway/error'?: { code: string } } }
+  return isError ? String(_meta?.['dev.toolway/error']?.code) : 'answered'
 }
 
 describe.each(kinds)('F12: a server (%s) that runs a call and then answers with', (kind) => {
