@@ -32,11 +32,8 @@ beforeAll(async () => {
       discovery: { listDeadline: '20s' },
     }),
   )
-  const { command, args } = stdioServers.everything() as { command: string; args: string[] }
-  const [v1, v2] = await Promise.all([
-    connect('v1', { program: { command, args } }),
-    connect('v2', { program: { command, args } }),
-  ])
+  const server = { endpoint: { url: http.url, token: '' } }
+  const [v1, v2] = await Promise.all([connect('v1', server), connect('v2', server)])
   directly = { v1: open.use(v1), v2: open.use(v2) }
 })
 

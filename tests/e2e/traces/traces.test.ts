@@ -263,27 +263,27 @@ describe.skipIf(why !== undefined)(
 
     test('a reload turns them on and off', async () => {
       const { telemetry } = configured
-      const silent = { mcpServers: only('piped') }
+      const silent = { mcpServers: only('remote') }
       await using other = await startToolway(silent)
       await using client = await tracedClient({ endpoint: other }, collector)
       await client.client.listTools()
       await other.rewrite({ ...silent, telemetry: telemetry as object })
       await other.gateway.reload()
-      const { traceId } = await client.call('piped__work')
+      const { traceId } = await client.call('remote__work')
       await collector.whole(traceId, 4)
       await other.rewrite(silent)
       await other.gateway.reload()
-      const off = await client.call('piped__work')
+      const off = await client.call('remote__work')
       expect((await collector.whole(off.traceId, 2)).map(({ service }) => service)).not.toContain('toolway')
     })
 
     test('without a receiver calls go on as if nothing were, and the end is not put off', async () => {
-      const nowhere = { mcpServers: only('piped'), telemetry: { traces: { otlp: 'http://127.0.0.1:9' } } }
+      const nowhere = { mcpServers: only('remote'), telemetry: { traces: { otlp: 'http://127.0.0.1:9' } } }
       const other = await startToolway(nowhere)
       const client = await tracedClient({ endpoint: other }, collector)
       await client.client.listTools()
       for (let count = 0; count < 5; count++) {
-        expect((await client.call('piped__work')).said.meta.traceparent).toMatch(/^00-/)
+        expect((await client.call('remote__work')).said.meta.traceparent).toMatch(/^00-/)
       }
       await until(() => other.log.lines.some(({ message }) => message.includes('cannot be exported')), {
         what: 'a word about it',
