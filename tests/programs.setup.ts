@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { mallocVariables } from '../src/cli/malloc.ts'
 import { fingerprint } from '../tooling/build/fingerprint.ts'
-import { bundleProgram, isExternal, readWhatIsUsed } from '../tooling/build/program.ts'
+import { bundleProgram, external, readWhatIsUsed } from '../tooling/build/program.ts'
 import { serverSources } from './fixtures/programs.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -54,7 +54,7 @@ async function build(folder: string): Promise<void> {
     cwd: root,
     input: serverSources,
     platform: 'node',
-    external: isExternal,
+    external,
     plugins: [readWhatIsUsed],
   })
   await servers.write({ dir: join(unfinished, 'servers/bin'), format: 'esm', entryFileNames: '[name].js' })

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect } from '../../fixtures/clients.ts'
 import { runServe } from '../../fixtures/command.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
 import { build, install, type Packed, root, run } from './packed.ts'
 
 // At once, because most wait for a process of their own.
@@ -29,8 +30,7 @@ describe.concurrent('the package', () => {
     const home = join(place.path, 'home')
     const config = join(empty, 'toolway.json')
     const guards = [{ kind: 'sql', arguments: ['message'] }]
-    const everything = join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
-    const servers = { everything: { command: process.execPath, args: [everything], guards } }
+    const servers = { everything: { ...stdioServers.everything(), guards } }
     await writeFile(config, JSON.stringify({ mcpServers: servers }))
     const env = { PATH: process.env.PATH, HOME: home }
     await using toolway = await runServe({ cwd: empty, env, main, configFile: config })
@@ -71,7 +71,8 @@ describe.concurrent('the package', () => {
     `
     await writeFile(join(empty, 'program.ts'), program)
     const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
-    const types = ['--typeRoots', join(root, 'node_modules/@types'), '--singleThreaded']
+    // Our declarations are checked, those that the compiler comes with are not.
+    const types = ['--typeRoots', join(root, 'node_modules/@types'), '--skipDefaultLibCheck', '--singleThreaded']
     const { stdout } = await run(join(root, 'node_modules/.bin/tsc'), [...options, ...types, 'program.ts'], {
       cwd: empty,
       // It ends before its garbage matters.
