@@ -58,7 +58,8 @@ inBrowser('V9: keys', () => {
     await expectWhole(visitor)
     await dialog.getByRole('button', { name: 'Done' }).press('Enter')
     await row(page, 'Keys', 'bot', 'coder', 'never')
-    expect(await page.content()).not.toContain(first)
+    // The dialog is removed with the next frame.
+    await expect.poll(() => page.content()).not.toContain(first)
     await expect.poll(() => statusOf(first)).toBe(200)
 
     await callWith(first)
