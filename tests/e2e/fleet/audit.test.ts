@@ -5,12 +5,13 @@ import { loadConfig } from '../../../src/config/load.ts'
 import { createGateway } from '../../../src/runtime/gateway.ts'
 import { connect, type TestClient } from '../../fixtures/clients.ts'
 import { createManualClock } from '../../fixtures/clock.ts'
-import { type Command, startCommand } from '../../fixtures/command.ts'
+import { startCommand } from '../../fixtures/command.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { createKeptLog } from '../../fixtures/log.ts'
 import { startPostgres } from '../../fixtures/postgres.ts'
 import { startRedis } from '../../fixtures/redis.ts'
+import { type Endpoint, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 import { withPart } from '../../fixtures/with-part.ts'
 
@@ -21,12 +22,14 @@ withPart('redis-server', 'B10, F11: the audit of a fleet', () => {
     const postgres = open.use(await startPostgres())
     const url = await postgres.database()
     const token = 'the-token-of-the-whole-fleet'
-    const config = { auth: { token }, stores: { redis: { url: redis.url }, postgres: { url } } }
+    const stores = { redis: { url: redis.url }, postgres: { url } }
+    const config = { auth: { token }, stores, audit: { path: './audit', sync: 'all' } }
     const folders = [open.use(await temporaryFolder()), open.use(await temporaryFolder())] as const
-    const start = async (folder: (typeof folders)[0]): Promise<Command> =>
-      open.use(await startCommand({ ...config, audit: { path: './audit', sync: 'all' } }, { folder }))
-    const [doomed, other] = await Promise.all([start(folders[0]), start(folders[1])])
-    const clientOf = async ({ url }: Command) => open.use(await connect('v1', { endpoint: { url, token } }))
+    const startDoomed = async () => open.use(await startCommand(config, { folder: folders[0] }))
+    const doomed = await startDoomed()
+    // The one that is not killed can run in this process.
+    const other = open.use(await startToolway(config, { folder: folders[1] }))
+    const clientOf = async ({ url }: Endpoint) => open.use(await connect('v1', { endpoint: { url, token } }))
     const clients = await Promise.all([clientOf(doomed), clientOf(other)])
     const answered: string[] = []
     const call = async (client: TestClient, mark: string) => {
@@ -43,7 +46,7 @@ withPart('redis-server', 'B10, F11: the audit of a fleet', () => {
     await call(clients[0] as TestClient, 'last words')
     await doomed.stop('SIGKILL')
     await postgres.start()
-    clients[0] = await clientOf(await start(folders[0]))
+    clients[0] = await clientOf(await startDoomed())
     await everybody('again')
 
     const query = async (text: string) => {
@@ -62,10 +65,10 @@ withPart('redis-server', 'B10, F11: the audit of a fleet', () => {
     }
     expect(answered).toHaveLength(19)
     await until(async () => (await missing()).length === 0, { what: 'all records' })
-    const { stdout } = await toolway(
-      ['audit', 'verify', '--postgres', '--json', '--config', other.configFile as string],
-      { cwd: folders[1].path, env: process.env },
-    )
+    const { stdout } = await toolway(['audit', 'verify', '--postgres', '--json', '--config', other.configFile], {
+      cwd: folders[1].path,
+      env: process.env,
+    })
     expect(JSON.parse(stdout)).toMatchObject({ ok: true })
 
     // Somebody who comes a hundred days later removes what is older than it should be, whoever has recorded it.

@@ -33,7 +33,7 @@ withPart('redis-server', 'B10: three replicas behind a plain balancer', () => {
 
   test('B10, G3: callers of both eras hear and are asked what is their own, whichever replica they come to', async () => {
     const talkers = await connectTalkers(fleet.endpoint, ['v1', 'v2', 'modern', 'modern'], open)
-    for (let round = 0; round < 5; round++) await converseAll(talkers, 'talks__converse', round)
+    for (let round = 0; round < 3; round++) await converseAll(talkers, 'talks__converse', round)
     expect(Math.min(...fleet.balancer.counts)).toBeGreaterThan(10)
   })
 
@@ -60,7 +60,7 @@ withPart('redis-server', 'B10: three replicas behind a plain balancer', () => {
 
   test('B10, F11: any replica finds the calls of all, and their chains are intact', async () => {
     const load = await startLoad(fleet.endpoint, { callers: 6, name: 'load-found' })
-    await load.more(60)
+    await load.more(40)
     const outcomes = await load.stop()
     expect(outcomes.filter(({ failure }) => failure !== undefined)).toEqual([])
     await allArrived(fleet.database, outcomes)
@@ -85,11 +85,11 @@ withPart('redis-server', 'B10: three replicas behind a plain balancer', () => {
 
   test('B10, B7: a replica that leaves under load breaks no connection: all calls succeed, repeated if refused', async () => {
     const load = await startLoad(fleet.endpoint, { callers: 8, name: 'load-leaves', retry: true })
-    await load.more(60)
+    await load.more(40)
     const leaving = fleet.replicas[1] as LocalToolway
     fleet.balancer.without(leaving.url)
     const left = leaving[Symbol.asyncDispose]()
-    await load.more(60)
+    await load.more(40)
     const outcomes = await load.stop()
     await left
     expect(outcomes.filter(({ failure }) => failure !== undefined)).toEqual([])

@@ -4,6 +4,7 @@ import { openFleetParts } from '../../fixtures/fleet.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { rawSession } from '../../fixtures/raw-http.ts'
 import { askRedis } from '../../fixtures/redis.ts'
+import { startToolway } from '../../fixtures/toolway.ts'
 import { allArrived, archiveFaults } from './archive.ts'
 import { type Outcome, startLoad } from './load.ts'
 
@@ -19,10 +20,12 @@ export interface Kills {
 
 interface Replica {
   readonly folder: Folder
-  command: Command
+  readonly command: Command
   /** What ids of its sessions begin with. */
-  name: string
+  readonly name: string
 }
+
+const replicaCount = 3
 
 /**
  * One of three replicas is killed and started again on its state, so many times, while 16 callers call: at least so many
@@ -36,8 +39,13 @@ export async function killUnderLoad(times: number, { calls = 100, pauseMs = 0 } 
     const { headers } = await rawSession({ url: command.url, token })
     return { folder, command, name: headers['mcp-session-id']?.split('.')[0] ?? '' }
   }
-  const replicas = await Promise.all([1, 2, 3].map(async () => start(open.use(await temporaryFolder()))))
-  const balancer = open.use(await startBalancer(replicas.map(({ command }) => command.url)))
+  const folders = Array.from({ length: Math.min(times, replicaCount) }, temporaryFolder)
+  const replicas = await Promise.all(folders.map(async (folder) => start(open.use(await folder))))
+  // Those that are never killed run in this process.
+  const others = Array.from({ length: replicaCount - replicas.length }, () => startToolway(config))
+  const safe = (await Promise.all(others)).map((toolway) => open.use(toolway))
+  const urls = [...replicas.map(({ command }) => command.url), ...safe.map(({ url }) => url)]
+  const balancer = open.use(await startBalancer(urls))
   const load = await startLoad({ url: balancer.url, token }, { pauseMs })
   const holders = (sessions: readonly string[]) =>
     askRedis(redis, async (client) => {
