@@ -87,12 +87,14 @@ const beside = {
   // Node loads the sources, as it does in a checkout: that takes half as long as transforming and running them.
   experimental: { viteModuleRunner: false, nodeLoader: false },
   environment: './tests/environment.ts',
-  // Most garbage of a test is young, and several workers share the cores: a collection in one thread takes less CPU time.
   execArgv: [
+    // Most garbage of a test is young, and several workers share the cores: a collection in one thread takes less CPU time.
     '--min-semi-space-size=64',
     '--max-semi-space-size=64',
     '--initial-old-space-size=512',
     '--single-threaded-gc',
+    // Optimizing WebAssembly takes longer than the short programs of tests run in it.
+    '--wasm-tiering-budget=2000000000',
   ],
   // A hang, not slowness: a busy machine takes a multiple of the usual time, and processes take a while to start.
   expect: { poll: { timeout: 40_000 } },
