@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { runs } from '../../tests/fixtures/runs.ts'
 import { configSchema } from './schema.ts'
 
 const complete = configSchema.parse({})
@@ -196,5 +197,6 @@ test('whichever keys a document sets, the rest has its defaults', () => {
         }
       }
     }),
+    runs(40, 5_000),
   )
 })
