@@ -93,6 +93,11 @@ const beside = {
     '--max-semi-space-size=64',
     '--initial-old-space-size=512',
     '--single-threaded-gc',
+    // A worker runs most code in a few tests only. V8 would optimize much of it too early, and compile again what it has
+    // forgotten because no test ran it for a while.
+    '--invocation-count-for-maglev=4000',
+    '--invocation-count-for-turbofan=40000',
+    '--no-flush-bytecode',
     // Optimizing WebAssembly takes longer than the short programs of tests run in it.
     '--wasm-tiering-budget=2000000000',
   ],

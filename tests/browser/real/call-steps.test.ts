@@ -1,20 +1,15 @@
-import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { converse } from '../../e2e/code-mode/conversation.ts'
 import { connect } from '../../fixtures/clients.ts'
 import { introduction } from '../../fixtures/line-server.ts'
 import { json, result, rogueHttp } from '../../fixtures/rogue-http.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { type SharedVisit, shareVisit, visit } from '../visit.ts'
 import { expectWhole, go, row, rows } from './pages.ts'
-
-const server = (name: string) => ({
-  command: process.execPath,
-  args: [fileURLToPath(new URL(`../../fixtures/${name}-server.ts`, import.meta.url))],
-})
 
 const tools = ['look', 'ask'].map((name) => ({
   name,
@@ -60,8 +55,8 @@ inBrowser('V11: the steps of real calls', () => {
         history: {},
         mcpServers: {
           flaky: { url: flaky.url, approve: ['ask'], readTools: ['look', 'ask'] },
-          weather: server('weather'),
-          arithmetic: server('arithmetic'),
+          weather: stdioServers.weather(),
+          arithmetic: stdioServers.arithmetic(),
         },
         retry: { attempts: 2, backoff: '1ms' },
         cache: { enabled: true },

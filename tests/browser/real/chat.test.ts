@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type Asked,
@@ -9,16 +8,12 @@ import {
   stalls,
 } from '../../../src/chat/models/server.fixture.ts'
 import { agentModel, answer, halfAnswer, question } from '../../e2e/chat/model.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { type SharedVisit, shareVisit, visit } from '../visit.ts'
 import { expectWhole } from './pages.ts'
-
-const server = (name: string) => ({
-  command: process.execPath,
-  args: [fileURLToPath(new URL(`../../fixtures/${name}-server.ts`, import.meta.url))],
-})
 
 /** A PNG of one pixel. */
 const pixel = Buffer.from(
@@ -59,7 +54,7 @@ inBrowser('S6, V11: chat with real servers and a scripted model', () => {
     toolway = open.use(
       await startToolway({
         history: {},
-        mcpServers: { weather: { ...server('weather'), capture: true }, arithmetic: server('arithmetic') },
+        mcpServers: { weather: { ...stdioServers.weather(), capture: true }, arithmetic: stdioServers.arithmetic() },
         native: { tools: [] },
         models: {
           local: { kind: 'openai', baseUrl: model.baseUrl, model: 'scripted', apiKey: 'sk-of-the-story', vision: true },

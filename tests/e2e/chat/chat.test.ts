@@ -1,15 +1,10 @@
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ModelServer, modelServer, type Reply } from '../../../src/chat/models/server.fixture.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 import { asking, originOf } from '../admin/people.ts'
 import { complete } from './completions.ts'
 import { agentModel, answer, question, stagedModel } from './model.ts'
-
-const server = (name: string) => ({
-  command: process.execPath,
-  args: [fileURLToPath(new URL(`../../fixtures/${name}-server.ts`, import.meta.url))],
-})
 
 const open = new AsyncDisposableStack()
 
@@ -18,7 +13,7 @@ async function story(reply: Reply, mode: 'staged' | 'agent') {
   const model = open.use(await modelServer(reply))
   const toolway = open.use(
     await startToolway({
-      mcpServers: { weather: server('weather'), arithmetic: server('arithmetic') },
+      mcpServers: { weather: stdioServers.weather(), arithmetic: stdioServers.arithmetic() },
       native: { tools: [] },
       models: { local: { kind: 'openai', baseUrl: model.baseUrl, model: 'scripted', apiKey: 'sk-of-the-story' } },
       chat: { model: 'local', mode },

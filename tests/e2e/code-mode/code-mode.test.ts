@@ -1,6 +1,6 @@
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { missing, provide } from '../../fixtures/debian.ts'
+import { serverProgram } from '../../fixtures/programs.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { converse } from './conversation.ts'
 import { directly } from './directly.ts'
@@ -11,7 +11,7 @@ provide('python3', 'python3')
 
 const server = (name: string) => ({
   command: process.execPath,
-  args: [fileURLToPath(new URL('./shop-server.ts', import.meta.url)), name],
+  args: [serverProgram('shop'), name],
 })
 
 const allow = { servers: ['*'] }

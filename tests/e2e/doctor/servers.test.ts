@@ -42,7 +42,7 @@ test.concurrent('B11: real servers over every transport are found well, with too
     events: { url: sse.url },
     fallback: { url: sse.url, transport: 'http' },
   })
-  const { code, of } = await runDoctor(at)
+  const { code, of } = await runDoctor({ ...at, commands })
   expect(code).toBe(0)
   for (const name of ['everything', 'memory', 'filesystem', 'shell']) {
     expect(of(`server.${name}`)).toMatchObject({

@@ -97,8 +97,7 @@ const faults: readonly Fault[] = [
     async arm(server) {
       if (isRemote(server)) return remote[server]?.stop()
       const { result } = await call(`${server}.exit-soon`)
-      const [{ text }] = result?.content as [{ text: string }]
-      const pid = Number(text)
+      const pid = Number((result?.content as [{ text: string }] | undefined)?.[0].text)
       await until(() => isBuried(pid), { what: 'the process to be gone' })
     },
     disarm: async (server) => isRemote(server) && remote[server]?.start(),

@@ -8,6 +8,7 @@ import { startCommand } from '../../fixtures/command.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { alive } from '../../fixtures/processes.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
+import { startToolway } from '../../fixtures/toolway.ts'
 
 const plugin = `
 import { defineSink, defineTool } from 'toolway'
@@ -93,7 +94,7 @@ describe.concurrent('sinks and plugins', () => {
 
   test('G6: a sink does not lead an agent to a tool that it may not use', async () => {
     await using folder = await temporaryFolder()
-    await using toolway = await startCommand(
+    await using toolway = await startToolway(
       {
         mcpServers: { files: stdioServers.filesystem(folder.path) },
         agents: { writer: { allow: { servers: ['sink'] } } },

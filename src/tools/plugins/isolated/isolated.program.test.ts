@@ -5,6 +5,9 @@ import { refusalOf, runTool } from '../../access.fixture.ts'
 import type { Tool } from '../../define-tool.ts'
 import { pluginFolder, toolSource } from '../plugins.fixture.ts'
 
+/** The same without types, which a process takes longer to remove than to start. */
+const plainSource = (...of: Parameters<typeof toolSource>): string => toolSource(...of).replace(': z.ZodObject', '')
+
 // Processes take seconds to start where many tests run at the same time.
 describe('isolated tools', { timeout: 60_000 }, () => {
   test('S2: run in one warm process of their own, with few of our variables', async () => {
@@ -31,12 +34,12 @@ describe('isolated tools', { timeout: 60_000 }, () => {
     await using folder = await pluginFolder({ modules })
     const fail =
       "{ if (word) throw new ToolwayError('UNSAFE_URL', 'not there', { retryAfterMs: 5 }); throw new Error('secret') }"
-    const source = toolSource('fails', fail, 'isolated: true,').replace(
+    const source = plainSource('fails', fail, 'isolated: true,').replace(
       '{ defineTool }',
       '{ defineTool, ToolwayError }',
     )
-    await folder.write({ 'a.ts': source })
-    await using plugins = await folder.load('a.ts')
+    await folder.write({ 'a.js': source })
+    await using plugins = await folder.load('a.js')
     const tool = plugins.tools[0] as Tool
     expect(await refusalOf(runTool(tool, { word: 'x' }))).toMatchObject({
       code: 'UNSAFE_URL',
@@ -53,8 +56,8 @@ describe('isolated tools', { timeout: 60_000 }, () => {
     await using folder = await pluginFolder({ clock, modules })
     const waits =
       "word ? { pid: process.pid } : new Promise((_, no) => context.signal.addEventListener('abort', () => no(new Error('stopped'))))"
-    await folder.write({ 'a.ts': toolSource('waits', waits, 'isolated: true,') })
-    await using plugins = await folder.load('a.ts')
+    await folder.write({ 'a.js': plainSource('waits', waits, 'isolated: true,') })
+    await using plugins = await folder.load('a.js')
     const tool = plugins.tools[0] as Tool
     const pid = async () => (await runTool(tool, { word: 'x' })).body.value.structuredContent
     const before = await pid()
@@ -71,8 +74,8 @@ describe('isolated tools', { timeout: 60_000 }, () => {
     const clock = createManualClock()
     await using folder = await pluginFolder({ clock, modules })
     const hangs = '{ if (word) return { pid: process.pid }; for (;;); }'
-    await folder.write({ 'a.ts': toolSource('hangs', hangs, 'isolated: true,') })
-    await using plugins = await folder.load('a.ts')
+    await folder.write({ 'a.js': plainSource('hangs', hangs, 'isolated: true,') })
+    await using plugins = await folder.load('a.js')
     const tool = plugins.tools[0] as Tool
     const pid = async () => ((await runTool(tool, { word: 'x' })).body.value.structuredContent as { pid: number }).pid
     const before = await pid()
@@ -90,8 +93,8 @@ describe('isolated tools', { timeout: 60_000 }, () => {
   test('S2: one that dies says so and is started again; disposing of the plugins ends it', async () => {
     await using folder = await pluginFolder({ modules })
     const dies = '{ if (word) return { pid: process.pid }; process.exit(3) }'
-    await folder.write({ 'a.ts': toolSource('dies', dies, 'isolated: true,') })
-    const plugins = await folder.load('a.ts')
+    await folder.write({ 'a.js': plainSource('dies', dies, 'isolated: true,') })
+    const plugins = await folder.load('a.js')
     const tool = plugins.tools[0] as Tool
     expect(await refusalOf(runTool(tool, {}))).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
@@ -106,8 +109,8 @@ describe('isolated tools', { timeout: 60_000 }, () => {
   test('S2: one that nobody uses is ended after a while, and started again when it is needed', async () => {
     const clock = createManualClock()
     await using folder = await pluginFolder({ clock, modules })
-    await folder.write({ 'a.ts': toolSource('where', '({ pid: process.pid })', 'isolated: true,') })
-    await using plugins = await folder.load('a.ts')
+    await folder.write({ 'a.js': plainSource('where', '({ pid: process.pid })', 'isolated: true,') })
+    await using plugins = await folder.load('a.js')
     const pid = async () =>
       ((await runTool(plugins.tools[0] as Tool, {})).body.value.structuredContent as { pid: number }).pid
     const first = await pid()
