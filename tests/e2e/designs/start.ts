@@ -40,7 +40,14 @@ export async function startDesign(files: Readonly<Record<string, string>>, more:
   for (const [name, printed] of Object.entries(files)) {
     await writeFile(join(folder.path, name), here(await readFile(join(import.meta.dirname, 'files', printed), 'utf8')))
   }
-  const machine = { server: { port: 0 }, stores: { path: './state' }, discovery: { listDeadline: '30s' }, ...more }
+  const machine = {
+    server: { port: 0 },
+    stores: { path: './state' },
+    discovery: { listDeadline: '30s' },
+    // Nothing here reads it, and its thread takes longer to start than a gateway.
+    history: { disabled: true },
+    ...more,
+  }
   await writeFile(join(folder.path, 'machine.json'), JSON.stringify(machine))
   const [first = ''] = Object.keys(files)
   const paths = [first, 'machine.json'].map((name) => join(folder.path, name))
