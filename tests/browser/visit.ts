@@ -224,7 +224,8 @@ export interface SharedVisit extends AsyncDisposable {
   at(path?: string): Promise<Visit>
 }
 
-const emptyPage = '/nowhere'
+/** The page that takes least time to show: it says that there is no such page. */
+export const emptyPage = '/nowhere'
 
 /**
  * Loads the dashboard once for tests that are not about loading it, which takes several times as long as what most of

@@ -53,7 +53,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
 
   test('adds a pasted server, tests it, saves it and calls it; edits, removes and undoes', async () => {
     const before = await text()
-    await using visitor = await visit(browser, new URL(url).origin, gateway.token ?? '')
+    await using visitor = await visit(browser, new URL(url).origin, gateway.token ?? '', { at: '/servers' })
     const { page } = visitor
     const dialog = page.getByRole('dialog')
     const save = async (check = expectFits) => {
@@ -63,7 +63,6 @@ inBrowser('V9: an operator manages servers in the browser', () => {
       await dialog.waitFor({ state: 'detached' })
     }
 
-    await go(page, 'Servers')
     await page.getByRole('button', { name: 'Add server' }).click()
     const entry = { ...stdioServers.manyTools('second', 3), env: { API_TOKEN: 'only-once-secret' } }
     const pasted = JSON.stringify({ mcpServers: { second: entry } })

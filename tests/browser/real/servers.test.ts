@@ -14,7 +14,7 @@ import { stdioServers } from '../../fixtures/servers.ts'
 import type { Endpoint } from '../../fixtures/toolway.ts'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { type Visit, visit } from '../visit.ts'
+import { emptyPage, type Visit, visit } from '../visit.ts'
 import { expectFits, expectWhole, go, jump, press, row, rows, tabTo, title } from './pages.ts'
 
 inBrowser('V9: servers of an operator, from the first test to the calls of others', () => {
@@ -44,7 +44,7 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     const gateway = open.use(await createGateway(await load(), { log: createKeptLog(), load, source, watch: true }))
     toolway = { url: (await gateway.listen()).url, token: gateway.token ?? '' }
     browser = open.adopt(await openBrowser(), (one) => one.close())
-    visitor = open.use(await visit(browser, originOf(toolway), toolway.token))
+    visitor = open.use(await visit(browser, originOf(toolway), toolway.token, { at: emptyPage }))
   })
   afterAll(() => open.disposeAsync())
 

@@ -7,7 +7,7 @@ import { startHttpServer } from '../../fixtures/http-server.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { type Browser, type BrowserOptions, openBrowser } from '../chromium.ts'
-import { type SharedVisit, shareVisit, type Visit, type VisitOptions, visit } from '../visit.ts'
+import { emptyPage, type SharedVisit, shareVisit, type Visit, type VisitOptions, visit } from '../visit.ts'
 
 /** A gateway with real servers, a connected client and a browser. */
 export interface World extends AsyncDisposable {
@@ -88,8 +88,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
   return {
     ...{ toolway, config, files, origin, browser, client },
     visit: visitHere,
-    // The first page, with its charts, takes longest.
-    shared: shareVisit(() => visitHere({ at: '/servers' })),
+    shared: shareVisit(() => visitHere({ at: emptyPage })),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { openScene, type SceneDoor } from '../stand-in/door.ts'
-import { type SharedVisit, shareVisit, visit } from '../visit.ts'
+import { emptyPage, type SharedVisit, shareVisit, visit } from '../visit.ts'
 
 inBrowser('G10: live pages', () => {
   let browser: Browser
@@ -11,7 +11,7 @@ inBrowser('G10: live pages', () => {
   beforeAll(async () => {
     browser = await openBrowser()
     door = await openScene('usual')
-    shared = shareVisit(() => visit(browser, door.origin, 'operator'))
+    shared = shareVisit(() => visit(browser, door.origin, 'operator', { at: emptyPage }))
   })
   afterAll(async () => {
     await browser.close()

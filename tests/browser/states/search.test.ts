@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { openScene, type SceneDoor } from '../stand-in/door.ts'
-import { type SharedVisit, shareVisit, visit } from '../visit.ts'
+import { emptyPage, type SharedVisit, shareVisit, visit } from '../visit.ts'
 
 inBrowser('G10: the search dialog', () => {
   let browser: Browser
@@ -12,7 +12,7 @@ inBrowser('G10: the search dialog', () => {
   beforeAll(async () => {
     browser = await openBrowser()
     door = await openScene('usual')
-    shared = shareVisit(() => visit(browser, door.origin, 'operator'))
+    shared = shareVisit(() => visit(browser, door.origin, 'operator', { at: emptyPage }))
   })
   afterAll(async () => {
     await browser.close()
@@ -91,7 +91,7 @@ inBrowser('G10: the search dialog', () => {
   })
 
   test('G10: a dialog whose code cannot be loaded says so and can be tried again', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
     const { page } = visitor
     await page.route(/\/assets\/search-box-/, (route) => route.fulfill({ status: 404 }))
     await page.keyboard.press('Control+k')

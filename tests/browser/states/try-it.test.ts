@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { openScene, type SceneDoor } from '../stand-in/door.ts'
-import { type SharedVisit, shareVisit, type Visit, visit } from '../visit.ts'
+import { emptyPage, type SharedVisit, shareVisit, type Visit, visit } from '../visit.ts'
 
 inBrowser('G10: trying a tool', () => {
   let browser: Browser
@@ -12,7 +12,7 @@ inBrowser('G10: trying a tool', () => {
   beforeAll(async () => {
     browser = await openBrowser()
     door = await openScene('usual')
-    shared = shareVisit(() => visit(browser, door.origin, 'operator'))
+    shared = shareVisit(() => visit(browser, door.origin, 'operator', { at: emptyPage }))
   })
   afterAll(async () => {
     await browser.close()
