@@ -49,6 +49,24 @@ inBrowser('V11: the list of calls', () => {
     expect(await newest()).toBe(focused)
   })
 
+  test('a call that was loaded before the event stream has it stays under the pointer', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls', own: true })
+    const { page } = visitor
+    await page.route('**/admin/api/calls?*', async (route) => {
+      const response = await route.fetch()
+      const [first, ...others] = await response.json()
+      const newer = { ...first, id: 'call_newer', at: Date.now() + 60_000 }
+      await route.fulfill({ response, json: [newer, first, ...others] })
+    })
+    await page.reload()
+    const link = page.locator('tbody a[href="/calls/call_newer"]').first()
+    await link.hover()
+    // Calls that come now are held back.
+    await page.getByRole('button', { name: /^[1-9]\d* new$/ }).waitFor()
+    expect(await link.count()).toBe(1)
+  })
+
   test('a call shows what was captured at 390 px and in the dark', async () => {
     await using door = await openScene('usual')
     const options = { at: '/calls', colorScheme: 'dark', viewport: { width: 390, height: 800 } } as const

@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { CallView } from '../../../../src/serve/admin/contract.ts'
 import { type CallFilter, filterCalls, mergeCalls } from '../../api/call-log.ts'
 import { queries } from '../../api/endpoints.ts'
@@ -50,7 +50,8 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   // Load matching calls that are older than those from the event stream.
   const earlier = useResource(queries.calls({ ...filter, limit: loadedAtOnce }), key, { pollWhenOffline: true })
   const older = useOlderCalls(filter, key)
-  const hold = useHold(id !== undefined)
+  const shown = useRef<readonly CallView[]>([])
+  const hold = useHold(id !== undefined, shown)
   const held = hold.held.value
   const loaded = [...(earlier.data ?? []), ...older.calls]
   const isOpen = (call: CallView) => call.id === id
@@ -59,6 +60,7 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   const fresh = filterCalls(live.fresh, filter)
   const known = loaded.filter(({ at }) => !held || at <= Math.max(held.newestAt, openAt ?? 0))
   const all = mergeCalls(live.calls, known, maxCalls)
+  shown.current = all
   const rows = filterCalls(all, filter)
   const pages = Math.max(1, Math.ceil(rows.length / rowsPerPage))
   const page = Math.min(Math.max(Number(query.value.get('page')) || 1, 1), pages)
@@ -170,19 +172,21 @@ function ActiveRange({ filter: { from, to, parent } }: { readonly filter: CallFi
  * Keeps the list from moving while the pointer is on it, the focus is in it, a call is open or the user paused it. The
  * list is held as it was at that moment.
  */
-function useHold(open: boolean) {
+function useHold(open: boolean, shown: { readonly current: readonly CallView[] }) {
   const paused = useSignal(false)
   const pointed = useSignal(false)
   const focused = useSignal(false)
   const held = useSignal<HeldCalls | undefined>(undefined)
   const wanted = open || paused.value || pointed.value || focused.value
-  useEffect(() => {
-    held.value = wanted ? (held.peek() ?? holdCalls(liveCalls.peek())) : undefined
+  // A call that was loaded may be newer than those from the event stream, and must not vanish under the pointer.
+  const holdShown = () => holdCalls(mergeCalls(liveCalls.peek(), shown.current, maxCalls))
+  useLayoutEffect(() => {
+    held.value = wanted ? (held.peek() ?? holdShown()) : undefined
   }, [wanted])
   return {
     ...{ held, paused },
     refresh: () => {
-      held.value = holdCalls(liveCalls.peek())
+      held.value = holdShown()
     },
     handlers: {
       onPointerEnter: () => (pointed.value = true),
