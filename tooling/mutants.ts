@@ -59,7 +59,7 @@ const otherOperators: Readonly<Record<string, string>> = {
 
 /** The wrong texts for one node of the syntax tree. */
 function mistakesAt(node: Node, text: string): Omit<Mutant, 'file'>[] {
-  const { type, start, end } = node
+  const { type, start } = node
   const replace = ({ start, end }: Node, replacement: string) => ({ start, end, replacement })
   switch (type) {
     case 'BinaryExpression':
@@ -76,12 +76,11 @@ function mistakesAt(node: Node, text: string): Omit<Mutant, 'file'>[] {
       return ['true', 'false'].map((value) => replace(node.test as Node, value))
     case 'ReturnStatement':
       return isNode(node.argument) ? [replace(node.argument, 'undefined')] : []
-    case 'ExpressionStatement': {
-      const expression = node.expression as Node
-      // A call that is not made. `super` must be called.
-      const isCall = /^(?:await )?[^'"`]/.test(text.slice(start, end)) && !text.startsWith('super', start)
-      return isCall ? [replace(expression, 'undefined')] : []
-    }
+    case 'ExpressionStatement':
+      // Does nothing instead. A directive does nothing anyway, and `super` must be called.
+      return 'directive' in node || text.startsWith('super', start)
+        ? []
+        : [replace(node.expression as Node, 'undefined')]
     case 'Literal':
       if (typeof node.value === 'boolean') return [replace(node, String(!node.value))]
       return typeof node.value === 'number' ? [replace(node, String(node.value + 1))] : []
