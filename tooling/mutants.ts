@@ -138,7 +138,7 @@ function copyCheckout(): string {
     cpSync(join(root, name), join(copy, name), { verbatimSymlinks: true })
   }
   mkdirSync(join(copy, 'node_modules'))
-  for (const name of readdirSync(join(root, 'node_modules')).filter((one) => one !== '.cache' && one !== '.vite')) {
+  for (const name of readdirSync(join(root, 'node_modules')).filter((one) => !/^\.(cache|vite)/.test(one))) {
     symlinkSync(join(root, 'node_modules', name), join(copy, 'node_modules', name))
   }
   if (existsSync(join(root, 'web/dist'))) symlinkSync(join(root, 'web/dist'), join(copy, 'web/dist'))
@@ -152,7 +152,8 @@ function copyCheckout(): string {
 function failuresOf(copy: string, tests: readonly string[]): string | undefined {
   if (tests.length === 0) return undefined
   const jail = ['--die-with-parent', '--unshare-pid', '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc']
-  const writable = ['--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--bind', copy, copy, '--chdir', copy]
+  // The checkout itself may be in one of the temporary folders.
+  const writable = ['--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--ro-bind', root, root, '--bind', copy, copy]
   const vitest = [
     process.execPath,
     'node_modules/vitest/vitest.mjs',
@@ -163,7 +164,7 @@ function failuresOf(copy: string, tests: readonly string[]): string | undefined 
   ]
   const { status, error, stdout, stderr } = spawnSync(
     'bwrap',
-    [...jail, ...writable, ...vitest, '--project=unit', '--project=web', ...tests],
+    [...jail, ...writable, '--chdir', copy, ...vitest, '--project=unit', '--project=web', ...tests],
     { timeout: timeoutMs, killSignal: 'SIGKILL', encoding: 'utf8', maxBuffer: 1 << 28, env: inCopy(copy) },
   )
   if (error && (error as NodeJS.ErrnoException).code !== 'ETIMEDOUT') throw error
