@@ -17,6 +17,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { parseAst } from 'rolldown/parseAst'
+import { createChance } from '../tests/browser/stand-in/chance.ts'
 
 /**
  * `npm run mutants [-- PATH…] [--count 20] [--seed 1] [--list]`: makes random mistakes in a copy of the sources, one at a
@@ -95,7 +96,7 @@ function mutantsOf(file: string): Mutant[] {
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) for (const one of value) visit(one)
     if (!isNode(value)) return
-    // Names of modules and classes are no behaviour.
+    // There is nothing to get wrong in the name of a module.
     if (value.type === 'ImportDeclaration') return
     for (const mistake of mistakesAt(value, text)) found.push({ file, ...mistake })
     for (const part of Object.values(value)) visit(part)
@@ -104,25 +105,15 @@ function mutantsOf(file: string): Mutant[] {
   return found
 }
 
-/** A small generator of random numbers (mulberry32): `Math.random` has no seed. */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 function choose(count: number, seed: number): Mutant[] {
   const files = globSync('src/**/*.ts', { cwd: root })
     .filter((file) => !/\.(test|fixture|contract|property)\.ts$|\.d\.ts$/.test(file))
     .filter((file) => positionals.length === 0 || positionals.some((path) => file.startsWith(path)))
   const all = files.sort().flatMap(mutantsOf)
-  const random = createRandom(seed)
+  if (all.length === 0) throw new Error(`No source file in src/ begins with ${positionals.join(' or ')}.`)
+  const { next } = createChance(seed)
   return Array.from({ length: Math.min(count, all.length) }, () =>
-    all.splice(Math.floor(random() * all.length), 1),
+    all.splice(Math.floor(next() * all.length), 1),
   ).flat()
 }
 
@@ -209,7 +200,13 @@ function tryMutants(copy: string, mutants: readonly Mutant[]): void {
   console.log(`${noticed} of ${mutants.length} noticed.`)
 }
 
-const mutants = choose(Number(values.count), Number(values.seed))
+function wholeNumber(option: 'count' | 'seed'): number {
+  const given = values[option]
+  if (!/^\d{1,9}$/.test(given)) throw new Error(`--${option} must be a whole number, not "${given}".`)
+  return Number(given)
+}
+
+const mutants = choose(wholeNumber('count'), wholeNumber('seed'))
 if (values.list) for (const mutant of mutants) console.log(describeMutant(mutant))
 else {
   const copy = copyCheckout()

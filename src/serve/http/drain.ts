@@ -20,7 +20,7 @@ export interface OpenConnection {
  */
 const quietMs = 100
 
-/** How long a client may take on shutdown to send the rest of its request headers, or the first request of a late connection. */
+/** How long a client may take on shutdown to send the rest of its request headers, or its first request if it is late. */
 const partialMs = 1_000
 
 /** How long to read and discard data after the last response: closing a socket with unread data resets it. */
