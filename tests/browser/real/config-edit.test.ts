@@ -61,6 +61,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
       await check(visitor)
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.waitFor({ state: 'detached' })
+      expect(gateway.reloadStatus().history.filter(({ error }) => error !== undefined)).toEqual([])
     }
 
     await page.getByRole('button', { name: 'Add server' }).click()
@@ -120,7 +121,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     await page.getByRole('button', { name: 'Remove', exact: true }).click()
     await save()
     await title(page, 'Servers')
-    await expect.poll(() => rows(page, 'Servers', 'second').count()).toBe(0)
+    await expect.poll(() => rows(page, 'Servers', 'second').allInnerTexts()).toEqual([])
     expect(await text()).toContain('# My gateway; do not lose this comment.')
 
     await go(page, 'Configuration')

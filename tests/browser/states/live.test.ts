@@ -69,6 +69,21 @@ inBrowser('G10: live pages', () => {
     await state('Live').waitFor()
   })
 
+  test('G10: while the event stream is down, a list shows what was loaded since', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
+    const { page } = visitor
+    const noServers = { contentType: 'text/event-stream', body: 'event: servers\ndata: []\n\n' }
+    let streams = 0
+    await page.route('**/admin/api/events', (route) => (streams++ === 0 ? route.fulfill(noServers) : route.abort()))
+    await page.route('**/admin/api/servers', (route) => route.abort())
+    await page.goto('/servers')
+    await page.getByText('No servers yet').waitFor()
+    await expect.poll(() => streams).toBeGreaterThan(1)
+    await page.unroute('**/admin/api/servers')
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    await page.getByRole('link', { name: 'filesystem', exact: true }).waitFor()
+  })
+
   test('G10: dragging across a chart selects a time range, which is in the address', async () => {
     const visitor = await shared.at('/')
     const { page } = visitor

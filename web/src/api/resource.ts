@@ -1,4 +1,4 @@
-import { signal, useSignal } from '@preact/signals'
+import { type Signal, signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { liveOverview, reconnections, streamState } from './live.ts'
 import { ApiError } from './request.ts'
@@ -11,18 +11,20 @@ export interface Resource<T> {
   reload(): void
 }
 
-interface Options {
+interface Options<T> {
   /** The polling interval in milliseconds. Applies only while the page is visible. */
   readonly pollEveryMs?: number
   /** If true, polls every ten seconds while the event stream is down. */
   readonly pollWhenOffline?: boolean
+  /** What the event stream updates. While the stream is down, data that is loaded replaces it. */
+  readonly live?: Signal<T | undefined>
 }
 
 /** Loads data on mount, when `key` changes, after the event stream reconnects, and on `reload`. */
 export function useResource<T>(
   load: (signal: AbortSignal) => Promise<T>,
   key: string,
-  { pollEveryMs, pollWhenOffline }: Options = {},
+  { pollEveryMs, pollWhenOffline, live }: Options<T> = {},
 ): Resource<T> {
   const state = useSignal<Omit<Resource<T>, 'reload'>>({ data: undefined, error: undefined, loading: true })
   const reloadCount = useSignal(0)
@@ -34,7 +36,9 @@ export function useResource<T>(
     state.value = { ...state.peek(), loading: true }
     load(controller.signal).then(
       (data) => {
-        if (!controller.signal.aborted) state.value = { data, error: undefined, loading: false }
+        if (controller.signal.aborted) return
+        state.value = { data, error: undefined, loading: false }
+        if (live && streamState.peek() !== 'live') live.value = data
       },
       (thrown: unknown) => {
         if (controller.signal.aborted) return

@@ -6,7 +6,7 @@ import { EmptyState, Loaded } from '../../components/states.tsx'
 import { ApprovalList } from './approval-list.tsx'
 
 export function Approvals() {
-  const loaded = useResource(queries.approvals, 'approvals', { pollWhenOffline: true })
+  const loaded = useResource(queries.approvals, 'approvals', { pollWhenOffline: true, live: liveApprovals })
   const approvals = { ...loaded, data: liveApprovals.value ?? loaded.data }
   return (
     <Page title="Approvals" note="Calls that wait for a person. The first answer counts.">

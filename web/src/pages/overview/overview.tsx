@@ -24,7 +24,7 @@ import { TokenCard } from './token-card.tsx'
 
 export function Overview() {
   const range = parseRange(query.value)
-  const loaded = useResource(queries.overview, 'overview', { pollWhenOffline: true })
+  const loaded = useResource(queries.overview, 'overview', { pollWhenOffline: true, live: liveOverview })
   const short = 'last' in range && (range.last === '5m' || range.last === '15m')
   const series = useResource(
     async (signal) => {

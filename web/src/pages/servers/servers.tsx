@@ -28,7 +28,7 @@ const AddServer = lazy('the form', async () => (await import('../../config-edit/
 
 /** All servers, unhealthy ones first. */
 export function Servers() {
-  const loaded = useResource(queries.servers, 'servers', { pollWhenOffline: true })
+  const loaded = useResource(queries.servers, 'servers', { pollWhenOffline: true, live: liveServers })
   const adding = useSignal(false)
   const servers = { ...loaded, data: liveServers.value ?? loaded.data }
   // The same number as in the menu: servers that are unhealthy, degraded or need a sign-in.
