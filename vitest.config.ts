@@ -14,7 +14,7 @@ const properties = [
   'src/cli/table.words.test.ts',
   'src/clients/connection-backups.test.ts',
   'src/config/edit/{edit-text,json-edit,servers-text,servers-text.syntax,toml-edit}.test.ts',
-  'src/lib/{canonical-json,json-text.scan,latency-histogram,proxy,seal,wildcard}.test.ts',
+  'src/lib/{canonical-json,json-text.scan,latency-histogram,parse-json,proxy,seal,wildcard}.test.ts',
   'src/pipeline/{cache/canonical,refusals}.test.ts',
   'src/policy/{agents,patterns,arguments/{hostile,keyword-checks},guards/{path,sql-random}}.test.ts',
   'src/serve/http/{connections,request}.test.ts',

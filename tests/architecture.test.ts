@@ -131,6 +131,11 @@ describe('the house', () => {
     expect(wrong.filter((file) => !byDate.includes(file) && !shown.includes(file))).toEqual([])
   })
 
+  test('JSON is parsed in one place, because JSON.parse may get member names wrong', () => {
+    const wrong = files.filter((file) => readFileSync(join(source, file), 'utf8').includes('JSON.parse('))
+    expect(wrong).toEqual(['lib/parse-json.ts'])
+  })
+
   test('no file of the source is longer than 500 lines', () => {
     const long = files.filter((file) => readFileSync(join(source, file), 'utf8').split('\n').length > 501)
     expect(long).toEqual([])

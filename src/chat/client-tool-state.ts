@@ -1,6 +1,7 @@
 import type { Caller } from '../core/call.ts'
 import type { ChatMessage, FunctionCall } from '../core/chat.ts'
 import type { TtlStore } from '../core/stores.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 import type { Seal } from '../lib/seal.ts'
 import { callsOf, isCallId, newCallId } from './conversation.ts'
 
@@ -35,7 +36,7 @@ export function createClientToolState(options: { ttlStore: TtlStore; seal: Seal 
     for (const { id } of callsOf(message)) {
       const sealed = isCallId(id) ? await ttlStore.get(keyOf(id), lifetimeMs) : undefined
       const text = sealed === undefined ? undefined : seal.open(sealed, bindingOf(caller, id))
-      if (text !== undefined) return JSON.parse(text) as Kept
+      if (text !== undefined) return jsonValue(text) as Kept
     }
     return undefined
   }

@@ -3,6 +3,7 @@ import { mkdir, readFile, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FileProblem, type FileSnapshot, readSnapshot, remove, replaceFile } from '../config/edit/file.ts'
 import type { ClientKind } from '../config/import/client-kind.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 
 /** A record of Toolway's change to a client's file, needed to undo it. */
 interface Connection {
@@ -45,7 +46,7 @@ export function createConnectionBackups(folder: string, now: () => number) {
 
   const recorded = async (client: ClientKind, path: string): Promise<Connection | undefined> => {
     try {
-      return JSON.parse(await readFile(`${stem(client, path)}.json`, 'utf8')) as Connection
+      return jsonValue(await readFile(`${stem(client, path)}.json`, 'utf8')) as Connection
     } catch (thrown) {
       if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw new FileProblem(

@@ -1,5 +1,6 @@
 import { exactValue } from '../lib/exact-number.ts'
 import { countMembers, elements, extentOf, maxDepth, members } from '../lib/json-text.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 
 /** A JSON value as bytes, as a parsed value, or both. Converted lazily, so pass-through data is never parsed. */
 export class Json<T = unknown> {
@@ -35,7 +36,7 @@ export class Json<T = unknown> {
 
   /** Parses unvalidated text. Throws unless it is valid JSON, not nested too deeply, and without repeated members. */
   static parse(text: string): Json {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = jsonValue(text)
     // Replace line breaks, which occur only between JSON tokens: a server may expect each message on one line.
     const bytes = Buffer.from(text.replace(/[\r\n]/g, ' ').trim())
     const { members: written, depth } = extentOf(bytes)
@@ -46,7 +47,7 @@ export class Json<T = unknown> {
 
   get value(): T {
     if (!this.#parsed) {
-      this.#value = JSON.parse((this.#bytes as Buffer).toString('utf8')) as T
+      this.#value = jsonValue((this.#bytes as Buffer).toString('utf8')) as T
       this.#parsed = true
     }
     return this.#value as T

@@ -1,3 +1,5 @@
+import { jsonValue } from '../lib/parse-json.ts'
+
 /** A task id as callers see it: the tool that started the task, and the server's own id, sealed for this caller. */
 export interface TaskId {
   readonly server: string
@@ -14,7 +16,7 @@ export function readTaskId(id: string): TaskId | undefined {
   const [where = '', sealed = '', ...more] = id.split('.')
   if (sealed === '' || more.length > 0) return undefined
   try {
-    const [server, tool, replica] = JSON.parse(Buffer.from(where, 'base64url').toString('utf8')) as unknown[]
+    const [server, tool, replica] = jsonValue(Buffer.from(where, 'base64url').toString('utf8')) as unknown[]
     if (typeof server !== 'string' || typeof tool !== 'string') return undefined
     return { server, tool, sealed, ...(typeof replica === 'string' && { replica }) }
   } catch {

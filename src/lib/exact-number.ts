@@ -1,3 +1,5 @@
+import { jsonValue, type ReadNumber } from './parse-json.ts'
+
 /** A number as it was written, for numbers that no double represents exactly. */
 export class Numeral {
   readonly source: string
@@ -16,26 +18,22 @@ export class Numeral {
 const long = /[0-9.]{16}|[0-9.][eE][+-]?[0-9]/
 
 /** Parses JSON; numbers that a double would round become `Numeral`s. */
-export function parseExactly(text: string): unknown {
-  return long.test(text) ? JSON.parse(text, revive as (key: string, value: unknown) => unknown) : JSON.parse(text)
-}
+export const parseExactly = (text: string): unknown => jsonValue(text, long.test(text) ? exactNumber : undefined)
 
 /** Returns `value`, which was parsed from these bytes, or an exact version of it if parsing rounded a number. */
 export function exactValue<T>(bytes: Buffer, value: T): T {
   if (!long.test(bytes.toString('latin1'))) return value
   let rounded = false
-  const exact = JSON.parse(bytes.toString('utf8'), ((key: string, given: unknown, context: { source?: string }) => {
-    const revived = revive(key, given, context)
-    if (revived !== given) rounded = true
-    return revived
-  }) as (key: string, value: unknown) => unknown)
-  return rounded ? exact : value
+  const exact = jsonValue(bytes.toString('utf8'), (source, given) => {
+    const read = exactNumber(source, given)
+    if (read !== given) rounded = true
+    return read
+  })
+  return rounded ? (exact as T) : value
 }
 
-const revive = (_key: string, value: unknown, { source }: { readonly source?: string }): unknown =>
-  typeof value === 'number' && source !== undefined && decimalForm(source) !== decimalForm(`${value}`)
-    ? new Numeral(source)
-    : value
+const exactNumber: ReadNumber = (source, value) =>
+  decimalForm(source) === decimalForm(`${value}`) ? value : new Numeral(source)
 
 /** `digits` times ten to the `power`, without leading and trailing zeros; zero has no digits. */
 export interface Decimal {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../tests/fixtures/any-character.ts'
 import { runs } from '../../tests/fixtures/runs.ts'
 import { depthExceeds, elements, isJson, maxDepth, members } from './json-text.ts'
+import { jsonValue } from './parse-json.ts'
 
 /** JSON text with random white space between its tokens, and with random escapes in its strings. */
 const spelled = (value: unknown, space: () => string, escaped: () => boolean): string => {
@@ -43,7 +44,7 @@ const placed = (bytes: Buffer, offset: number): Buffer => {
 
 const parsed = (bytes: Buffer): unknown => {
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    return jsonValue(bytes.toString('utf8'))
   } catch {
     return undefined
   }
@@ -55,8 +56,8 @@ describe('members', () => {
       fc.property(text, fc.nat(7), (json, offset) => {
         const bytes = placed(Buffer.from(json), offset)
         const found = members(bytes)
-        const read = [...(found ?? [])].map(([key, value]) => [key, JSON.parse(value.toString())])
-        expect(read).toEqual(Object.entries(JSON.parse(json)).sort(byPlaceIn(read.map(([key]) => key))))
+        const read = [...(found ?? [])].map(([key, value]) => [key, jsonValue(value.toString())])
+        expect(read).toEqual(Object.entries(jsonValue(json) as object).sort(byPlaceIn(read.map(([key]) => key))))
       }),
       runs(80, 20_000),
     )
@@ -202,7 +203,7 @@ describe('elements', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 1, '\t'), (values, indent) => {
         const found = elements(Buffer.from(JSON.stringify(values, null, indent)))
-        expect(found?.map((bytes) => JSON.parse(bytes.toString()))).toEqual(JSON.parse(JSON.stringify(values)))
+        expect(found?.map((bytes) => jsonValue(bytes.toString()))).toEqual(jsonValue(JSON.stringify(values)))
       }),
     )
     for (const json of ['{}', '[', '[1,]', '[1 2]', '[] []', '[,]', '"[]"', '']) {

@@ -1,3 +1,5 @@
+import { jsonValue } from './parse-json.ts'
+
 /** The maximum nesting of messages. Real ones have fewer than 40 levels; recursive parsers fail at thousands. */
 export const maxDepth = 256
 
@@ -159,7 +161,7 @@ export function eachMember(
 
 function keyText(bytes: Buffer, from: number, to: number): string {
   const text = bytes.toString('utf8', from + 1, to - 1)
-  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+  return text.includes('\\') ? (jsonValue(`"${text}"`) as string) : text
 }
 
 /**

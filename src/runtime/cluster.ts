@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { PubSub } from '../core/cluster.ts'
 import type { Log } from '../core/log.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 import type { Breakers } from '../pipeline/breaker.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import type { Generation } from './generation.ts'
@@ -34,7 +35,7 @@ export function createCluster({ pubSub, breakers, current, reload, clock, log }:
     void reload()
   })
   const hints = pubSub.subscribe('breaker', (text) => {
-    const named = JSON.parse(text) as ServerReference
+    const named = jsonValue(text) as ServerReference
     if (findServer(named, current)) breakers.hint(named.server)
   })
   const changes = breakers.onChange((server, state) => {
@@ -100,7 +101,7 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
   }
 
   const subscription = pubSub.subscribe('lists', (text) => {
-    const message = JSON.parse(text) as ListsMessage
+    const message = jsonValue(text) as ListsMessage
     if (!findServer(message, current)) return
     const lists = received.get(message.server) ?? new Set()
     for (const list of message.lists) lists.add(list)

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { jsonValue } from '../lib/parse-json.ts'
 
 /**
  * Resolves paths in the installed package. Only this module does so: builds put bundles at the top of `dist/`, so
@@ -13,6 +14,6 @@ export const packageFile = (path: string): URL => new URL(`../${path}`, modules)
 /** The URL of a module that runs as its own process or thread. `name` is its path in `src/` without the extension. */
 export const moduleFile = (name: string): URL => new URL(`${name}.${isSource ? 'ts' : 'js'}`, modules)
 
-const { version: own } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
+const { version: own } = jsonValue(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
 
 export const version: string = own

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { PubSub } from '../core/cluster.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 import type { Approvals, SessionGrant } from '../pipeline/approvals.ts'
 
 /** All approvals that wait in this process and in other workers and replicas. */
@@ -109,7 +110,7 @@ export function shareApprovals({ approvals, pubSub, clock, log }: SharedApproval
     }),
   )
   if (pubSub) {
-    open.use(pubSub.subscribe(topic, (text) => void receive(JSON.parse(text) as Message)))
+    open.use(pubSub.subscribe(topic, (text) => void receive(jsonValue(text) as Message)))
     open.defer(() => timer?.[Symbol.dispose]())
     send({ kind: 'hello' })
   }

@@ -4,6 +4,7 @@ import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { readTraceContext } from '../core/trace-context.ts'
 import { countMembers, extentOf, type JsonSpan, maxDepth, members, requestExtent } from '../lib/json-text.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 import { toCleanLine } from '../wire/bytes.ts'
 import { AmbiguousMember, definedMembers, duplicateIn, type Scope } from '../wire/check-members.ts'
 import { fromClients } from '../wire/defined-members.ts'
@@ -97,7 +98,7 @@ const plainMembers: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'p
 
 function parsed(bytes: Buffer): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    return jsonValue(bytes.toString('utf8'))
   } catch {
     return undefined
   }
@@ -154,7 +155,7 @@ export type ReceivedParams = Pick<InboundRequest, 'params' | 'text'>
 
 /** Parses params. The bytes are already known to be one well-formed object of bounded depth. */
 const parse = (params: Buffer | undefined): Params =>
-  params === undefined ? none : (JSON.parse(params.toString('utf8')) as Params)
+  params === undefined ? none : (jsonValue(params.toString('utf8')) as Params)
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Vault } from '../core/stores.ts'
 import { writeAtomic } from '../lib/atomic-write.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 import { createSeal, type Seal } from '../lib/seal.ts'
 import { keptSecret } from './secret-file.ts'
 
@@ -66,5 +67,5 @@ export const closeRecord = (seal: Seal, name: string, record: VaultRecord): stri
 /** Opens a record; undefined if it is damaged, has another name, or was sealed with another key. */
 export function openRecord(seal: Seal, name: string, sealed: string): VaultRecord | undefined {
   const content = sealed.length > maxRecord ? undefined : seal.open(sealed.trim(), name)
-  return content === undefined ? undefined : (JSON.parse(content) as VaultRecord)
+  return content === undefined ? undefined : (jsonValue(content) as VaultRecord)
 }

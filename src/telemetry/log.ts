@@ -3,6 +3,7 @@ import { styleText } from 'node:util'
 import type { Log } from '../core/log.ts'
 import type { Observed, Observer } from '../core/observer.ts'
 import { speltOut } from '../lib/hidden-characters.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 
 export interface LogOptions {
   readonly level: string
@@ -53,11 +54,17 @@ function errorFacts(error: Error): object {
 const names: Record<number, string> = Object.fromEntries(Object.entries(levels).map(([name, number]) => [number, name]))
 const colours = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const
 
+interface LogLine extends Record<string, unknown> {
+  readonly level: number
+  readonly server?: string
+  readonly err?: { readonly message: string }
+}
+
 /** Formats a line for people: `12:30:01 warn  filesystem: connection lost … (error="…")`. */
 function readable(line: string, stream: Writable): string {
   const paint = (colour: 'gray' | (typeof colours)[keyof typeof colours], text: string) =>
     styleText(colour, text, { stream })
-  const { level, time, msg, server, err, ...facts } = JSON.parse(line)
+  const { level, time, msg, server, err, ...facts } = jsonValue(line) as LogLine
   const name = (names[level] ?? 'info') as keyof typeof colours
   const rest = Object.entries(err ? { ...facts, err: err.message } : facts)
   const tail = rest.map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)

@@ -10,6 +10,8 @@ import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import type { Health, SourceStatus } from '../core/source-status.ts'
 import type { DescriptorStore } from '../core/stores.ts'
+import { asRecord } from '../lib/is-record.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { Connector } from './connection/connect.ts'
 import { createConnectionPool } from './connection/connection-pool.ts'
@@ -333,7 +335,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     }
     const notified = (method: string, params: Buffer | undefined) => {
       if (method.endsWith('/list_changed')) return listChanged()
-      const { uri } = method === 'notifications/resources/updated' ? JSON.parse(params?.toString() ?? '{}') : {}
+      const { uri } = asRecord(method === 'notifications/resources/updated' && jsonValue(params?.toString() ?? '{}'))
       // A session-based connection reports only the changes that were subscribed to on that connection.
       if (typeof uri === 'string') subscriptions.updated(uri, modern ? undefined : managed)
     }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { jsonValue } from '../lib/parse-json.ts'
 
 /** Collects bytes that arrive in chunks. Large chunks are copied only once, at the end. */
 export interface ByteCollector {
@@ -118,7 +119,7 @@ export function splice(bytes: Buffer, replacements: readonly Replacement[]): Buf
 
 /** The text of a JSON string; undefined for any other value. */
 export const textOf = (slice: Buffer | undefined): string | undefined =>
-  slice?.[0] === 0x22 ? (JSON.parse(slice.toString('utf8')) as string) : undefined
+  slice?.[0] === 0x22 ? (jsonValue(slice.toString('utf8')) as string) : undefined
 
 export const bytesOf = (text: string): Buffer => Buffer.from(JSON.stringify(text))
 

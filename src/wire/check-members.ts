@@ -1,6 +1,7 @@
 import { isRecord } from '../lib/is-record.ts'
 import { countMembers, elements, extentOf, members, walk } from '../lib/json-text.ts'
 import { foldName } from '../lib/lookalikes.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
 
 /** Determines what a message may contain: its protocol revision, and the extensions that both sides declared. */
@@ -74,7 +75,7 @@ function definedWithin(name: string, inner: object, within: MemberRules, scope: 
 
 /** Like `definedMembers`, but keeps the members' original bytes, and also rejects duplicates at any depth. */
 export function definedBytes(bytes: Buffer, level: MemberRules, scope: Scope, leftOut: string[]): Buffer {
-  const value = JSON.parse(bytes.toString('utf8')) as Fields
+  const value = jsonValue(bytes.toString('utf8')) as Fields
   if (extentOf(bytes).members !== countMembers(value)) throw duplicateIn(bytes)
   return rebuilt(bytes, value, definedMembers(value, level, scope, leftOut))
 }

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
+import { asRecord } from '../lib/is-record.ts'
 import { members } from '../lib/json-text.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 import { readEnvelope } from './message.ts'
 
 const notesOf = (result: string) => readEnvelope(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`))?.notes
@@ -36,7 +38,7 @@ describe('readEnvelope', () => {
       .map((all) => `{${all.map(([key, said]) => `"${key}": ${said}`).join()}}`)
     fc.assert(
       fc.property(json, (text) => {
-        expect(notesOf(text)?.isError).toBe(JSON.parse(text).isError === true)
+        expect(notesOf(text)?.isError).toBe(asRecord(jsonValue(text)).isError === true)
       }),
       runs(100, 5_000),
     )

@@ -14,6 +14,7 @@ import {
   spells,
   wordsOf,
 } from '../lib/json-text.ts'
+import { jsonValue } from '../lib/parse-json.ts'
 import { type Pieces, toCleanLine } from './bytes.ts'
 import { duplicateIn, misspelling } from './check-members.ts'
 import { envelopeMembers } from './defined-members.ts'
@@ -114,7 +115,7 @@ const isObject = (bytes: Buffer): boolean => bytes[0] === 0x7b
 function readString(bytes: Buffer): string | undefined {
   if (bytes[0] !== 0x22) return undefined
   const text = bytes.toString('utf8', 1, bytes.length - 1)
-  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+  return text.includes('\\') ? (jsonValue(`"${text}"`) as string) : text
 }
 
 /** Reads an id; undefined if the bytes are not a valid id, or are a number too large to be repeated exactly. */
@@ -123,7 +124,7 @@ function readId(bytes: Buffer): Id | null | undefined {
   if (number >= 0) return number
   const first = bytes[0]
   if (first === 0x7b || first === 0x5b) return undefined
-  const value: unknown = JSON.parse(bytes.toString('utf8'))
+  const value: unknown = jsonValue(bytes.toString('utf8'))
   if (value === null || typeof value === 'string') return value
   if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : value
@@ -167,7 +168,8 @@ type Name = Exclude<keyof Envelope, 'notes' | 'misspelt'>
 
 const isName = (key: string): key is Name => (names as readonly string[]).includes(key)
 
-const decoded = (bytes: Buffer, from: number, to: number): string => JSON.parse(bytes.toString('utf8', from, to))
+const decoded = (bytes: Buffer, from: number, to: number): string =>
+  jsonValue(bytes.toString('utf8', from, to)) as string
 
 const names: readonly Name[] = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
 

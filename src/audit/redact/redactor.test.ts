@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { parseExactly } from '../../lib/exact-number.ts'
 import { maxDepth } from '../../lib/json-text.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { createRedactor, describeArguments } from './redactor.ts'
 
 const keys = ['*token*', '*password*', '*secret*', '*authorization*', '*api_key*']
@@ -127,7 +128,7 @@ describe('F11: redaction of arguments', () => {
   })
 
   test('a member called __proto__ stays a member', () => {
-    const shown = clean(JSON.parse('{"__proto__":{"password":"x"},"y":"s3cr3t-value"}')) as object
+    const shown = clean(jsonValue('{"__proto__":{"password":"x"},"y":"s3cr3t-value"}')) as object
     expect(JSON.stringify(shown)).toBe('{"__proto__":{"password":"[redacted]"},"y":"[redacted]"}')
     expect(Object.getPrototypeOf(shown)).toBe(Object.prototype)
   })

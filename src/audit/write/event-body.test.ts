@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../tests/fixtures/any-character.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import type { AuditEnd } from '../../core/audit.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { beginOf, endOf } from '../audit.fixture.ts'
 import { parseSealedLine, sealLine, zeroHash } from '../record.ts'
 import { argumentsJson, createNameQuoter, eventBody, maxArguments, maxLine } from './event-body.ts'
@@ -69,7 +70,7 @@ test('F11: even with every text at its worst a line stays within the limit', () 
 
 test('F11: long texts are cut, and two with the same beginning stay different', () => {
   const of = (tool: string) =>
-    (JSON.parse(eventBody('before', beginOf({ tool }), asItIs)(place)) as { tool: string }).tool
+    (jsonValue(eventBody('before', beginOf({ tool }), asItIs)(place)) as { tool: string }).tool
   const start = 'x'.repeat(5000)
   expect(of(`${start}a`)).toHaveLength(2048)
   expect(of(`${start}a`)).not.toBe(of(`${start}b`))
@@ -77,7 +78,7 @@ test('F11: long texts are cut, and two with the same beginning stay different', 
 
 test('F11: long arguments are cut to their beginning and their length', () => {
   const described = argumentsJson({ text: 'é'.repeat(20_000) }, same)
-  expect(JSON.parse(described ?? '')).toEqual({
+  expect(jsonValue(described ?? '')).toEqual({
     truncated: true,
     bytes: 40_011,
     sha256: hash('sha256', JSON.stringify({ text: 'é'.repeat(20_000) })),
@@ -86,7 +87,7 @@ test('F11: long arguments are cut to their beginning and their length', () => {
 })
 
 test('F11: arguments nested as deeply as is allowed make a sound record, deeper ones are dropped', () => {
-  const nested = (depth: number) => ({ deep: JSON.parse('['.repeat(depth) + ']'.repeat(depth)) as unknown })
+  const nested = (depth: number) => ({ deep: jsonValue('['.repeat(depth) + ']'.repeat(depth)) as unknown })
   const described = [255, 256].map((depth) => argumentsJson(nested(depth), same) ?? '')
   expect(described[1]).toBe('"dropped"')
   for (const text of described)
@@ -111,7 +112,7 @@ describe('B6: names are redacted', () => {
   const written = (event: AuditEnd) => eventBody('after', event, createNameQuoter(redact))(place)
 
   test.each(['agent', 'asked', 'operation', 'principal', 'reason', 'rule', 'server', 'tool'] as const)('%s', (name) => {
-    expect(JSON.parse(written(endOf({ [name]: 'a hunter2 b' })))).toMatchObject({ [name]: 'a [redacted] b' })
+    expect(jsonValue(written(endOf({ [name]: 'a hunter2 b' })))).toMatchObject({ [name]: 'a [redacted] b' })
   })
 
   test('before they are cut, so that no half of a secret is left', () => {
@@ -124,7 +125,7 @@ describe('B6: names are redacted', () => {
     const failing = () => {
       throw new Error('no')
     }
-    expect(JSON.parse(eventBody('after', endOf({ tool: 'hunter2' }), createNameQuoter(failing))(place))).toMatchObject({
+    expect(jsonValue(eventBody('after', endOf({ tool: 'hunter2' }), createNameQuoter(failing))(place))).toMatchObject({
       tool: 'dropped',
       decision: 'ALLOW',
     })
@@ -133,7 +134,7 @@ describe('B6: names are redacted', () => {
 
 test('B7: whoever is refused gets little room, whatever they send', () => {
   const described = argumentsJson({ text: '€'.repeat(15_000) }, same, true)
-  expect(JSON.parse(described ?? '')).toEqual({
+  expect(jsonValue(described ?? '')).toEqual({
     truncated: true,
     bytes: 45_011,
     sha256: hash('sha256', JSON.stringify({ text: '€'.repeat(15_000) })),
@@ -141,7 +142,7 @@ test('B7: whoever is refused gets little room, whatever they send', () => {
   })
   expect(argumentsJson({ text: 'short' }, same, true)).toBe('{"text":"short"}')
   const event = beginOf({ tool: 'x'.repeat(9_000), brief: true })
-  const record = JSON.parse(eventBody('before', event, asItIs)(place)) as { tool: string }
+  const record = jsonValue(eventBody('before', event, asItIs)(place)) as { tool: string }
   expect(record.tool).toHaveLength(512)
   expect(record).not.toHaveProperty('brief')
 })

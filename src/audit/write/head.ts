@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import type { ChainEnd } from '../../core/audit-archive.ts'
 import { canonical } from '../../lib/canonical-json.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { ifExists, listLanes, listSegments, readPart } from '../log-files.ts'
 import type { Signer } from '../record.ts'
 import { type FileSystem, writeFully } from './segment-file.ts'
@@ -62,7 +63,7 @@ export function readHead(folder: string, lane: string, signer: Signer | undefine
   // An empty file counts as missing: it was created on a full disk and never written.
   if (!text) return { state: 'missing' }
   try {
-    const { mac, ...head } = JSON.parse(text) as LogHead & { readonly mac: unknown }
+    const { mac, ...head } = jsonValue(text) as LogHead & { readonly mac: unknown }
     const sound = head.lane === lane && Number.isSafeInteger(head.seq) && typeof head.hash === 'string'
     const whole = `${canonical({ ...head, mac }).padEnd(headBytes - 1)}\n` === text
     if (!sound || !whole || (signer && signer.mac(canonical(head)) !== mac)) return { state: 'invalid' }

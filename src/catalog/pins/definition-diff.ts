@@ -1,3 +1,4 @@
+import { jsonValue } from '../../lib/parse-json.ts'
 import { visible } from '../scan/escape-invisible.ts'
 import { definitionText } from './definition-snapshot.ts'
 
@@ -93,7 +94,7 @@ function jsonLines(value: unknown, where: string, prefix = '', indent = ''): Def
 const order = ['name', 'title', 'description', 'instructions', 'annotations', 'inputSchema', 'outputSchema']
 const rank = (field: string): number => (order.includes(field) ? order.indexOf(field) : order.length)
 
-const sorted = (value: unknown): unknown => JSON.parse(definitionText(value)) as unknown
+const sorted = (value: unknown): unknown => jsonValue(definitionText(value)) as unknown
 
 export type MarkedLine = readonly [mark: ' ' | '-' | '+', text: string]
 

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import type { Definition } from '../../core/entry.ts'
 import { canonical } from '../../lib/canonical-json.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { hashOf, pinnedPart } from './definition-snapshot.ts'
 
 const definitions = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), {
@@ -66,13 +67,13 @@ test('B5: the hash changes with every value, wherever it stands', () => {
 test('B5: canonical JSON is JSON of the same value', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
-      expect(JSON.parse(canonical(value))).toEqual(JSON.parse(JSON.stringify(value)))
+      expect(jsonValue(canonical(value))).toEqual(jsonValue(JSON.stringify(value)))
     }),
   )
 })
 
 test('B5: members named like parts of a prototype count like any other', () => {
-  const plain = JSON.parse('{"name":"a","__proto__":{"x":1}}') as Definition
+  const plain = jsonValue('{"name":"a","__proto__":{"x":1}}') as Definition
   expect(hashOf(plain)).not.toBe(hashOf({ name: 'a' }))
   expect(pinnedPart(plain)).toBe(plain)
 })

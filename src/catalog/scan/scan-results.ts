@@ -4,6 +4,7 @@ import type { Log } from '../../core/log.ts'
 import type { Result, ResultBody } from '../../core/result.ts'
 import { withoutHidden } from '../../lib/hidden-characters.ts'
 import { members } from '../../lib/json-text.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { ownSources } from '../names.ts'
 import { visible } from './escape-invisible.ts'
 import type { ScanFinding } from './finding.ts'
@@ -50,7 +51,7 @@ const suspicious = /[^\x20-\x7e]|\\[urbf]/
 const stripped = (json: string): string =>
   json.replace(anyString, (token) => {
     if (!suspicious.test(token)) return token
-    const text: string = JSON.parse(token)
+    const text = jsonValue(token) as string
     const clean = withoutHidden(text, 'kept')
     return clean === text ? token : JSON.stringify(clean)
   })

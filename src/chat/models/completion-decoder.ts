@@ -1,4 +1,5 @@
 import type { FunctionCall } from '../../core/chat.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { isSchemaObject as isObject } from '../constrain/schema.ts'
 import { asFunctionCalls, functionCall } from '../constrain/stage-schemas.ts'
 import { newCallId } from '../conversation.ts'
@@ -48,7 +49,7 @@ function readCalls(answer: string, plan: RequestPlan) {
 function restored(call: FunctionCall, plan: RequestPlan): FunctionCall {
   const { name, arguments: text } = call.function
   try {
-    const parsed: unknown = JSON.parse(text)
+    const parsed: unknown = jsonValue(text)
     const before = JSON.stringify(parsed)
     const after = JSON.stringify(plan.restore(parsed, name))
     // Keep the original text if nothing changed: it may contain numbers that a double cannot hold.

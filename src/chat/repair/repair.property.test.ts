@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../../tests/fixtures/runs.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { parseObject } from '../parse-answer.ts'
 import { documents, flawed, pairs } from './flaws.fixture.ts'
 import type { RepairResult } from './reader.ts'
@@ -176,7 +177,7 @@ test('S4: a truncated value is not acted upon; one that lacks only brackets is',
 
 function isJson(text: string): boolean {
   try {
-    JSON.parse(text)
+    jsonValue(text)
     return true
   } catch {
     return false

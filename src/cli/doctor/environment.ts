@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { clientKinds } from '../../config/import/client-kind.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Isolation } from '../../core/executor.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { packageFile } from '../../runtime/package-paths.ts'
 import { stateOf } from '../commands/client-state.ts'
 import { commandName, type Shell } from '../kit.ts'
@@ -62,7 +63,7 @@ const titles = { javascript: 'JavaScript', typescript: 'TypeScript', python: 'Py
 export const nodeCheck: DoctorCheck = {
   name: 'node',
   run: async () => {
-    const { engines } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { engines: { node: string } }
+    const { engines } = jsonValue(readFileSync(packageFile('package.json'), 'utf8')) as { engines: { node: string } }
     return nodeFinding(process.versions.node, engines.node)
   },
 }

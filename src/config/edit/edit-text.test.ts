@@ -3,6 +3,7 @@ import { parse as parseJson } from 'jsonc-parser'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { runs } from '../../../tests/fixtures/runs.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { changesBetween, contentOf, editText, type TextChange, valueAt } from './edit-text.ts'
 import { FileProblem } from './file.ts'
 
@@ -162,7 +163,7 @@ describe('V9: inherited properties are not part of a configuration', () => {
   })
 
   test('a key named __proto__ is one change, and is compared with nothing inherited', () => {
-    const after = JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1}')
+    const after = jsonValue('{"__proto__": {"polluted": true}, "constructor": 1}')
     expect(changesBetween({}, after)).toEqual([
       { path: ['__proto__'], value: { polluted: true } },
       { path: ['constructor'], value: 1 },

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isRecord } from '../../lib/is-record.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { syntaxOf } from '../parse/document.ts'
 import { keyPath, type Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
@@ -44,13 +45,13 @@ export function editText(file: string, text: string, changes: readonly TextChang
   if (syntax === 'toml') return editToml(file, text, changes)
   const wanted = withChanges(contentOf(file, text), changes)
   const after = changes.reduce(syntax === 'json' ? editJson : editYaml, text)
-  if (isDeepStrictEqual(reparsed(file, after), JSON.parse(JSON.stringify(wanted)))) return after
+  if (isDeepStrictEqual(reparsed(file, after), jsonValue(JSON.stringify(wanted)))) return after
   throw unsafe()
 }
 
 function reparsed(file: string, text: string): unknown {
   try {
-    return JSON.parse(JSON.stringify(contentOf(file, text)))
+    return jsonValue(JSON.stringify(contentOf(file, text)))
   } catch {
     return undefined
   }

@@ -14,6 +14,7 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { keyPath, type Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
 
@@ -294,7 +295,7 @@ export function entryLines(key: string | number, value: unknown, comment?: strin
 
 const isExact = (text: string, value: unknown): boolean => {
   try {
-    return isDeepStrictEqual(parse(text), JSON.parse(JSON.stringify(value)))
+    return isDeepStrictEqual(parse(text), jsonValue(JSON.stringify(value)))
   } catch {
     return false
   }

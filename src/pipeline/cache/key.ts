@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type Call, type Caller, type Capabilities, canBeAsked, profileOf } from '../../core/call.ts'
 import type { Json } from '../../core/json.ts'
 import { decimalForm, Numeral } from '../../lib/exact-number.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import type { Plan } from './rules.ts'
 
 /** Maximum length of a key. Longer ones are replaced by their SHA-256 hash, which practically never collides. */
@@ -87,7 +88,7 @@ export function canonical(args: Json): string | undefined {
   const budget: Budget = { left: maxLength, exact: true }
   const text = write(args.exact, budget)
   if (budget.left < 0) return undefined
-  return budget.exact ? text : write(JSON.parse(args.bytes.toString('utf8')), { left: maxLength, exact: true })
+  return budget.exact ? text : write(jsonValue(args.bytes.toString('utf8')), { left: maxLength, exact: true })
 }
 
 /** Like `canonical`, for a value that is forwarded unchanged. */

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { jsonValue } from '../../lib/parse-json.ts'
 
 /** A parsed statement: an object whose only member is named after its kind and holds the syntax tree node. */
 export type Statement = Readonly<Record<string, unknown>>
@@ -72,7 +73,7 @@ function parse(module: Module, text: string): readonly Statement[] {
   try {
     const error = module.getValue(result + errorField, 'i32')
     if (error !== 0) throw syntaxProblem(module.getValue(error + cursorField, 'i32'))
-    const tree = JSON.parse(module.UTF8ToString(module.getValue(result, 'i32'))) as { stmts?: { stmt: Statement }[] }
+    const tree = jsonValue(module.UTF8ToString(module.getValue(result, 'i32'))) as { stmts?: { stmt: Statement }[] }
     return (tree.stmts ?? []).map(({ stmt }) => stmt)
   } finally {
     module._wasm_free_parse_result(result)

@@ -3,6 +3,7 @@ import type { Served } from '../../core/access.ts'
 import type { Caller, Input, Peer } from '../../core/call.ts'
 import { invalidArguments, type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import type { PlaygroundAnswer, PromptView, ResourceView } from '../../serve/admin/contract.ts'
 import type { PlaygroundAdmin, PlaygroundInput, PlaygroundStream } from '../../serve/admin/service.ts'
 import { resolveAgent } from './agents.ts'
@@ -29,7 +30,7 @@ export function createPlayground(context: AdminContext): { readonly admin: Playg
   const elsewhere = pubSub?.subscribe(topic, (text) => {
     const opened = seal.open(text, topic)
     if (opened === undefined) return
-    const { ask, principal, answer } = JSON.parse(opened) as {
+    const { ask, principal, answer } = jsonValue(opened) as {
       ask: string
       principal: string
       answer: PlaygroundAnswer

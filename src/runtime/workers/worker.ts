@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { PubSub, TopicListeners } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import type { Buckets, CacheLimits, CacheStore, TtlStore } from '../../core/stores.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { defaultTimeoutMs, type RpcPeer, type RpcPort } from '../../lib/port-rpc.ts'
 import { type IpcMembership, ipcBuckets, ipcCache, ipcMembership, ipcPubSub, ipcTtlStore } from './ipc-stores.ts'
 import {
@@ -34,7 +35,7 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   const { worker } = cluster
   const identity = env[workerVariable]
   if (worker === undefined || identity === undefined) return undefined
-  const { name, number, of, restarted = false, port } = JSON.parse(identity) as WorkerIdentity
+  const { name, number, of, restarted = false, port } = jsonValue(identity) as WorkerIdentity
   const stop = new AbortController()
   const gone = Promise.withResolvers<void>()
   let replaced = false

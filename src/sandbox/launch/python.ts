@@ -3,6 +3,7 @@ import { existsSync, globSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { jsonValue } from '../../lib/parse-json.ts'
 import type { Runtime } from '../runtime.ts'
 import { type BwrapOptions, launchInBwrap } from './bwrap.ts'
 import { findProgram } from './options.ts'
@@ -27,7 +28,7 @@ export async function findInterpreters(): Promise<readonly Interpreter[]> {
   const answers = names.map(async (name) => {
     try {
       const { stdout } = await run(name, ['-I', '-S', '-c', question], { timeout: 10_000 })
-      const [executable, library] = JSON.parse(stdout) as [string, string]
+      const [executable, library] = jsonValue(stdout) as [string, string]
       return [{ executable, library }]
     } catch {
       return []

@@ -5,6 +5,7 @@ import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type LoginStore, maxLogins, maxLoginsOfOne } from '../../core/history.ts'
 import { isRecord } from '../../lib/is-record.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { type Authenticate, type AuthIdentity, agentFor, hasSameRights } from '../auth/identity.ts'
 import type { Admit } from '../auth/throttle.ts'
@@ -241,7 +242,7 @@ function sealed({ id, authorization, identity }: Login): string {
 }
 
 function unsealed(id: string, text: string): Pick<Login, 'authorization' | 'identity'> | undefined {
-  const content: unknown = JSON.parse(createSeal(id).open(text, binding) ?? 'null')
+  const content: unknown = jsonValue(createSeal(id).open(text, binding) ?? 'null')
   if (!isRecord(content) || typeof content.authorization !== 'string') return undefined
   return { authorization: content.authorization, identity: content.identity as AuthIdentity }
 }

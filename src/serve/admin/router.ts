@@ -3,6 +3,7 @@ import type * as z from 'zod'
 import type { Caller } from '../../core/call.ts'
 import { Json } from '../../core/json.ts'
 import { extentOf, maxDepth } from '../../lib/json-text.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { HttpError, methodNotAllowed, rpcCodes } from '../errors.ts'
 import type { DashboardChat } from './chat.ts'
 import type { AdminUser, Credentials } from './credentials.ts'
@@ -166,7 +167,7 @@ function parsed(bytes: Buffer): unknown {
   // Limit the depth, because the arguments are later serialized again by a recursive function.
   if (extentOf(bytes).depth > maxDepth) throw bad(`The body is nested more than ${maxDepth} levels deep.`)
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    return jsonValue(bytes.toString('utf8'))
   } catch {
     throw bad('The body is not valid JSON.')
   }

@@ -1,8 +1,9 @@
-import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose'
+import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import type { Log } from '../../core/log.ts'
 import { createHttpClient, type HttpClient } from '../../lib/http-client.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { cannotVerify } from './challenge.ts'
 
 /** Age at which cached keys are fetched again. */
@@ -111,7 +112,7 @@ const tooLarge = () => new Error(`the key set is larger than ${maxBytes / 1024} 
 
 function parsed(text: string) {
   try {
-    return JSON.parse(text)
+    return jsonValue(text) as JSONWebKeySet
   } catch {
     throw new Error('the key set is not JSON')
   }

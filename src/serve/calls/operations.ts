@@ -8,6 +8,7 @@ import type { Result } from '../../core/result.ts'
 import { readTaskId } from '../../core/task-id.ts'
 import { tellWaiting, type Wait } from '../../core/waiting.ts'
 import { members } from '../../lib/json-text.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import type { Pieces } from '../../wire/bytes.ts'
 import { type Id, notificationBytes } from '../../wire/message.ts'
 import { withoutEnvelope } from '../../wire/revisions.ts'
@@ -211,7 +212,7 @@ function withRequestedUri(
   const { bytes } = thrown.error
   const data = members(bytes)?.get('data')
   const uri = data && members(data)?.get('uri')
-  if (uri === undefined || uri[0] !== 0x22 || JSON.parse(uri.toString('utf8')) !== ofServer) return thrown
+  if (uri === undefined || uri[0] !== 0x22 || jsonValue(uri.toString('utf8')) !== ofServer) return thrown
   // `uri` is a slice of `bytes`, so the difference between their offsets is its position.
   const at = uri.byteOffset - bytes.byteOffset
   const replaced = [bytes.subarray(0, at), Buffer.from(JSON.stringify(requested)), bytes.subarray(at + uri.length)]

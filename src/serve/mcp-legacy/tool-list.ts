@@ -1,5 +1,7 @@
 import { applicators, assertions, isListOfItems, isListOfNames, isObject } from '../../core/schema-keywords.ts'
+import { asRecord } from '../../lib/is-record.ts'
 import { elements, members } from '../../lib/json-text.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
 /** Converted pages, keyed by the original page. */
@@ -21,8 +23,8 @@ function withKnownOutputs(list: Buffer): Buffer {
 
 function withKnownOutput(tool: Buffer): Buffer {
   const output = members(tool)?.get('outputSchema')
-  if (output === undefined || isReadable(JSON.parse(output.toString()))) return tool
-  const { outputSchema: _, ...rest } = JSON.parse(tool.toString())
+  if (output === undefined || isReadable(jsonValue(output.toString()))) return tool
+  const { outputSchema: _, ...rest } = asRecord(jsonValue(tool.toString()))
   return Buffer.from(JSON.stringify(rest))
 }
 

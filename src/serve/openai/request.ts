@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { ChatRequest } from '../../core/chat.ts'
 import { extentOf, maxDepth } from '../../lib/json-text.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { isObject } from '../inbound-message.ts'
 import { badRequest } from './errors.ts'
 import { messages } from './messages.ts'
@@ -90,7 +91,7 @@ function parsed(bytes: Buffer): unknown {
   try {
     // Limit the depth, because the tools are later serialized again for the model by a recursive function.
     if (extentOf(bytes).depth > maxDepth) throw badRequest(`The body is nested more than ${maxDepth} levels deep.`)
-    return JSON.parse(bytes.toString('utf8'))
+    return jsonValue(bytes.toString('utf8'))
   } catch (thrown) {
     throw thrown instanceof SyntaxError ? badRequest('The body is not valid JSON.') : thrown
   }

@@ -5,6 +5,7 @@ import type { Kind } from '../../core/entry.ts'
 import { type ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
 import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { capabilityFor } from '../../wire/defined-members.ts'
 import { type Id, notificationBytes } from '../../wire/message.ts'
 import { isLogLevel, meetsLogLevel } from '../calls/client-capabilities.ts'
@@ -73,7 +74,7 @@ export function serializeSession({ revision, capabilities, caller, logLevel, sub
 
 export function parseSessionRecord(text: string) {
   try {
-    const { client, principal, asked, logLevel, subscriptions } = JSON.parse(text) as Params
+    const { client, principal, asked, logLevel, subscriptions } = jsonValue(text) as Params
     if (!isObject(client) || typeof client.revision !== 'string' || typeof principal !== 'string') return undefined
     return {
       client: { revision: client.revision, capabilities: isObject(client.capabilities) ? client.capabilities : {} },

@@ -19,6 +19,7 @@ import {
   tallySteps,
 } from '../../core/history.ts'
 import type { Log } from '../../core/log.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { callColumns, decodeBatch, encodeBatch, parseSteps } from '../sqlite/history-batch.ts'
 import { storable } from './append.ts'
 import { advisoryLocks, connectMs, connectPostgres, type Postgres, postgresErrorReason } from './connection.ts'
@@ -210,7 +211,7 @@ function encodeStorable(batch: HistoryBatch): string {
   const rewritten = JSON.stringify(decodeBatch(text), (_, value) =>
     typeof value === 'string' ? storable(value) : value,
   )
-  return encodeBatch(JSON.parse(rewritten) as HistoryBatch)
+  return encodeBatch(jsonValue(rewritten) as HistoryBatch)
 }
 
 const counts = ['calls', 'errors', 'tool_errors', 'denials', 'cache_hits', 'cache_misses', 'sum_ms', 'hit_ms'] as const

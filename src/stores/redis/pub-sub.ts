@@ -1,5 +1,6 @@
 import { createTopicListeners, type PubSub } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { createSeal } from '../../lib/seal.ts'
 import type { SharedRedis } from './connection.ts'
 
@@ -20,7 +21,7 @@ export function redisPubSub({ redis, self, secret, log }: RedisPubSubOptions): P
     const opened = seal.open(sealed, 'bulletin')
     // Not an error: all databases on a Redis server share channels, and another cluster may use another database.
     if (opened === undefined) return log.debug({ channel }, 'ignored a message in Redis that is not from this cluster')
-    const [from, topic, text] = JSON.parse(opened) as [string, string, string]
+    const [from, topic, text] = jsonValue(opened) as [string, string, string]
     if (from !== self) listeners.deliver(topic, text)
   })
   return {

@@ -1,4 +1,5 @@
 import { type HistoryBatch, type StoredCall, type StoredStep, type Tally, tallyNumbers } from '../../core/history.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 
 /** The columns of a call, in the order in which they are stored. */
 export const callColumns = [
@@ -39,7 +40,7 @@ export function encodeBatch({ tallies, calls }: HistoryBatch): string {
 }
 
 export function decodeBatch(text: string): HistoryBatch {
-  const [tallyRows, callRows] = JSON.parse(text) as [TallyRow[], CallRow[]]
+  const [tallyRows, callRows] = jsonValue(text) as [TallyRow[], CallRow[]]
   return {
     tallies: tallyRows.map(([agent, server, operation, name, at, numbers, latencies]) => ({
       ...{ agent, server, operation, name, at, latencies },
@@ -57,7 +58,7 @@ export const stepsText = (steps: readonly StoredStep[]): string =>
   steps.length === 0 ? '' : JSON.stringify(steps.map(({ name, startMs, ms, error }) => [name, startMs, ms, error]))
 
 export const parseSteps = (text: string): readonly StoredStep[] =>
-  text === '' ? [] : decodeSteps(JSON.parse(text) as readonly StepRow[])
+  text === '' ? [] : decodeSteps(jsonValue(text) as readonly StepRow[])
 
 const decodeSteps = (rows: readonly StepRow[]): readonly StoredStep[] =>
   rows.map(([name, startMs, ms, error]) => ({ name, startMs, ms, error }))

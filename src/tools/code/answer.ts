@@ -1,5 +1,5 @@
 import type { ExecutionOutcome } from '../../core/executor.ts'
-import { parseJson } from '../../lib/parse-json.ts'
+import { jsonValue, parseJson } from '../../lib/parse-json.ts'
 import { maxAnswer } from './bridge.ts'
 import { type InnerCall, type ListedCall, listCalls } from './call-log.ts'
 import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
@@ -46,7 +46,7 @@ export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[
 function wellFormed(answer: CodeAnswer): CodeAnswer {
   const text = JSON.stringify(answer)
   if (!text.includes('\\ud')) return answer
-  return JSON.parse(text.replaceAll(/(\\\\)|\\ud[89a-f]../g, (_, backslash = '\ufffd') => backslash))
+  return jsonValue(text.replaceAll(/(\\\\)|\\ud[89a-f]../g, (_, backslash = '\ufffd') => backslash)) as CodeAnswer
 }
 
 /** Shortens the value and the logs to fit. The value takes precedence, because it is the purpose of the program. */

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { ChatMessage } from '../../core/chat.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import {
   type Choice,
@@ -89,7 +90,7 @@ function fitting(found: ParsedAnswer): unknown {
 async function plainJson(text: string, _: unknown, restore: (value: unknown) => unknown): Promise<ParsedAnswer> {
   const [, fenced] = /^```(?:json)?\n([\s\S]*)```$/.exec(text.trim()) ?? []
   try {
-    return { value: restore(JSON.parse(fenced ?? text)) }
+    return { value: restore(jsonValue(fenced ?? text)) }
   } catch {
     return { problem: 'is not JSON' }
   }

@@ -3,6 +3,7 @@ import { Json } from '../../core/json.ts'
 import type { ServerFinding, ServerFindingKind } from '../../core/source-status.ts'
 import { withoutHidden } from '../../lib/hidden-characters.ts'
 import { countValues, eachElement, members, walk } from '../../lib/json-text.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { type ListedKind, repairedDefinition, visibleDefinition } from './definitions.ts'
 
 /** The limits for one list of a server, from the section `discovery` of the configuration. */
@@ -169,7 +170,7 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
       cut = { kind: 'long-cursor', method, limit: maxCursor, message: longCursor(method) }
       return undefined
     }
-    const cursor: string = JSON.parse(text.toString('utf8'))
+    const cursor = jsonValue(text.toString('utf8')) as string
     if (cursor === '') return undefined
     if (cursors.has(cursor)) cut = { kind: 'repeated-cursor', method, message: repeated(method) }
     else if (cursors.add(cursor).size >= maxPages) stop('too-many-pages', maxPages, undefined, 'pages')

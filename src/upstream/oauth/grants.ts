@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { Vault } from '../../core/stores.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { client, type OAuthClient } from './client.ts'
 
 /** The holder of a grant: one server at one URL, and one principal if each principal has its own grant. */
@@ -55,7 +56,7 @@ export interface Grants {
 export function createGrants(vault: Vault, seen: (accessToken: string) => void): Grants {
   const read = async <T>(key: Key, schema: z.ZodType<T>): Promise<T | undefined> => {
     const text = await vault.read(written(key))
-    return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data
+    return text === undefined ? undefined : schema.safeParse(jsonValue(text)).data
   }
   const write = (key: Key, value: object) => vault.write(written(key), JSON.stringify(value))
   return {
@@ -97,7 +98,7 @@ export function createGrants(vault: Vault, seen: (accessToken: string) => void):
 type Key = readonly string[]
 
 const written = (key: Key): string => JSON.stringify(key)
-const parsed = (key: string): Key => JSON.parse(key)
+const parsed = (key: string): Key => jsonValue(key) as Key
 
 const holderKey = ({ server, url, principal }: GrantHolder): Key => [server, url, principal]
 const grantKey = (holder: GrantHolder, issuer: string): Key => ['grant', issuer, ...holderKey(holder)]

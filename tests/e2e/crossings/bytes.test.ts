@@ -1,5 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { asRecord } from '../../../src/lib/is-record.ts'
+import { jsonValue } from '../../../src/lib/parse-json.ts'
 import { serverProgram } from '../../fixtures/programs.ts'
 import { type RawAsk, rawLines, rawModern } from '../../fixtures/raw-callers.ts'
 import { rawSession } from '../../fixtures/raw-http.ts'
@@ -161,7 +163,7 @@ test('B2: line breaks between the tokens of a result may become spaces, and noth
       for (const { ask } of callers) {
         const message = await ask('tools/call', request(name, 'tools/call', result))
         expect(flat(message)).toContain(flat(result).slice(1))
-        expect(JSON.parse(message).result).toMatchObject(value)
+        expect(asRecord(jsonValue(message)).result).toMatchObject(value)
       }
     }
   }

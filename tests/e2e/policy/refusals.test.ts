@@ -83,6 +83,30 @@ describe.concurrent('a real file server', () => {
     expect(refusalOf(some)?.code).toBe('INVALID_PATH')
   })
 
+  test('F9: a path is guarded whatever its name is spelt like, and whatever names were sent before', async () => {
+    await using open = new AsyncDisposableStack()
+    const { folder, inside, entry } = await files({})
+    open.use(folder)
+    const guarded = { ...entry, guards: [{ kind: 'path', arguments: ['path'], roots: [inside] }] }
+    const toolway = open.use(await startToolway({ mcpServers: { files: guarded } }))
+    const session = await rawSession(toolway)
+    const call = async (args: string) => {
+      const params = `{"name":"files__read_text_file","arguments":${args}}`
+      const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
+      return (await session.send(body)).text
+    }
+    const secret = JSON.stringify(join(folder.path, 'secret.txt'))
+    for (const [before, name] of [
+      [String.raw`"\\u00"`, String.raw`"\u0070ath"`],
+      [String.raw`"p\\u0"`, String.raw`"p\u0061th"`],
+      [String.raw`"pat\\"`, String.raw`"pat\u0068"`],
+    ] as const) {
+      const first = JSON.stringify(`before ${name}`)
+      await call(`{${first}:1,${before}:1}`)
+      expect(await call(`{${first}:1,${name}:${secret}}`), name).toContain('INVALID_PATH')
+    }
+  })
+
   test('F9: the URI of a resource is guarded like a path, read or followed, whatever form it has', async () => {
     const guards = [{ kind: 'path', arguments: ['path'], roots: ['/data'] }]
     await using toolway = await startToolway({ mcpServers: { everything: { url: everything.url, guards } } })

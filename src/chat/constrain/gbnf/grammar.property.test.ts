@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../../../tests/fixtures/runs.ts'
+import { jsonValue } from '../../../lib/parse-json.ts'
 import { CannotExpress } from '../conversion.ts'
 import type { AnySchema, JsonSchemaObject } from '../schema.ts'
 import { dice } from './dice.fixture.ts'
@@ -37,7 +38,7 @@ test('S4: every text of a grammar is valid JSON for the schema', () => {
       const fits = judge(schema)
       for (let count = 0; count < 5; count++) {
         const text = grammar.sample(roll)
-        expect(fits(JSON.parse(text)), `${text} for ${JSON.stringify(schema)}: ${JSON.stringify(fits.errors)}`).toBe(
+        expect(fits(jsonValue(text)), `${text} for ${JSON.stringify(schema)}: ${JSON.stringify(fits.errors)}`).toBe(
           true,
         )
       }
@@ -114,9 +115,7 @@ test('S4: any schema becomes a correct grammar, or an error with place and keywo
       const fits = judge(withoutFormats(given) as AnySchema)
       for (let count = 0; count < 4; count++) {
         const text = grammar.sample(roll)
-        expect(fits(JSON.parse(text)), `${text} for ${JSON.stringify(given)}: ${JSON.stringify(fits.errors)}`).toBe(
-          true,
-        )
+        expect(fits(jsonValue(text)), `${text} for ${JSON.stringify(given)}: ${JSON.stringify(fits.errors)}`).toBe(true)
       }
     }),
     some,
@@ -126,7 +125,7 @@ test('S4: any schema becomes a correct grammar, or an error with place and keywo
 
 /** Formats are judged elsewhere. */
 const withoutFormats = (schema: unknown): unknown =>
-  JSON.parse(JSON.stringify(schema), (key, value) => (key === 'format' ? undefined : value))
+  jsonValue(JSON.stringify(schema), (key, value) => (key === 'format' ? undefined : value))
 
 function damage(value: unknown, other: unknown, place: number, how: number): unknown {
   if (typeof value !== 'object' || value === null) {
