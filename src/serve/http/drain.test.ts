@@ -59,14 +59,21 @@ describe('B7: a gateway that stops', () => {
   })
 
   test.each(ways)('refuses a request %s and was sent after the stop began', async (_, more) => {
-    const { access, request, client, stop } = await openSession()
-    await client.ask(request(ping, more))
-    const stopped = stop()
-    for (let turns = 0; turns < 5; turns++) await turn()
-    expectRefusal(await client.ask(request(call('echo'), more)))
-    expect(await client.closed()).toBe('')
-    await stopped
-    expect(access.calls).toHaveLength(0)
+    for (let isSoon = false; !isSoon; ) {
+      const { access, request, client, stop } = await openSession()
+      await client.ask(request(ping, more))
+      const usedAt = performance.now()
+      const stopped = stop()
+      for (let turns = 0; turns < 5; turns++) await turn()
+      // On a busy machine this may take so long that the gateway has closed the quiet connection. Then try again.
+      isSoon = performance.now() - usedAt < 50
+      if (isSoon) {
+        expectRefusal(await client.ask(request(call('echo'), more)))
+        expect(await client.closed()).toBe('')
+      }
+      await stopped
+      expect(access.calls).toHaveLength(0)
+    }
   })
 
   test('refuses requests on connections that it has not accepted yet', async () => {
