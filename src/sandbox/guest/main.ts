@@ -1,6 +1,5 @@
 import { stripTypeScriptTypes } from 'node:module'
 import type { JSValueHandle } from 'quickjs-wasi'
-import { jsonValue } from '../../lib/parse-json.ts'
 import { openProcessChannel, openThreadChannel, threadArgument } from './channel.ts'
 import { begin } from './evaluate.ts'
 import { createMachine, limitMemory, type Machine, packMemory, unpackMemory, type WasmModule } from './machine.ts'
@@ -50,10 +49,10 @@ const waiting = setTimeout(loadParser, parserDelayMs)
 
 function receive({ kind, id, payload }: Frame): void {
   if (kind === messageKinds.memory) remembered = payload
-  else if (kind === messageKinds.run) void run(jsonValue(payload.toString()) as ProgramTask)
+  else if (kind === messageKinds.run) void run(JSON.parse(payload.toString()) as ProgramTask)
   else if (kind === messageKinds.answer) running?.answered(id, true, payload.toString(), '')
   else if (kind === messageKinds.refusal) {
-    const { code, message } = jsonValue(payload.toString()) as HostCallError
+    const { code, message } = JSON.parse(payload.toString()) as HostCallError
     running?.answered(id, false, message, code)
   }
 }

@@ -1,5 +1,4 @@
 import type { JSValueHandle } from 'quickjs-wasi'
-import { jsonValue } from '../../lib/parse-json.ts'
 import type { HostChannel } from './channel.ts'
 import { begin, placeIn, runPrelude } from './evaluate.ts'
 import type { Machine } from './machine.ts'
@@ -129,7 +128,7 @@ const endedBy = (error: ProgramError): Omit<ProgramResult, 'truncated'> =>
 
 /** The result for an uncaught exception, which the realm describes as JSON. */
 function failed(text: string, linesBefore: number): Omit<ProgramResult, 'truncated'> {
-  const { name, message, stack = '', code } = jsonValue(text) as Record<string, string>
+  const { name, message, stack = '', code } = JSON.parse(text) as Record<string, string>
   return endedBy({
     name: String(name).slice(0, 200),
     message: String(message).slice(0, 8000),
