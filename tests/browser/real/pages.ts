@@ -59,6 +59,8 @@ export async function jump(page: Page, words: string, option: RegExp): Promise<v
   await wanted.waitFor()
   while ((await wanted.getAttribute('aria-selected')) !== 'true') await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
+  // A closed dialog stays in the document until the next frame, and the search does not open before.
+  await page.locator('dialog').waitFor({ state: 'detached' })
 }
 
 /** The value of a tile. */

@@ -33,7 +33,8 @@ inBrowser('G10: the search dialog', () => {
     await page.getByRole('option', { name: option }).first().waitFor()
     while (!(await selected(page).textContent())?.includes(option)) await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    // A closed dialog stays in the document until the next frame, and the search does not open before.
+    await page.locator('dialog').waitFor({ state: 'detached' })
   }
 
   test('G10: Ctrl+K jumps to a page, server, tool, agent and call with the keyboard only', async () => {
