@@ -50,7 +50,7 @@ inBrowser('V8: approvals', () => {
     expect((await call('fourth')).isError).toBeFalsy()
     await page.getByText('No calls are waiting for approval').waitFor()
 
-    await page.goto('/audit?tool=echo')
+    await visitor.follow('/audit?tool=echo')
     await row(page, 'Audit records', 'orders.echo')
     const { json } = (await page.evaluate(
       `fetch('/admin/api/audit?tool=echo&operation=call_tool').then(async (r) => ({ json: await r.json() }))`,

@@ -209,12 +209,12 @@ inBrowser('V9: servers of an operator, from the first test to the calls of other
     const ask = asking(originOf(toolway), reader.key)
     for (const [path, api, what] of [
       ['/pins', 'pins', 'the definitions'],
-      ['/pins/probe.echo', 'pins/probe.echo', 'the definitions'],
       ['/keys', 'keys', 'API keys'],
+      ['/pins/probe.echo', 'pins/probe.echo', 'the definitions'],
       ['/audit', 'audit', 'the audit log'],
       ['/config', 'config', 'the configuration'],
     ] as const) {
-      await page.goto(path)
+      await guest.follow(path)
       await page.getByRole('heading', { name: `Only admins can see ${what}` }).waitFor()
       expect(await page.getByRole('table').count(), path).toBe(0)
       const { status, json } = await ask(api)

@@ -106,7 +106,8 @@ inBrowser('G10: keyboard', () => {
   })
 
   test('G10: on a phone the menu opens and closes', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { viewport: { width: 360, height: 740 } })
+    const phone = { at: emptyPage, viewport: { width: 360, height: 740 } }
+    await using visitor = await visit(browser, door.origin, 'operator', phone)
     const { page } = visitor
     const menu = page.getByRole('navigation', { name: 'Pages' })
     expect(await menu.isVisible()).toBe(false)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { openScene, type SceneDoor } from '../stand-in/door.ts'
-import { visit } from '../visit.ts'
+import { emptyPage, visit } from '../visit.ts'
 
 /** The bound for the overview: main script and charts. */
 const maxBytes = 75 * 1024
@@ -35,7 +35,7 @@ inBrowser('G10: loading', () => {
   })
 
   test('G10: a page whose code is gone after an update says so, and works after a reload', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
     const { page } = visitor
     await page.route(/\/assets\/servers-/, (route) => route.fulfill({ status: 404 }))
     await page.keyboard.press('g')

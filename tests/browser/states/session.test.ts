@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { openScene, type SceneDoor } from '../stand-in/door.ts'
-import { visit } from '../visit.ts'
+import { emptyPage, visit } from '../visit.ts'
 
 inBrowser('G10: sessions', () => {
   let browser: Browser
@@ -43,7 +43,7 @@ inBrowser('G10: sessions', () => {
   })
 
   test('G10: signing out ends the session', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
     const { page } = visitor
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('Token or API key').waitFor()
@@ -52,7 +52,7 @@ inBrowser('G10: sessions', () => {
   })
 
   test('G10: the sign-in page explains why a session ended', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
     await visitor.context.clearCookies()
     const click = visitor.page.getByRole('link', { name: 'Tools', exact: true }).click()
     // A request of the page itself may have ended the session before the click.
@@ -76,7 +76,7 @@ inBrowser('G10: sessions', () => {
   })
 
   test('G10: the chosen theme persists and applies from the first paint', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { colorScheme: 'light' })
+    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage, colorScheme: 'light' })
     const { page } = visitor
     const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
     const light = await background()
