@@ -5,7 +5,7 @@ import { openCurrentSearch, searchLog } from '../../audit/search/search.ts'
 import { verifyAudit } from '../../audit/verify/verify.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { AuditRow, CallDetail } from '../../serve/admin/contract.ts'
-import { type ReplayedPolicy, type ReplayProgress, recordsInFolder, replayRecords } from '../policy-replay.ts'
+import type { ReplayedPolicy, ReplayProgress } from '../policy-replay.ts'
 
 export type AuditRequests = typeof handlers
 
@@ -56,8 +56,11 @@ const handlers = {
     const { ok, records, problems, problemCount } = await verifyAudit({ folder, key, marks })
     return { ok, records, problems: problems.slice(0, maxProblems), problemCount }
   },
-  replay: (folder: string, { since, maxRecords, ...policy }: ReplayInput, control: RequestControl) =>
-    replayRecords(recordsInFolder(folder, { since }), policy, { maxRecords, ...control }),
+  async replay(folder: string, { since, maxRecords, ...policy }: ReplayInput, control: RequestControl) {
+    // Only here: it imports the policy, for which the thread would load the whole gateway.
+    const { recordsInFolder, replayRecords } = await import('../policy-replay.ts')
+    return replayRecords(recordsInFolder(folder, { since }), policy, { maxRecords, ...control })
+  },
 }
 
 const running = new Map<number, AbortController>()
