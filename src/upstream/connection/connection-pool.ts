@@ -7,6 +7,7 @@ import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { createCallTurns, type ToolHabit } from '../requests/call-turns.ts'
 import { unsentError } from '../transports/transport-errors.ts'
+import { caughtUp } from './caught-up.ts'
 import { type ConnectionScope, type Connector, connectWithinMs } from './connect.ts'
 import { type InitializedConnection, requestLogLevel } from './handshake.ts'
 import { type ConnectionState, createManagedConnection, type ManagedConnection, stateOf } from './managed-connection.ts'
@@ -206,7 +207,10 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const prepared = (open: InitializedConnection) => {
       const { connection } = open
       if (connection.owned && (isOneStream() || speaksOutOfStream)) {
-        connection.turns ??= createCallTurns(clock, habits, peer.rounds)
+        connection.turns ??= createCallTurns(clock, habits, {
+          strict: peer.rounds,
+          caughtUp: () => caughtUp(open, clock),
+        })
       }
       const settling = owner?.greeting || owner?.rooting || (!rooted && needsRoots(user))
       return owner && settling ? settled(open, owner) : logged(open)

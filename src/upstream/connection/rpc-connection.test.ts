@@ -9,6 +9,8 @@ import { scriptedPeer } from '../peer.fixture.ts'
 import { createCallTurns } from '../requests/call-turns.ts'
 import { openRpcConnection } from './rpc-connection.ts'
 
+const takingTurns = { strict: true, caughtUp: async () => {} }
+
 const never = new AbortController().signal
 const ask = (method: string, signal = never) => ({ method, params: () => Buffer.from('{}'), signal })
 const open = async (...script: Parameters<typeof scriptedPeer>) => {
@@ -199,7 +201,7 @@ test('G3, V3: calls of a stateless owner take turns, so that each question reach
   const clock = createManualClock()
   const log: string[] = []
   connection.owned = true
-  connection.turns = createCallTurns(clock, new Map())
+  connection.turns = createCallTurns(clock, new Map(), takingTurns)
   const answer = Promise.withResolvers<void>()
   const asking = (name: string): Peer => ({
     ...named(name, log),
@@ -238,7 +240,7 @@ test('V3: a cancelled call costs the calls of the same owner nothing, whatever b
   const { connection, peer: server } = await open({})
   const log: string[] = []
   connection.owned = true
-  connection.turns = createCallTurns(createManualClock(), new Map())
+  connection.turns = createCallTurns(createManualClock(), new Map(), takingTurns)
   const gone = new AbortController()
   const rounds = (name: string) => ({ ...named(name, log), rounds: true })
   const cancelled = { ...ask('tools/call', gone.signal), name: 't', peer: rounds('ann') }

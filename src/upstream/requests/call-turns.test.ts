@@ -17,10 +17,10 @@ const peerOf = (name: string, log: string[]): Peer => ({
   },
 })
 
-function started() {
+function started(caughtUp = async () => {}) {
   const clock = createManualClock()
   const habits = new Map<string, ToolHabit>()
-  const turns = createCallTurns(clock, habits)
+  const turns = createCallTurns(clock, habits, { strict: true, caughtUp })
   const sent: string[] = []
   const log: string[] = []
   const ends = new Map<string, () => void>()
@@ -52,6 +52,49 @@ test('V3: a silent call holds up the others for a moment only', async () => {
   await clock.pass(249)
   expect(sent).toEqual(['a'])
   await clock.pass(1)
+  expect(sent).toEqual(['a', 'b'])
+})
+
+test('G3: a server that has not read a call yet is late and not silent', async () => {
+  const read = Promise.withResolvers<void>()
+  const { clock, turns, sent, log, run } = started(() => read.promise)
+  for (const call of ['a', 'b']) void run('slow', call)
+  await clock.pass(10_000)
+  expect(sent).toEqual(['a'])
+  turns.speaker()?.notify('notifications/message', Json.of({}))
+  expect(log).toEqual(['a'])
+  read.resolve()
+  await clock.pass(249)
+  expect(sent).toEqual(['a'])
+  await clock.pass(1)
+  expect(sent).toEqual(['a', 'b'])
+})
+
+test('G3: a call that comes after a silence is not sent before the server has read the first', async () => {
+  const read = Promise.withResolvers<void>()
+  const { clock, turns, sent, log, run } = started(() => read.promise)
+  void run('slow', 'a')
+  await clock.pass(1_000)
+  void run('slow', 'b')
+  await nextTurn()
+  expect(sent).toEqual(['a'])
+  turns.speaker()?.notify('notifications/message', Json.of({}))
+  expect(log).toEqual(['a'])
+  read.resolve()
+  await clock.pass(250)
+  expect(sent).toEqual(['a', 'b'])
+})
+
+test('G3: a call that goes on sending messages keeps its turn', async () => {
+  const { clock, turns, sent, log, run } = started()
+  for (const call of ['a', 'b']) void run('talk', call)
+  for (let count = 0; count < 5; count++) {
+    await clock.pass(200)
+    turns.speaker()?.notify('notifications/message', Json.of({}))
+  }
+  expect(sent).toEqual(['a'])
+  expect(log).toEqual(['a', 'a', 'a', 'a', 'a'])
+  await clock.pass(250)
   expect(sent).toEqual(['a', 'b'])
 })
 
@@ -107,7 +150,7 @@ test('B7: when the connection is closed nobody waits any more', async () => {
 
 test('V3: calls of one session wait for one another only if their tool is known to ask', async () => {
   const sent: string[] = []
-  const turns = createCallTurns(createManualClock(), new Map(), false)
+  const turns = createCallTurns(createManualClock(), new Map(), { strict: false, caughtUp: async () => {} })
   const run = (call: string) =>
     turns.run('write', peerOf(call, []), never, () => {
       sent.push(call)

@@ -37,16 +37,28 @@ interface Turn {
 /** How long a call that sends no messages makes others wait. */
 const silenceMs = 250
 
-/**
- * With `strict`, calls to tools take turns even if it is not known whether the tools send messages, because several
- * clients may act as the connection's owner. Otherwise, calls wait for one another only if their tools are known to
- * send messages.
- */
-export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, strict = true): CallTurns {
+interface CallTurnsOptions {
+  /**
+   * Whether calls to tools take turns even if it is not known whether the tools send messages, because several clients
+   * may act as the connection's owner. Otherwise, calls wait for one another only if their tools are known to send
+   * messages.
+   */
+  readonly strict: boolean
+  /** Resolves when the server has read what it was sent: a server on a busy machine is not silent, but late. */
+  caughtUp(): Promise<void>
+}
+
+export function createCallTurns(
+  clock: Clock,
+  habits: Map<string, ToolHabit>,
+  { strict, caughtUp }: CallTurnsOptions,
+): CallTurns {
   const running = new Set<Turn>()
   const waiting = new Map<Turn, PromiseWithResolvers<void>>()
   let speaker: Turn | undefined
+  /** Ends when the speaker has sent nothing for a while. */
   let silence: Disposable | undefined
+  let isSilent = false
   let closed = false
 
   return { run, speaker: certain, speakers, runs, strict, close }
@@ -101,6 +113,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
   }
 
   function spoke(turn: Turn): void {
+    if (speaker === turn) listen()
     if (turn.spoke) return
     turn.spoke = true
     habits.set(turn.name, 'speaks')
@@ -115,16 +128,36 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
     // The call may already be waiting, if several of its requests were answered.
     const place = waiting.get(turn) ?? Promise.withResolvers<void>()
     waiting.set(turn, place)
+    if (isSilent) void passIfRead()
     return place.promise
   }
 
   function give(turn: Turn): void {
     speaker = turn
-    silence = clock.after(silenceMs, pass)
+    listen()
+  }
+
+  function listen(): void {
+    silence?.[Symbol.dispose]()
+    isSilent = false
+    silence = clock.after(silenceMs, () => {
+      isSilent = true
+      if (waiting.size > 0) void passIfRead()
+    })
+  }
+
+  /** Ends the turn of a silent call, unless it sends something before the server has read it. */
+  async function passIfRead(): Promise<void> {
+    const heard = silence
+    isSilent = false
+    await caughtUp()
+    if (silence === heard) pass()
   }
 
   function pass(): void {
     silence?.[Symbol.dispose]()
+    silence = undefined
+    isSilent = false
     speaker = undefined
     // Calls that are already running come before those that have not been sent yet.
     const turns = [...waiting.keys()]
@@ -182,6 +215,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
   function close(): void {
     closed = true
     silence?.[Symbol.dispose]()
+    silence = undefined
     speaker = undefined
     for (const turn of [...waiting.keys()]) go(turn)
   }
