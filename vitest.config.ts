@@ -35,6 +35,16 @@ const programs = ['src/**/*.program.test.ts', 'tests/{,contract/}*.program.test.
 /** Small files that take long: without results of an earlier run, vitest starts large files first. */
 const long = ['tests/e2e/chaos/chaos.test.ts', 'tests/e2e/fleet/outage.test.ts', 'src/sandbox/abuse.program.test.ts']
 
+/** Stories that wait for many seconds: they would run alone at the end. */
+const longStories = [
+  'tests/conformance/{client,server}.test.ts',
+  'tests/browser/real/{first-run,history,inbox-items,keys,sign-in}.test.ts',
+  'tests/browser/states/{every-page,live}.test.ts',
+  'tests/e2e/{docs/docs,overload/adversary,package/package,restarts/server}.test.ts',
+  'tests/e2e/fleet/{fleet,kill,streams}.test.ts',
+  'tests/e2e/real-servers/{pagination,timeouts}.test.ts',
+]
+
 /** Tests that collect all garbage, which takes longer the more modules their worker has loaded before. */
 const collecting = [
   'src/cli/memory.test.ts',
@@ -46,13 +56,16 @@ const collecting = [
   'tests/e2e/reload/memory.test.ts',
 ]
 
-const first = [...collecting, ...long]
-const isFirst = ({ moduleId }: TestSpecification): boolean => first.some((file) => matchesGlob(moduleId, `**/${file}`))
+const isAmong =
+  (globs: readonly string[]) =>
+  ({ moduleId }: TestSpecification): boolean =>
+    globs.some((glob) => matchesGlob(moduleId, `**/${glob}`))
+
+const isFirst = isAmong([...collecting, ...long])
+const isLongStory = isAmong(longStories)
 
 /** Tests with real servers or a browser: they wait most of their time. */
-const stories = ['tests/browser/**/*.test.ts', 'tests/e2e/**/*.test.ts', 'tests/conformance/**/*.test.ts']
-const isStory = ({ moduleId }: TestSpecification): boolean =>
-  stories.some((glob) => matchesGlob(moduleId, `**/${glob}`))
+const isStory = isAmong(['tests/browser/**/*.test.ts', 'tests/e2e/**/*.test.ts', 'tests/conformance/**/*.test.ts'])
 
 /**
  * Starts the longest files first, so that none runs alone at the end. Stories and tests that compute alternate over the
@@ -64,10 +77,11 @@ class LongFirst extends BaseSequencer {
     const byProject = Map.groupBy(sorted, ({ project }) => project)
     return [...byProject.values()].flatMap((own) => {
       const rest = own.filter((file) => !isFirst(file))
+      const stories = rest.filter(isStory)
       return [
         ...own.filter(isFirst),
         ...spread(
-          rest.filter(isStory),
+          [...stories.filter(isLongStory), ...stories.filter((file) => !isLongStory(file))],
           rest.filter((file) => !isStory(file)),
         ),
       ]
