@@ -43,6 +43,8 @@ inBrowser('V8: approvals', () => {
     await expectWhole(visitor)
     await page.getByRole('dialog').getByRole('button', { name: 'Deny', exact: true }).click()
     expect(JSON.stringify(await second)).toContain('\\"Not today.\\"')
+    // The call is answered before the page hears of it, and its buttons would answer the wrong one.
+    await waiting.waitFor({ state: 'detached' })
 
     const third = call('third')
     await waiting.getByRole('button', { name: 'Allow for this session' }).click()
