@@ -2,9 +2,9 @@
 export type ReadNumber = (source: string, value: number) => unknown
 
 /**
- * As `JSON.parse`, which must not be used for JSON from outside: in Node 24 and 26 it may take a member name with an
- * escape for another one that it has seen before (https://github.com/nodejs/node/issues/63785). Whoever can send both
- * names could hide an argument from the policy in this way. With `readNumber`, numbers are what it returns.
+ * Parses JSON. Use it instead of `JSON.parse`, which has a bug in Node 24 and 26: for a member name with an escape, it may
+ * return a different name from an earlier text (https://github.com/nodejs/node/issues/63785). A caller could use this to
+ * hide an argument from the policy. `readNumber` replaces each number.
  */
 export function jsonValue(text: string, readNumber?: ReadNumber): unknown {
   if (!text.includes('\\') || !escapedName.test(text)) {

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline, pause, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
+import { pingOnce } from './ping.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /** The only client of a connection, and the state of its roots. */
@@ -46,21 +47,11 @@ export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Js
 export const rootsKey = (roots: Json): string =>
   hash('sha256', JSON.stringify((roots.value as { roots?: unknown }).roots ?? []), 'base64url').slice(0, 22)
 
-const pingWithinMs = 1_000
 /** How long calls wait for a client that declared roots but does not provide them. */
 const tellWithinMs = 5_000
 /** How many pings give a server time to apply its roots; servers do not report when they have applied them. */
 const applyPings = 5
 const applyPauseMs = 50
-
-/**
- * Sends a ping and waits for the response. Servers send messages in order, so if the server requests roots right after
- * the handshake, that request has arrived by then.
- */
-export async function pingOnce({ request }: RpcConnection, clock: Clock): Promise<void> {
-  using limit = deadline(clock, pingWithinMs, () => new Error('no answer'))
-  await request({ method: 'ping', params: () => undefined, signal: limit.signal }).catch(() => {})
-}
 
 /** Gives a server time to apply its roots. A busy server responds to pings more slowly, so it gets more time. */
 export async function rootsApplied(connection: RpcConnection | undefined, clock: Clock): Promise<void> {
