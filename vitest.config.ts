@@ -162,13 +162,17 @@ export default defineConfig({
     },
     projects: [
       ...(process.env.TOOLWAY_TEST_TOGETHER ? [all] : kinds).map(({ setup = [], ...settings }) => ({
-        test: { ...beside, ...settings, globalSetup: ['tests/programs.setup.ts', ...setup] },
+        test: {
+          ...beside,
+          ...settings,
+          globalSetup: ['tests/programs.setup.ts', ...setup, 'tests/temporary.setup.ts'],
+        },
       })),
       {
         test: {
           name: 'deep',
           include: ['tests/deep/**/*.test.ts', ...properties],
-          globalSetup: ['tests/programs.setup.ts', 'tests/e2e.setup.ts'],
+          globalSetup: ['tests/programs.setup.ts', 'tests/e2e.setup.ts', 'tests/temporary.setup.ts'],
           // Many random cases instead of a few (tests/fixtures/runs.ts).
           env: { TOOLWAY_TEST_RUNS: 'many' },
           testTimeout: 1_800_000,

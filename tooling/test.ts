@@ -22,10 +22,10 @@ if (check.pid !== undefined) setPriority(check.pid, 5)
 const parts = spawn(process.execPath, [join(root, 'tests/all-parts.ts')], { stdio: 'inherit' })
 await Promise.all([buildPrograms(), once(parts, 'exit')])
 
-// Most tests with servers or a browser wait most of their time: four keep two cores busy.
+// Most tests with servers or a browser wait most of their time: five keep two cores busy.
 const vitest = spawn(
   join(root, 'node_modules/.bin/vitest'),
-  ['run', '--project', 'all', '--maxWorkers=4', ...process.argv.slice(2)],
+  ['run', '--project', 'all', '--maxWorkers=5', ...process.argv.slice(2)],
   { stdio: 'inherit', env: { ...process.env, TOOLWAY_TEST_TOGETHER: 'yes' } },
 )
 const [code] = await once(vitest, 'exit')

@@ -2,14 +2,14 @@ import { loadConfig } from '../../src/config/load.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { createGateway, type Gateway } from '../../src/runtime/gateway.ts'
 import { writeConfig } from '../fixtures/config-file.ts'
-import { memoryFolder, temporaryFolder } from '../fixtures/folders.ts'
+import { temporaryFolder } from '../fixtures/folders.ts'
 
 export const serverName = 'fixture'
 
 /** One server and no renaming, because the suite knows its entries by name; no token, because it cannot send one. */
 export async function openToolway(url: string, open: AsyncDisposableStack, auth?: object): Promise<Gateway> {
   // The suite starts a gateway for each scenario, and each syncs its audit log.
-  const folder = open.use(await temporaryFolder(memoryFolder()))
+  const folder = open.use(await temporaryFolder())
   const config = {
     server: { port: 0 },
     auth: { token: 'none' },
