@@ -8,8 +8,11 @@ export interface PathGuardConfig {
 
 /** Max characters in a path. No file system accepts longer paths. */
 const maxLength = 4096
-/** Folders that differ for each process: `/proc/self/cwd` is one folder for the gateway and another for the server. */
-const ofEachProcess = /^\/(?:proc|dev)(?:\/|$)/
+/**
+ * Folders that differ for each process: `/proc/self/cwd` is one folder for the gateway and another for the server, and
+ * `/dev/fd` is a link to such a folder. `/dev/shm` is an ordinary folder, in memory.
+ */
+const ofEachProcess = /^\/(?:proc|dev(?!\/shm(?:\/|$)))(?:\/|$)/
 const control = /[\0-\x1f\x7f-\x9f]/
 
 /**
