@@ -31,16 +31,3 @@ withPart('redis-server', 'B10: workers of a machine among other machines', () =>
     expect((await several.stop()).code).toBe(0)
   })
 })
-
-test('B10: workers are replaced one after another, and end with the process that looks after them', async () => {
-  await using open = new AsyncDisposableStack()
-  const toolway = open.use(await startCommand({}, { words: ['--workers', '2'] }))
-  // On connections that it keeps open: it is led from those of the old workers to new ones.
-  const caller = open.use(await connect('v1', { endpoint: toolway }))
-  const before = toolway.children()
-  process.kill(toolway.pid, 'SIGUSR2')
-  const replaced = () => toolway.said().includes('all workers have been replaced')
-  while (!replaced()) expect((await caller.callTool('time', { name: 'get_time_utc' })).isError).not.toBe(true)
-  expect(toolway.children().filter((pid) => before.includes(pid))).toEqual([])
-  expect((await toolway.stop('SIGKILL', 10_000)).survivors).toEqual([])
-})

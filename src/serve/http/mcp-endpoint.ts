@@ -276,7 +276,11 @@ export function createMcpEndpoint(options: {
     const identity = known instanceof Promise ? await known : known
     // Stop here: the code below relies on the close event, which a response that is already closed does not emit again.
     if (response.destroyed) return
-    if (method === 'GET' || isListening(headers)) watchCredential({ authorization, identity, response })
+    if (method === 'GET' || isListening(headers)) {
+      watchCredential({ authorization, identity, response })
+      // When the gateway stops, it ends the stream: the client's next request must not use the same connection.
+      response.setHeader('Connection', 'close')
+    }
     try {
       await dispatch(request, response, identity)
     } catch (thrown) {

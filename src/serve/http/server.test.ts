@@ -189,6 +189,8 @@ describe('opening and closing the door', () => {
     const { door, session, access, clock, raw } = await openDoor()
     const { send, stream, headers } = await session()
     const listening = await stream()
+    // The client must not send its next request on the connection of a stream that has ended.
+    expect(listening.headers.connection).toBe('close')
     const pending = send({ id: 1, method: 'tools/call', params: { name: 'wait' } })
     await until(() => access.calls.length === 1, { what: 'the call' })
     const half = open.use(await openHalfRequest(door.port))

@@ -235,7 +235,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     endpoint.drain()
     for (const { opened } of further) void opened?.then((endpoint) => endpoint[Symbol.dispose]())
     changes[Symbol.dispose]()
-    const closed = drain.acceptQueued().then(() => Promise.all([closeMainPort(), privatePort?.close()]))
+    const closed = drain.acceptQueued().then(closeMainPort).then(closePrivatePort)
     drain.start()
     sessions.closeStreams()
     await settles(closed, config.shutdownGrace, clock)
@@ -252,11 +252,19 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
    */
   const closeMainPort = () => new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
 
+  /**
+   * To be called last: other workers forward requests to this port until its answer tells them that this worker stops.
+   * Without an answer, they could not know whether the request ran.
+   */
+  const closePrivatePort = async () => {
+    if (!privatePort) return
+    await drain.acceptQueued()
+    await privatePort.close()
+  }
+
   const retire = async (ms: number) => {
     retiring = true
     await settles(drain.acceptQueued().then(closeMainPort), ms, clock)
-    // Close the private port last, because other workers forward requests to it while their clients are connected.
-    if (privatePort) await settles(privatePort.close(), handedMs, clock)
   }
 
   let closing: Promise<void> | undefined
@@ -278,9 +286,6 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 const ignored = () => {}
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
-
-/** How long forwarded requests may take when a worker retires. It is short: clients reopen their streams elsewhere. */
-const handedMs = 500
 
 const nothingAt = (endpoint: string) =>
   new HttpError(404, rpcCodes.request, `Not found: the MCP endpoint is ${endpoint}.`)

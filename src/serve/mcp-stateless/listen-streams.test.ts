@@ -37,7 +37,7 @@ describe('B2: subscriptions/listen', () => {
       resourceSubscriptions: ['test://static', 'test://7', 'test://static'],
     }
     const { next, headers } = await listen(door, wanted, { id: 'listen:0' })
-    expect(headers['content-type']).toBe('text/event-stream')
+    expect(headers).toMatchObject({ 'content-type': 'text/event-stream', connection: 'close' })
     expect(await next()).toEqual({
       jsonrpc: '2.0',
       method: 'notifications/subscriptions/acknowledged',
