@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import { hostname } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Config, HttpConfig } from '../../config/schema.ts'
 import type { Access } from '../../core/access.ts'
 import { type Budgets, createBudgets } from '../../core/budgets.ts'
@@ -258,6 +259,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
    */
   const closePrivatePort = async () => {
     if (!privatePort) return
+    await pause(forwardedMs)
     await drain.acceptQueued()
     await privatePort.close()
   }
@@ -286,6 +288,9 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 const ignored = () => {}
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
+
+/** How long a worker that stops still answers other workers. Sessions that are in use are taken over within this time. */
+const forwardedMs = 250
 
 const nothingAt = (endpoint: string) =>
   new HttpError(404, rpcCodes.request, `Not found: the MCP endpoint is ${endpoint}.`)
