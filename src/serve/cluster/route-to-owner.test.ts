@@ -148,6 +148,19 @@ test('B10: a session is taken over from a replica that refuses a request because
   expect(adopted).toEqual(['it'])
 })
 
+test('B10: a session is followed when its holders stop one after another, but not forever', async () => {
+  const stopping = await serve((_request, response) => response.writeHead(503, { 'toolway-stopping': '1' }).end())
+  const last = await serve((_request, response) => response.end('the last'))
+  const moves = ['one', 'two', 'three']
+  const next = (): TakenOver => {
+    const heldBy = moves.shift() ?? 'last'
+    return { heldBy, address: heldBy === 'last' ? last : stopping }
+  }
+  expect(await ask((await replica({ takeOver: next })).url)).toEqual([200, 'the last'])
+  const always = await replica({ takeOver: () => ({ heldBy: 'one', address: stopping }) })
+  expect(await ask(always.url)).toEqual([503, ''])
+})
+
 test.each<[string, RequestListener, (answer: Promise<unknown>) => Promise<void>]>([
   [
     'refuses it for another reason',

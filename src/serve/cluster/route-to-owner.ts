@@ -30,6 +30,8 @@ interface RoutedRequest {
 
 /** Maximum number of hops, to break forwarding loops. After that, a replica handles the request itself. */
 const maxHops = 3
+/** How often a request is forwarded again because the session's holder stopped and another replica took it over. */
+const maxMoves = 5
 /** Maximum number of entries in `heirs`; equal to the maximum number of sessions per replica. */
 const maxHeirs = 10_000
 
@@ -76,9 +78,11 @@ export function createOwnerRouting(options: {
     if (address !== undefined) membership.unreachable(owner)
     heirs.delete(session)
     let taken = await membership.takeOver(session, address && owner)
-    if (taken && 'heldBy' in taken) {
+    // The holder may stop, too, and yet another replica may take over the session before this one does.
+    for (let moves = 0; taken && 'heldBy' in taken; moves++) {
       inherited(session, taken.heldBy)
       if (await hand(taken.address)) return true
+      if (moves === maxMoves) throw shuttingDown(inbound?.kind === 'request' ? inbound.id : undefined)
       taken = await membership.takeOver(session, taken.heldBy)
     }
     if (response.destroyed) return true
