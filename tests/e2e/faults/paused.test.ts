@@ -31,9 +31,10 @@ test('F10, J3, T5: after a pause of the process every answer that arrived meanwh
   )
   const toolway = open.use(
     await startCommand({
+      // Long enough for all calls to arrive before the pause, also on a busy machine.
       mcpServers: {
-        remote: { url: remote.url, timeout: '1s' },
-        probe: { ...stdioServers.probe(), timeout: '1s' },
+        remote: { url: remote.url, timeout: '3s' },
+        probe: { ...stdioServers.probe(), timeout: '3s' },
       },
       breaker: { failures: 1 },
       health: { interval: '200ms', timeout: '500ms' },
@@ -52,7 +53,7 @@ test('F10, J3, T5: after a pause of the process every answer that arrived meanwh
   open.defer(() => void process.kill(toolway.pid, 'SIGCONT'))
   for (const [id, response] of held) json(response, result(id, { content: [{ type: 'text', text: 'held' }] }))
   // Longer than any call may take: only real time lets the timers of another process run out.
-  await pass(2_500)
+  await pass(3_500)
   process.kill(toolway.pid, 'SIGCONT')
 
   const results = await Promise.all(calls)
