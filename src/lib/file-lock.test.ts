@@ -42,7 +42,7 @@ test('B6: the lock of somebody who may be alive is not taken away', async () => 
   await expect(lockFile(at.lock, 50)).rejects.toThrow(/is locked by/)
 })
 
-test('B6: a lock left by an earlier process with the same pid is taken over', async () => {
+test('B6: a lock left by an earlier process with the same pid is acquired', async () => {
   await using at = await place()
   await writeFile(at.lock, `${process.pid} ${hostname()} abc\n`)
   await utimes(at.lock, 0, 0)

@@ -8,7 +8,6 @@ export const serverName = 'fixture'
 
 /** One server and no renaming, because the suite knows its entries by name; no token, because it cannot send one. */
 export async function openToolway(url: string, open: AsyncDisposableStack, auth?: object): Promise<Gateway> {
-  // The suite starts a gateway for each scenario, and each syncs its audit log.
   const folder = open.use(await temporaryFolder())
   const config = {
     server: { port: 0 },

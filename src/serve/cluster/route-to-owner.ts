@@ -74,7 +74,8 @@ export function createOwnerRouting(options: {
     const owner = heirs.get(session) ?? ownerOf(session)
     const address = membership.addressOf(owner)
     if (address !== undefined && (await hand(address))) return true
-    if (draining) throw shuttingDown(inbound?.kind === 'request' ? inbound.id : undefined)
+    const refusal = () => shuttingDown(inbound?.kind === 'request' ? inbound.id : undefined)
+    if (draining) throw refusal()
     if (address !== undefined) membership.unreachable(owner)
     heirs.delete(session)
     let taken = await membership.takeOver(session, address && owner)
@@ -82,7 +83,7 @@ export function createOwnerRouting(options: {
     for (let moves = 0; taken && 'heldBy' in taken; moves++) {
       inherited(session, taken.heldBy)
       if (await hand(taken.address)) return true
-      if (moves === maxMoves) throw shuttingDown(inbound?.kind === 'request' ? inbound.id : undefined)
+      if (moves === maxMoves) throw refusal()
       taken = await membership.takeOver(session, taken.heldBy)
     }
     if (response.destroyed) return true

@@ -1,14 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import { hostname } from 'node:os'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Config, HttpConfig } from '../../config/schema.ts'
 import type { Access } from '../../core/access.ts'
 import { type Budgets, createBudgets } from '../../core/budgets.ts'
 import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
-import { settles } from '../../core/deadline.ts'
+import { pause, settles } from '../../core/deadline.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { HttpEndpoint, ListeningServer } from '../admin/endpoint.ts'
@@ -254,12 +253,12 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const closeMainPort = () => new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
 
   /**
-   * To be called last: other workers forward requests to this port until its answer tells them that this worker stops.
-   * Without an answer, they could not know whether the request ran.
+   * To be called last: other workers forward requests to this port until a response tells them that this worker is stopping.
+   * Without a response, they could not know whether the request ran.
    */
   const closePrivatePort = async () => {
     if (!privatePort) return
-    await pause(forwardedMs)
+    await pause(clock, forwardedMs)
     await drain.acceptQueued()
     await privatePort.close()
   }
@@ -289,7 +288,7 @@ const ignored = () => {}
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 
-/** How long a worker that stops still answers other workers. Sessions that are in use are taken over within this time. */
+/** How long a stopping worker still responds to other workers, so that they take over the sessions in use. */
 const forwardedMs = 250
 
 const nothingAt = (endpoint: string) =>

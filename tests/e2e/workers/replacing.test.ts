@@ -4,11 +4,11 @@ import { connect } from '../../fixtures/clients.ts'
 import { startCommand } from '../../fixtures/command.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 
-test('B10: workers are replaced one after another without a failed call, and end with the process that looks after them', async () => {
+test('B10: workers are replaced one after another without a failed call, and end with the primary process', async () => {
   await using open = new AsyncDisposableStack()
   const mcpServers = { everything: stdioServers.everything() }
   const toolway = open.use(await startCommand({ mcpServers }, { words: ['--workers', '2'] }))
-  // On connections that they keep open: they are led from those of the old workers to new ones.
+  // They keep their connections open, so the old workers must make them connect to the new ones.
   const callers = await Promise.all(
     (['v1', 'v2'] as const).map(async (sdk) => open.use(await connect(sdk, { endpoint: toolway }))),
   )
