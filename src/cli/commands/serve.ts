@@ -66,11 +66,13 @@ async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<Ex
   const loaded = adjusted(await load(shell, options), (config) => listeningOn(config, options))
   refuseUnauthenticated(loaded)
   const { runWorkers } = await import('../../runtime/workers/primary.ts')
+  const { shutdownGrace } = loaded.config.server
   shell.interrupted.addEventListener('abort', () => printStopping(shell, options), { once: true })
   const code = await runWorkers({
     workers: options.workers ?? 1,
     interrupted: shell.interrupted,
-    stopTimeoutMs: loaded.config.server.shutdownGrace + killAfterMs,
+    stopTimeoutMs: shutdownGrace + killAfterMs,
+    replaceTimeoutMs: leaveMs + shutdownGrace + shutdownGrace + killAfterMs,
     listening: (facts) => printStart(shell, options, facts as StartFacts),
     clock: systemClock,
     log: openLog(shell, options.log ?? loaded.config.telemetry.log),

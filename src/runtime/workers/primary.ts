@@ -15,6 +15,8 @@ export interface PrimaryOptions {
   readonly interrupted: AbortSignal
   /** How long a worker may take to stop before it is killed. */
   readonly stopTimeoutMs: number
+  /** The same for a worker that is replaced: it first serves the clients that it has. */
+  readonly replaceTimeoutMs: number
   /** Called once all workers are listening. `facts` is the data that the first worker reported. */
   listening(facts: unknown): void
   readonly clock: Clock
@@ -95,7 +97,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
         return
       }
       next.retired = false
-      before.stop(options.stopTimeoutMs, { replaced: true })
+      before.stop(options.replaceTimeoutMs, { replaced: true })
       await before.ended
     }
     log.info({ workers: of }, 'all workers replaced')

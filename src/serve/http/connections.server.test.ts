@@ -213,6 +213,29 @@ describe('B7: a door that closes', () => {
     }
     await retired
   })
+
+  test('B10: whoever waits for the end of a stream is told to leave with the next answer, later than idle clients', async () => {
+    const { client, request, access, clock, another, door } = await openConversation()
+    const listener = await another()
+    listener.send(request('', { 'Content-Length': undefined, 'Content-Type': undefined }, 'GET /mcp HTTP/1.1'))
+    await until(() => listener.unread.includes('retry:'), { what: 'the stream of events' })
+    client.send(request(call('wait')))
+    await until(() => access.calls.length === 1, { what: 'the call' })
+    clock.advance(100)
+    await until(() => client.unread.includes('retry:'), { what: 'the stream of the call' })
+    let hasRetired = false
+    const retired = door.retire(1_000).then(() => (hasRetired = true))
+    clock.advance(1_000)
+    for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve))
+    expect(hasRetired).toBe(false)
+    access.release()
+    expect((await client.answer()).body).toContain('waited')
+    const { status, headers } = await client.ask(request(ping))
+    expect([status, headers.Connection]).toEqual([200, 'close'])
+    // It does not wait for the end of streams that wait for events.
+    await retired
+    expect(listener.socket.closed).toBe(false)
+  })
 })
 
 test.each([

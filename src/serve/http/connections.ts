@@ -85,6 +85,7 @@ export function acceptConnections({ server, incoming, path, limit, handle, leavi
       const connection = drain.of(socket)
       if (connection === undefined || !socket.writable) return false
       connection.requests++
+      connection.response = response
       limit?.begins(socket)
       response.once('close', () => {
         limit?.ends(socket)
@@ -133,6 +134,7 @@ export function acceptConnections({ server, incoming, path, limit, handle, leavi
       const request = new BufferedRequest(socket, path, whole.headers, whole.body)
       response = new BufferedResponse(request, line)
       connection.requests = 1
+      connection.response = response
       limit?.begins(socket)
       allow(idleMs)
       handle(request, response)

@@ -1,11 +1,15 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import { closesConnection } from './response.ts'
 
 /** What is known about an open connection. */
 export interface OpenConnection {
   readonly socket: Socket
   /** Requests that have not been answered. */
   requests: number
+  /** The response to the newest of them. */
+  response?: ServerResponse | undefined
   /** When the connection was opened or last answered a request, by `performance.now`. */
   usedAt: number
   /** Whether it was accepted during shutdown and has not sent a request yet: its client is about to send one. */
@@ -73,6 +77,7 @@ export function createDrain() {
     /** To be called when a connection has no more requests to answer. */
     answered(connection: OpenConnection): void {
       connection.requests = 0
+      connection.response = undefined
       connection.isLate = false
       connection.usedAt = performance.now()
       if (draining) closeWhenQuiet(connection)
@@ -86,6 +91,14 @@ export function createDrain() {
         await turn()
         quietTurns = accepted === before ? quietTurns + 1 : 0
       }
+    },
+    /**
+     * Resolves when no client of a connection that is open now is about to send a request on it. A response whose headers
+     * have been sent cannot tell the client any more to connect again.
+     */
+    async expectsNoRequest(): Promise<void> {
+      const open = [...connections.values()]
+      while (open.some(mayBeUsedSoon)) await sleep(quietMs / 4, undefined, { ref: false })
     },
     /** Closes every connection as soon as it is idle. */
     start(): void {
@@ -112,6 +125,11 @@ export function endGracefully(socket: Socket): void {
 
 function destroyLater(socket: Socket): void {
   setTimeout(() => socket.destroy(), lingerMs).unref()
+}
+
+function mayBeUsedSoon({ socket, requests, response, usedAt }: OpenConnection): boolean {
+  if (!socket.writable) return false
+  return requests > 0 ? !response || !closesConnection(response) : performance.now() - usedAt < quietMs
 }
 
 const hasPartialRequest = ({ socket, bytesBefore }: OpenConnection): boolean =>

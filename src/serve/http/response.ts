@@ -85,6 +85,9 @@ export class BufferedResponse extends ServerResponse {
   }
 }
 
+/** Whether the client has been told that this is the last response on its connection. */
+export const closesConnection = (response: ServerResponse): boolean => (response as BufferedResponse)._last
+
 export function sendJson(response: ServerResponse, value: unknown): void {
   const body = Buffer.from(JSON.stringify(value))
   response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
