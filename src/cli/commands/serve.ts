@@ -36,7 +36,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   // Load the gateway only here: the primary process supervises workers without the gateway and stays small.
   const { openWatching } = await import('../open.ts')
   // Loading takes seconds on a busy machine, and the primary process may have exited in the meantime.
-  if (worker?.stopped.aborted) return exit.failed
+  if (worker?.interrupted.aborted) return exit.failed
   await using gateway = await openWatching(shell, options, {
     change: (config) => listeningOn(config, options),
     print: (text) => void shell.stdout.write(text),
@@ -55,11 +55,15 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   }
   // Only now: it sets flags of V8, and code that was compiled for other flags, such as that of Node itself, is not used.
   using _memory = limitMemory(systemClock)
-  const stopped = worker ? AbortSignal.any([worker.stopped, shell.interrupted]) : shell.interrupted
-  if (!stopped.aborted) await once(stopped, 'abort')
+  const interrupted = worker ? AbortSignal.any([worker.interrupted, shell.interrupted]) : shell.interrupted
+  await aborted(worker ? AbortSignal.any([worker.replaced, interrupted]) : interrupted)
   if (!worker) printStopping(shell, options)
-  if (worker?.replaced) await retire(leaveMs)
+  else if (!interrupted.aborted) await Promise.race([retire(leaveMs), aborted(interrupted)])
   return exit.ok
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
 }
 
 async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<ExitCode> {

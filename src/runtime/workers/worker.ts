@@ -18,12 +18,12 @@ import {
 
 export interface WorkerProcess {
   readonly shared: SharedServices
-  /** Aborted when the primary requests a stop, or has exited. */
-  readonly stopped: AbortSignal
+  /** Aborted when the primary stops, or has exited. */
+  readonly interrupted: AbortSignal
+  /** Aborted when another worker has replaced this one. */
+  readonly replaced: AbortSignal
   /** Resolves when the primary has exited. */
   readonly gone: Promise<void>
-  /** Whether another worker has replaced this one. */
-  readonly replaced: boolean
   listening(facts: unknown): void
 }
 
@@ -36,9 +36,9 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   const identity = env[workerVariable]
   if (worker === undefined || identity === undefined) return undefined
   const { name, number, of, restarted = false, port } = jsonValue(identity) as WorkerIdentity
-  const stop = new AbortController()
+  const interrupt = new AbortController()
+  const replace = new AbortController()
   const gone = Promise.withResolvers<void>()
-  let replaced = false
   let primary: RpcPeer<PrimaryMethods> | undefined
   let membership: IpcMembership | undefined
   let topics: Pick<TopicListeners, 'deliver'> | undefined
@@ -49,7 +49,7 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   const primaryExited = () => {
     // Without this, Node would exit at once and abort calls in progress.
     worker.exitedAfterDisconnect = true
-    stop.abort()
+    interrupt.abort()
     gone.resolve()
   }
   worker.on('disconnect', primaryExited)
@@ -57,10 +57,7 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
 
   const methods: WorkerMethods = {
     members: (members) => membership?.update(members),
-    stop(byAnother) {
-      replaced = byAnother
-      stop.abort()
-    },
+    stop: (replaced) => (replaced ? replace : interrupt).abort(),
     hear: (topic, text) => topics?.deliver(topic, text),
     page: (accept) => page?.(accept),
   }
@@ -112,11 +109,9 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   }
   return {
     shared,
-    stopped: stop.signal,
+    interrupted: interrupt.signal,
+    replaced: replace.signal,
     gone: gone.promise,
-    get replaced() {
-      return replaced
-    },
     listening: (facts) => primary?.notify('listening', facts),
   }
 }
