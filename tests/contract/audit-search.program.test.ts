@@ -13,6 +13,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { openPostgresAudit, type PostgresAudit } from '../../src/stores/postgres/audit.ts'
 import { type PostgresServer, postgresProgram, startPostgres } from '../fixtures/postgres.ts'
+import { until } from '../fixtures/until.ts'
 import { withPart } from '../fixtures/with-part.ts'
 
 const minute = 60_000
@@ -77,6 +78,8 @@ withPart(postgresProgram(), 'F11, B10: a search in PostgreSQL finds what one in 
       clock: systemClock,
       log: silentLog,
     })
+    // On a busy machine, this may take longer than it waits for PostgreSQL.
+    await until(() => postgres.status().up && postgres.status().behindRecords === 0, { what: 'the copy' })
   }, 60_000)
   afterAll(async () => {
     local[Symbol.dispose]()

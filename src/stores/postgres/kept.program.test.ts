@@ -207,6 +207,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     const url = await server.database()
     await using at = await temporaryFolder()
     await using replica = await openReplica({ url, folder: at.path, postgres: { migrate: 'manual' } })
+    await until(() => replica.postgres.status().error !== undefined, { what: 'a message' })
     expect(replica.postgres.status()).toMatchObject({ up: false, error: expect.stringContaining('toolway migrate') })
     await using postgres = await connectPostgres(url)
     await migrate(postgres)
