@@ -15,7 +15,7 @@ export interface PrimaryOptions {
   readonly interrupted: AbortSignal
   /** How long a worker may take to stop before it is killed. */
   readonly stopTimeoutMs: number
-  /** The same for a worker that is replaced: it first serves the clients that it has. */
+  /** The same for a worker that is replaced. It serves its open connections before it stops. */
   readonly replaceTimeoutMs: number
   /** Called once all workers are listening. `facts` is the data that the first worker reported. */
   listening(facts: unknown): void

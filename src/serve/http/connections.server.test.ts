@@ -214,7 +214,7 @@ describe('B7: a door that closes', () => {
     await retired
   })
 
-  test('B10: whoever waits for the end of a stream is told to leave with the next answer, later than idle clients', async () => {
+  test('B10: a server with a successor serves the request after a long stream, and closes the connection with it', async () => {
     const { client, request, access, clock, another, door } = await openConversation()
     const listener = await another()
     listener.send(request('', { 'Content-Length': undefined, 'Content-Type': undefined }, 'GET /mcp HTTP/1.1'))
@@ -232,7 +232,7 @@ describe('B7: a door that closes', () => {
     expect((await client.answer()).body).toContain('waited')
     const { status, headers } = await client.ask(request(ping))
     expect([status, headers.Connection]).toEqual([200, 'close'])
-    // It does not wait for the end of streams that wait for events.
+    // The server does not wait until the event stream ends.
     await retired
     expect(listener.socket.closed).toBe(false)
   })

@@ -93,10 +93,10 @@ export function createDrain() {
       }
     },
     /**
-     * Resolves when no client of a connection that is open now is about to send a request on it. A response whose headers
-     * have been sent cannot tell the client any more to connect again.
+     * Resolves when no request is expected on the connections that are open now. Once the headers of a response have been
+     * sent, it can no longer tell the client to reconnect.
      */
-    async expectsNoRequest(): Promise<void> {
+    async untilQuiet(): Promise<void> {
       const open = [...connections.values()]
       while (open.some(mayBeUsedSoon)) await sleep(quietMs / 4, undefined, { ref: false })
     },

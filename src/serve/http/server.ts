@@ -48,8 +48,8 @@ export interface HttpServer extends AsyncDisposable {
   readonly sessions: number
   /**
    * Stops accepting connections. Open connections are served, with `Connection: close`, until they end or `ms`
-   * milliseconds have passed. Clients that wait for the end of a stream then have `shutdownGrace` for their next request.
-   * Used once a successor is listening on the same address.
+   * milliseconds have passed. If a response is still being sent then, the client's next request is also served, within
+   * `shutdownGrace`. Used once a successor is listening on the same address.
    */
   retire(ms: number): Promise<void>
 }
@@ -267,7 +267,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const retire = async (ms: number) => {
     retiring = true
     await settles(drain.acceptQueued().then(closeMainPort), ms, clock)
-    await settles(drain.expectsNoRequest(), config.shutdownGrace, clock)
+    await settles(drain.untilQuiet(), config.shutdownGrace, clock)
   }
 
   let closing: Promise<void> | undefined

@@ -154,7 +154,7 @@ withPart(postgresProgram(), 'V12: the history in PostgreSQL', () => {
     server.freeze()
     const began = performance.now()
     await history.write({ tallies: [tally()], calls: [] })
-    // A query has 11 s.
+    // Less than the 11 s after which a query fails.
     expect(performance.now() - began).toBeLessThan(8_000)
     expect(await history.sums(everything)).toBeUndefined()
     server.thaw()
