@@ -53,7 +53,7 @@ function createPlot(
   onReady: (plot: uPlot) => void,
 ): AbortController {
   const controller = new AbortController()
-  void import('uplot').then(({ default: UPlot }) => {
+  void loadPlot().then((UPlot) => {
     if (controller.signal.aborted) return
     const plot = new UPlot(plotOptions(chart, host.clientWidth, events), [[], []], host)
     const observer = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: plotHeight }))
@@ -65,6 +65,19 @@ function createPlot(
     onReady(plot)
   })
   return controller
+}
+
+/**
+ * Loads uPlot, which formats numbers in the browser's language. It fails at once if that is not a language tag: some
+ * browsers have `en-US@posix` where no locale is set.
+ */
+async function loadPlot(): Promise<typeof uPlot> {
+  try {
+    Intl.getCanonicalLocales(navigator.language)
+  } catch {
+    Object.defineProperty(navigator, 'language', { value: 'en', configurable: true })
+  }
+  return (await import('uplot')).default
 }
 
 interface PlotEvents {
