@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { isDashboardBuilt } from '../../tooling/build/dashboard.ts'
 import { provide, provideAll } from '../fixtures/debian.ts'
 import { whyNoBrowser } from './chromium.ts'
+import { unpackChromium } from './packaged-chromium.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -13,7 +14,7 @@ export default function setup(): void {
   buildDashboard()
 }
 
-/** The smallest browser, unless another one is given. */
+/** The smallest browser, with the libraries and fonts that the npm package needs, unless another one is given. */
 export const shellParts = (): Record<string, string[]> =>
   process.env.TOOLWAY_CHROMIUM === undefined
     ? { 'chromium-headless-shell': ['chromium-headless-shell', 'fonts-inter'] }
@@ -21,6 +22,7 @@ export const shellParts = (): Record<string, string[]> =>
 
 function installBrowser(): void {
   provideAll(shellParts())
+  unpackChromium()
   // Not every distribution has the shell as a package.
   if (whyNoBrowser() !== undefined) provide('chromium', 'chromium', 'fonts-inter')
 }

@@ -7,6 +7,7 @@ import {
   type LaunchOptions,
   type Page,
 } from 'playwright-core'
+import { packagedChromium } from './packaged-chromium.ts'
 
 /** The headless shell renders as Chromium does and needs less than half the CPU time: it has no windows and toolbars. */
 const places = [
@@ -16,8 +17,9 @@ const places = [
   '/usr/bin/google-chrome',
 ]
 
-/** The installed browser; nothing is downloaded. `TOOLWAY_CHROMIUM` overrides its path. */
-const findBrowser = (): string | undefined => process.env.TOOLWAY_CHROMIUM ?? places.find((place) => existsSync(place))
+/** The browser of the npm package, or the installed one. `TOOLWAY_CHROMIUM` overrides its path. */
+const findBrowser = (): string | undefined =>
+  process.env.TOOLWAY_CHROMIUM ?? packagedChromium() ?? places.find((place) => existsSync(place))
 
 /** Why browser tests cannot run; undefined if they can. */
 export const whyNoBrowser = (): string | undefined =>

@@ -159,7 +159,9 @@ inBrowser('G10: live pages', () => {
   test('V12: charts are drawn in a browser whose language is not a language tag', async () => {
     await using visitor = await visit(browser, door.origin)
     const { page } = visitor
-    await page.addInitScript(`Object.defineProperty(navigator, 'language', { value: 'en-US@posix', configurable: true })`)
+    await page.addInitScript(
+      `Object.defineProperty(navigator, 'language', { value: 'en-US@posix', configurable: true })`,
+    )
     await page.goto('/#token=operator')
     await expect.poll(() => page.locator('.u-over').count()).toBe(4)
     expect(visitor.troubles).toEqual([])

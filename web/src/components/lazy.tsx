@@ -44,8 +44,10 @@ function createLazy<Props extends object>(
           Loaded = component
           if (shown) state.value = 'loaded'
         },
-        () => {
-          if (shown) state.value = 'failed'
+        async () => {
+          const isRetry = attempts.peek() > 0
+          if (isRetry && (await isReachable()) && shown) location.reload()
+          else if (shown) state.value = 'failed'
         },
       )
       return () => {
@@ -61,6 +63,16 @@ function createLazy<Props extends object>(
     return state.value === 'failed' ? <Failure what={what} retry={() => attempts.value++} /> : <Loading what={what} />
   }
 }
+
+/**
+ * Whether the gateway answers. If it does and a retry has failed, only a reload helps: the gateway has another version
+ * now, or the browser remembers that the module could not be loaded, as many do.
+ */
+const isReachable = (): Promise<boolean> =>
+  fetch('/', { cache: 'no-store' }).then(
+    ({ ok }) => ok,
+    () => false,
+  )
 
 function PageNotLoaded({ retry }: FailureProps) {
   return (
