@@ -49,6 +49,22 @@ inBrowser('V11: the list of calls', () => {
     expect(await newest()).toBe(focused)
   })
 
+  test('V11: other filters show calls that came while the list stood still', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
+    const { page } = visitor
+    const newestAt = async () => Date.parse((await page.locator('tbody time').first().getAttribute('datetime')) ?? '')
+    const fresh = page.getByRole('button', { name: /^[1-9]\d* new$/ })
+    await page.locator('tbody tr').nth(2).hover()
+    await fresh.waitFor()
+    const heldAt = await newestAt()
+    // All calls match these filters.
+    await visitor.follow('/calls?to=2100-01-01T00:00:00Z')
+    await expect.poll(newestAt).toBeGreaterThan(heldAt)
+    // The pointer is still on the list.
+    await fresh.waitFor()
+  })
+
   test('a call that was loaded before the event stream has it stays under the pointer', async () => {
     await using door = await openScene('usual')
     await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls', own: true })

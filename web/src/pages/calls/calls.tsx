@@ -51,7 +51,7 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   const earlier = useResource(queries.calls({ ...filter, limit: loadedAtOnce }), key, { pollWhenOffline: true })
   const older = useOlderCalls(filter, key)
   const shown = useRef<readonly CallView[]>([])
-  const hold = useHold(id !== undefined, shown)
+  const hold = useHold(id !== undefined, useIsLoaded(earlier.loading, key), shown)
   const held = hold.held.value
   const loaded = [...(earlier.data ?? []), ...older.calls]
   const isOpen = (call: CallView) => call.id === id
@@ -168,16 +168,26 @@ function ActiveRange({ filter: { from, to, parent } }: { readonly filter: CallFi
   )
 }
 
+/** Whether the list for these filters has been loaded, or could not be. It stays so while it is loaded again. */
+function useIsLoaded(loading: boolean, key: string): boolean {
+  const loaded = useSignal<string | undefined>(undefined)
+  // Loading begins after the render with new filters, so only the end of loading counts.
+  useLayoutEffect(() => {
+    if (!loading) loaded.value = key
+  }, [loading])
+  return loaded.value === key
+}
+
 /**
  * Keeps the list from moving while the pointer is on it, the focus is in it, a call is open or the user paused it. The
- * list is held as it was at that moment.
+ * list is held as it was at that moment, or when it was loaded for other filters.
  */
-function useHold(open: boolean, shown: { readonly current: readonly CallView[] }) {
+function useHold(open: boolean, loaded: boolean, shown: { readonly current: readonly CallView[] }) {
   const paused = useSignal(false)
   const pointed = useSignal(false)
   const focused = useSignal(false)
   const held = useSignal<HeldCalls | undefined>(undefined)
-  const wanted = open || paused.value || pointed.value || focused.value
+  const wanted = paused.value || (loaded && (open || pointed.value || focused.value))
   // A call that was loaded may be newer than those from the event stream, and must not vanish under the pointer.
   const holdShown = () => holdCalls(mergeCalls(liveCalls.peek(), shown.current, maxCalls))
   useLayoutEffect(() => {
