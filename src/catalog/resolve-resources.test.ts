@@ -24,6 +24,8 @@ test('F1: equal URIs of two servers are two resources', () => {
 test('F1: an expanded template is read from its server, as that server spells it', () => {
   expect(found('demo://a/item/7')).toEqual([['a', 'template', 'demo://item/{id}', 'demo://item/7']])
   expect(found('demo://a/item/7/b')).toEqual([['a', 'template', 'demo://item/{id}/{part}', 'demo://item/7/b']])
+  expect(found('file:///b/etc/x')).toEqual([['b', 'template', 'file:///{+path}', 'file:///etc/x']])
+  // As it was served before 0.2.0.
   expect(found('file://b//etc/x')).toEqual([['b', 'template', 'file:///{+path}', 'file:///etc/x']])
 })
 

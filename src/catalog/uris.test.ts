@@ -5,7 +5,8 @@ import { originalUri, servedUri, wrappedUri } from './uris.ts'
 
 const forms = [
   ['demo://resource/1', 'demo://everything/resource/1'],
-  ['file:///home/x', 'file://everything//home/x'],
+  ['file:///home/x', 'file:///everything/home/x'],
+  ['file://host/x', 'file://everything/host/x'],
   ['urn:x:1', 'urn:everything/x:1'],
   ['ui://app/main.html', 'ui://everything/app/main.html'],
   ['demo://resource/{id}', 'demo://everything/resource/{id}'],

@@ -3,11 +3,13 @@
  * inserted after the scheme. The scheme stays, because hosts depend on it (`ui://`). A URI without a literal scheme, or
  * with Toolway's own scheme, is wrapped. Examples: `demo://resource/1` → `demo://everything/resource/1`, `urn:x:1` →
  * `urn:everything/x:1`, `{+path}` → `toolway://everything/{+path}`. Expanding a served template and removing the server
- * gives an expansion of the original template.
+ * gives an expansion of the original template. `file:///x` becomes `file:///everything/x`, because some clients normalize
+ * URLs, and would turn `file://everything//x` into another one.
  */
 export function servedUri(server: string, uri: string): string {
   const scheme = literalScheme(uri)
   if (scheme === undefined || isOurs(scheme)) return wrappedUri(server, uri)
+  if (isLocalFile(uri)) return `${scheme}///${segment(server)}${uri.slice(scheme.length + 2)}`
   const start = uri.startsWith('//', scheme.length) ? scheme.length + 2 : scheme.length
   return `${uri.slice(0, start)}${segment(server)}/${uri.slice(start)}`
 }
@@ -18,12 +20,18 @@ export const wrappedUri = (server: string, uri: string): string => `toolway://${
 export function originalUri(server: string, served: string): string | undefined {
   const scheme = literalScheme(served)
   if (scheme === undefined) return undefined
+  const local = `///${segment(server)}/`
+  if (isLocalFile(served) && served.startsWith(local, scheme.length))
+    return `${scheme}///${served.slice(scheme.length + local.length)}`
   const start = served.startsWith('//', scheme.length) ? scheme.length + 2 : scheme.length
   const inserted = `${segment(server)}/`
   if (!served.startsWith(inserted, start)) return undefined
   const rest = served.slice(start + inserted.length)
   return isOurs(scheme) ? rest : served.slice(0, start) + rest
 }
+
+/** Whether a URI is that of a file without a host. */
+const isLocalFile = (uri: string): boolean => /^file:\/\/\//i.test(uri)
 
 /** Whether a URI has Toolway's own scheme. Such a URI is never served unchanged. */
 export const isOwnUri = (uri: string): boolean => isOurs(literalScheme(uri) ?? '')
