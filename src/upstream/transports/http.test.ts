@@ -104,6 +104,47 @@ describe('a well-behaved server', () => {
   })
 })
 
+describe('redirects', () => {
+  test.each([307, 308])(
+    'F9: HTTP %i to another path of the same origin is followed, and remembered',
+    async (status) => {
+      const server = await serving(
+        onPost((got, response) => {
+          if (got.path !== '/mcp/?a=1') return response.writeHead(status, { location: '/mcp/?a=1' }).end('moved')
+          return json(response, result(got.message?.id))
+        }),
+      )
+      const { transport, heard } = await opened(`${new URL(server.url).origin}/mcp?a=1`)
+      await ask(transport, heard, 1, 'tools/call')
+      await ask(transport, heard, 2, 'tools/call')
+      expect(server.got.map(({ path, message }) => [path, message?.id])).toEqual([
+        ['/mcp?a=1', 1],
+        ['/mcp/?a=1', 1],
+        ['/mcp/?a=1', 2],
+      ])
+    },
+  )
+
+  test('security: a redirect to another origin is not followed, and one in a circle ends', async () => {
+    const other = await serving(onPost((_, response) => response.writeHead(500).end()))
+    let location = `${other.url}x?key=secret`
+    const server = await serving(onPost((_, response) => response.writeHead(307, { location }).end()))
+    const { transport } = await opened(server.url, { headers: { authorization: 'Bearer secret' } })
+    const error = await thrown(call(transport))
+    expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    expect(error.message).toContain(new URL(other.url).origin)
+    expect(error.message).not.toContain('secret')
+    expect(other.got).toEqual([])
+    location = '/again'
+    const before = server.got.length
+    expect(await thrown(call(transport, 2))).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      message: expect.stringContaining('another path'),
+    })
+    expect(server.got.length - before).toBe(6)
+  })
+})
+
 describe('refusals', () => {
   test.each([
     [400, 'SERVER_UNAVAILABLE', /rejected the request/],
@@ -120,6 +161,7 @@ describe('refusals', () => {
     [504, 'OUTCOME_UNKNOWN', /failed/],
     [303, 'OUTCOME_UNKNOWN', /redirect.*may have taken effect/],
     [302, 'SERVER_UNAVAILABLE', /redirects are not followed/],
+    [307, 'SERVER_UNAVAILABLE', /another URL/],
     [204, 'OUTCOME_UNKNOWN', /HTTP 204/],
   ])('F12: HTTP %i is %s', async (status, code, sentence) => {
     const headers = { 'retry-after': '7' }

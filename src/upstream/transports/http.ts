@@ -17,6 +17,7 @@ import {
 } from './http-channel.ts'
 import { isResponse, isStream, keepServerStream, readResponseStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
+import { followRedirects } from './redirects.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import {
   closedByUs,
@@ -56,7 +57,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   const url = new URL(options.url)
   const path = url.pathname + url.search
   const configured = configuredHeaders(url, options.headers)
-  const plain = createHttpChannel(url.origin, clock)
+  const plain = followRedirects(createHttpChannel(url.origin, clock), url.origin, clock)
   const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
   const listening = new AbortController()
   const disposal = new AbortController()

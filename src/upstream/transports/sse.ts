@@ -7,6 +7,7 @@ import type { HttpTransportOptions } from './http.ts'
 import { configuredHeaders, discardBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
 import { isStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
+import { followRedirects } from './redirects.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import {
   closedByUs,
@@ -26,7 +27,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   const { name, clock } = options
   const url = new URL(options.url)
   const configured = configuredHeaders(url, options.headers)
-  const plain = createHttpChannel(url.origin, clock)
+  const plain = followRedirects(createHttpChannel(url.origin, clock), url.origin, clock)
   const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
   const stream = new AbortController()
   const endpoint = Promise.withResolvers<string>()

@@ -131,14 +131,14 @@ const didNotRun = (status: number, said: string): boolean =>
   (status === 503 && !said.includes('reset before headers')) ||
   status === 505
 
-function sentence({ name, established }: TransportState, head: ResponseHead, said: string): string {
+function sentence({ name, origin, established }: TransportState, head: ResponseHead, said: string): string {
   const { status } = head
   const setting = `mcpServers.${name}`
   const advice = established ? mayHaveRun : `Check ${setting}.url.`
   if (status < 300) return `responded with HTTP ${status} and no message. ${advice}`
   if (status === 303) return `responded with a redirect instead of a message. ${advice}`
   if (status < 400)
-    return `redirects to ${originOf(head.header('location'))}, and redirects are not followed. Set ${setting}.url to the final URL.`
+    return `redirects to ${targetOf(head.header('location'), origin)}, and such redirects are not followed. Set ${setting}.url to the final URL.`
   if (pointsToOAuth(head))
     return `requires a sign-in (HTTP ${status}). Set ${setting}.auth.type to oauth and sign in, or check ${setting}.headers.`
   if (status === 401 || status === 403)
@@ -149,8 +149,10 @@ function sentence({ name, established }: TransportState, head: ResponseHead, sai
 }
 
 /** The origin of a redirect's target. The rest of a URL may contain secrets. */
-function originOf(location: string | undefined): string {
-  return location !== undefined && URL.canParse(location) ? new URL(location).origin : 'another URL'
+function targetOf(location: string | undefined, from: string): string {
+  if (location === undefined || !URL.canParse(location, from)) return 'another URL'
+  const { origin } = new URL(location, from)
+  return origin === from ? `another path of ${origin}` : origin
 }
 
 /** The reason for a failure, such as ECONNREFUSED; the first one if a host has several addresses. */
