@@ -68,6 +68,8 @@ test.each([
     '}',
     'Node.js v24.1.0',
   ],
+  ["KeyError: 'ACME_API_KEY'", '  File "<frozen os>", line 679, in __getitem__'],
+  ["AttributeError: 'Server' object has no attribute 'list_resources'"],
   ['cause: invalid peer certificate: UnknownIssuer', 'hint: Consider enabling use of system TLS certificates'],
 ])('B11: the last words are about what went wrong: %s', (cause, ...epilogue) => {
   const { chatter, logged, write } = listening()

@@ -95,9 +95,12 @@ function isBlank(bytes: Buffer): boolean {
   return true
 }
 
-/** Matches lines that typically follow the cause: log locations, hints, stack frames and error properties. */
+/**
+ * Matches lines that typically follow the cause: log locations, hints, stack frames and the properties of a Node error,
+ * whose names start with a small letter. `KeyError: 'x'` is a cause.
+ */
 const epilogue =
-  /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*| A complete log .*)?|hint: .*|at .*|\w+: (?:'.*'|-?\d+|\[.*\]),?|Node\.js v.*|\W+)$/
+  /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*| A complete log .*)?|hint: .*|at .*|File ".*", line \d+.*|[a-z]\w*: (?:'.*'|-?\d+|\[.*\]),?|Node\.js v.*|\W+)$/
 
 /** Removes terminal colours and other control characters, which could mislead an operator. */
 const plain = (text: string): string =>
