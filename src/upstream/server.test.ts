@@ -42,6 +42,16 @@ test('S1: a second start knows the tools at once, marked stale, without starting
   expect(server.status().health).toBe('stale')
 })
 
+test('S1, B2: a second start knows the capabilities, also if all clients of the first had some of their own', async () => {
+  const { store, server: first } = serverWith()
+  await first.seenBy({ roots: {} }).ready()
+  const { server, peers } = serverWith({ store })
+  await server.start()
+  await server.seenBy({ roots: {} }).ready()
+  expect(server.capabilities).toHaveProperty('tools')
+  expect(peers).toHaveLength(0)
+})
+
 test('V25, B5: a listing saved by an earlier version offers no tool whose name has hidden characters', async () => {
   const { store, server: first } = serverWith({ tools: () => ['read', 'write'] })
   await first.ready()

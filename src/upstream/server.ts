@@ -173,9 +173,10 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     },
   }
 
-  /** The last handshake result, from this run or from the cached listing. */
+  /** The last handshake result, from this run or from a cached listing: all clients may have the same capabilities. */
   function handshake() {
-    return pool.latest?.handshake ?? plain.descriptors
+    const cached = () => [...listings.values()].find(({ descriptors }) => descriptors !== undefined)?.descriptors
+    return pool.latest?.handshake ?? plain.descriptors ?? cached()
   }
 
   function mayLog(): boolean {
