@@ -105,25 +105,32 @@ describe('a well-behaved server', () => {
 })
 
 describe('redirects', () => {
-  test.each([307, 308])(
-    'F9: HTTP %i to another path of the same origin is followed, and remembered',
-    async (status) => {
-      const server = await serving(
-        onPost((got, response) => {
-          if (got.path !== '/mcp/?a=1') return response.writeHead(status, { location: '/mcp/?a=1' }).end('moved')
-          return json(response, result(got.message?.id))
-        }),
-      )
-      const { transport, heard } = await opened(`${new URL(server.url).origin}/mcp?a=1`)
-      await ask(transport, heard, 1, 'tools/call')
-      await ask(transport, heard, 2, 'tools/call')
-      expect(server.got.map(({ path, message }) => [path, message?.id])).toEqual([
-        ['/mcp?a=1', 1],
-        ['/mcp/?a=1', 1],
-        ['/mcp/?a=1', 2],
-      ])
-    },
-  )
+  test.each([307, 308])('F9: HTTP %i to another path is followed in the handshake, and remembered', async (status) => {
+    const server = await serving(
+      onPost((got, response) => {
+        if (got.path !== '/mcp/?a=1') return response.writeHead(status, { location: '/mcp/?a=1' }).end('moved')
+        return json(response, result(got.message?.id))
+      }),
+    )
+    const { transport, heard } = await opened(`${new URL(server.url).origin}/mcp?a=1`)
+    await ask(transport, heard, 1, 'initialize')
+    transport.established('2025-11-25')
+    await ask(transport, heard, 2, 'tools/call')
+    const posts = server.got.filter(({ method }) => method === 'POST')
+    expect(posts.map(({ path, message }) => [path, message?.id])).toEqual([
+      ['/mcp?a=1', 1],
+      ['/mcp/?a=1', 1],
+      ['/mcp/?a=1', 2],
+    ])
+  })
+
+  test('F12: a call is not sent again because of a redirect: the server may have run it', async () => {
+    const { transport, server } = await rogue(
+      onPost((_, response) => response.writeHead(307, { location: '/elsewhere' }).end()),
+    )
+    expect(await thrown(call(transport))).toMatchObject({ message: expect.stringContaining('another path') })
+    expect(server.got.filter(({ message }) => message?.method === 'tools/call')).toHaveLength(1)
+  })
 
   test('security: a redirect to another origin is not followed, and one in a circle ends', async () => {
     const other = await serving(onPost((_, response) => response.writeHead(500).end()))

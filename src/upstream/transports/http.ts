@@ -57,7 +57,12 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   const url = new URL(options.url)
   const path = url.pathname + url.search
   const configured = configuredHeaders(url, options.headers)
-  const plain = followRedirects(createHttpChannel(url.origin, clock), url.origin, clock)
+  const plain = followRedirects(createHttpChannel(url.origin, clock), {
+    origin: url.origin,
+    // Only the handshake.
+    isRepeatable: () => version === undefined,
+    clock,
+  })
   const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
   const listening = new AbortController()
   const disposal = new AbortController()

@@ -1,14 +1,20 @@
 import type { Clock } from '../../core/clock.ts'
-import { discardBody, type HttpChannel, type ResponseHead } from './http-channel.ts'
+import { type ChannelRequest, discardBody, type HttpChannel, type ResponseHead } from './http-channel.ts'
 
 const maxRedirects = 5
 
+export interface RedirectOptions {
+  readonly origin: string
+  /** Whether a request may be sent again. A call may not: a server may have run it although it redirects. */
+  isRepeatable(request: ChannelRequest): boolean
+  readonly clock: Clock
+}
+
 /**
  * Follows redirects to other paths of the same origin, such as from `/mcp` to `/mcp/`: many servers have them. Only 307
- * and 308, which say that the same request, which has not run, is to be sent again. Later requests for a path are sent
- * to its new one.
+ * and 308, which keep the method. Later requests for a path are sent to its new one.
  */
-export function followRedirects(channel: HttpChannel, origin: string, clock: Clock): HttpChannel {
+export function followRedirects(channel: HttpChannel, { origin, isRepeatable, clock }: RedirectOptions): HttpChannel {
   const moved = new Map<string, string>()
   return {
     get connected() {
@@ -22,7 +28,7 @@ export function followRedirects(channel: HttpChannel, origin: string, clock: Clo
         const path = moved.get(request.path)
         let target: string | undefined
         const head = await channel.request(path === undefined ? request : { ...request, path }, (head) => {
-          if (followed < maxRedirects) target = targetOf(head, origin + (path ?? request.path))
+          if (followed < maxRedirects && isRepeatable(request)) target = targetOf(head, origin + (path ?? request.path))
           return target === undefined ? receive(head) : discardBody(head, clock)
         })
         if (target === undefined) return head

@@ -27,7 +27,11 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   const { name, clock } = options
   const url = new URL(options.url)
   const configured = configuredHeaders(url, options.headers)
-  const plain = followRedirects(createHttpChannel(url.origin, clock), url.origin, clock)
+  const plain = followRedirects(createHttpChannel(url.origin, clock), {
+    origin: url.origin,
+    isRepeatable: ({ method }) => method === 'GET',
+    clock,
+  })
   const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
   const stream = new AbortController()
   const endpoint = Promise.withResolvers<string>()
