@@ -9,8 +9,7 @@
 export function servedUri(server: string, uri: string): string {
   const scheme = literalScheme(uri)
   if (scheme === undefined || isOurs(scheme)) return wrappedUri(server, uri)
-  if (isLocalFile(uri)) return `${scheme}///${segment(server)}${uri.slice(scheme.length + 2)}`
-  const start = uri.startsWith('//', scheme.length) ? scheme.length + 2 : scheme.length
+  const start = insertionPoint(uri, scheme)
   return `${uri.slice(0, start)}${segment(server)}/${uri.slice(start)}`
 }
 
@@ -20,18 +19,18 @@ export const wrappedUri = (server: string, uri: string): string => `toolway://${
 export function originalUri(server: string, served: string): string | undefined {
   const scheme = literalScheme(served)
   if (scheme === undefined) return undefined
-  const local = `///${segment(server)}/`
-  if (isLocalFile(served) && served.startsWith(local, scheme.length))
-    return `${scheme}///${served.slice(scheme.length + local.length)}`
-  const start = served.startsWith('//', scheme.length) ? scheme.length + 2 : scheme.length
+  const start = insertionPoint(served, scheme)
   const inserted = `${segment(server)}/`
   if (!served.startsWith(inserted, start)) return undefined
   const rest = served.slice(start + inserted.length)
   return isOurs(scheme) ? rest : served.slice(0, start) + rest
 }
 
-/** Whether a URI is that of a file without a host. */
-const isLocalFile = (uri: string): boolean => /^file:\/\/\//i.test(uri)
+/** Where the server's name is inserted: after the scheme and its slashes, of which a file without a host has three. */
+function insertionPoint(uri: string, scheme: string): number {
+  if (scheme.toLowerCase() === 'file:' && uri.startsWith('///', scheme.length)) return scheme.length + 3
+  return uri.startsWith('//', scheme.length) ? scheme.length + 2 : scheme.length
+}
 
 /** Whether a URI has Toolway's own scheme. Such a URI is never served unchanged. */
 export const isOwnUri = (uri: string): boolean => isOurs(literalScheme(uri) ?? '')

@@ -173,7 +173,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     },
   }
 
-  /** The last handshake result, from this run or from a cached listing: all clients may have the same capabilities. */
+  /** The last handshake result, from this run or from a cached listing, for whichever clients that was fetched. */
   function handshake() {
     const cached = () => [...listings.values()].find(({ descriptors }) => descriptors !== undefined)?.descriptors
     return pool.latest?.handshake ?? plain.descriptors ?? cached()

@@ -1,5 +1,5 @@
 import { ToolwayError } from '../../core/errors.ts'
-import type { HttpChannel } from '../transports/http-channel.ts'
+import { type HttpChannel, withRequest } from '../transports/http-channel.ts'
 
 /** The challenge from a server that rejected a request's credential. */
 export interface Challenge {
@@ -104,28 +104,18 @@ export interface RequestAuthorizer {
 }
 
 /** Adds the credential to requests. After a 401 or 403, renews the credential and sends the request once more. */
-export function authorizedChannel(channel: HttpChannel, authorize: RequestAuthorizer): HttpChannel {
-  return {
-    get connected() {
-      return channel.connected
-    },
-    get gaps() {
-      return channel.gaps
-    },
-    async request(request, receive) {
-      for (let again = false; ; again = true) {
-        const authorization = await authorize.header()
-        const headers = authorization === undefined ? request.headers : { ...request.headers, authorization }
-        const head = await channel.request({ ...request, headers }, receive)
-        if (head.status !== 401 && head.status !== 403) return head
-        const challenge = readChallenge(head.status, head.all('www-authenticate'))
-        // Remove `unsent` from the error: the request was sent, even if there is no new token.
-        const renewed = await authorize.refused(challenge, authorization).catch((error) => {
-          throw ToolwayError.sent(error)
-        })
-        if (!renewed || again) return head
-      }
-    },
-    [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
-  }
-}
+export const authorizedChannel = (channel: HttpChannel, authorize: RequestAuthorizer): HttpChannel =>
+  withRequest(channel, async (request, receive) => {
+    for (let again = false; ; again = true) {
+      const authorization = await authorize.header()
+      const headers = authorization === undefined ? request.headers : { ...request.headers, authorization }
+      const head = await channel.request({ ...request, headers }, receive)
+      if (head.status !== 401 && head.status !== 403) return head
+      const challenge = readChallenge(head.status, head.all('www-authenticate'))
+      // Remove `unsent` from the error: the request was sent, even if there is no new token.
+      const renewed = await authorize.refused(challenge, authorization).catch((error) => {
+        throw ToolwayError.sent(error)
+      })
+      if (!renewed || again) return head
+    }
+  })

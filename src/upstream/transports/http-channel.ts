@@ -15,6 +15,18 @@ export interface HttpChannel extends AsyncDisposable {
   request(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead>
 }
 
+/** The same channel with another way to send requests. */
+export const withRequest = (channel: HttpChannel, request: HttpChannel['request']): HttpChannel => ({
+  get connected() {
+    return channel.connected
+  },
+  get gaps() {
+    return channel.gaps
+  },
+  request,
+  [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
+})
+
 export type ReceiveBody = (head: ResponseHead) => ResponseBodyReader
 
 export interface ChannelRequest {

@@ -59,7 +59,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   const configured = configuredHeaders(url, options.headers)
   const plain = followRedirects(createHttpChannel(url.origin, clock), {
     origin: url.origin,
-    // Only the handshake.
+    // Nothing after the handshake.
     isRepeatable: () => version === undefined,
     clock,
   })

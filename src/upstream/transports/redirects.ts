@@ -1,5 +1,12 @@
 import type { Clock } from '../../core/clock.ts'
-import { type ChannelRequest, discardBody, type HttpChannel, type ResponseHead } from './http-channel.ts'
+import {
+  type ChannelRequest,
+  discardBody,
+  type HttpChannel,
+  type ReceiveBody,
+  type ResponseHead,
+  withRequest,
+} from './http-channel.ts'
 
 const maxRedirects = 5
 
@@ -16,27 +23,28 @@ export interface RedirectOptions {
  */
 export function followRedirects(channel: HttpChannel, { origin, isRepeatable, clock }: RedirectOptions): HttpChannel {
   const moved = new Map<string, string>()
-  return {
-    get connected() {
-      return channel.connected
-    },
-    get gaps() {
-      return channel.gaps
-    },
-    async request(request, receive) {
-      for (let followed = 0; ; followed++) {
-        const path = moved.get(request.path)
-        let target: string | undefined
-        const head = await channel.request(path === undefined ? request : { ...request, path }, (head) => {
-          if (followed < maxRedirects && isRepeatable(request)) target = targetOf(head, origin + (path ?? request.path))
-          return target === undefined ? receive(head) : discardBody(head, clock)
-        })
-        if (target === undefined) return head
-        moved.set(request.path, target)
-      }
-    },
-    [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
+
+  const toNewPath = (request: ChannelRequest): ChannelRequest => {
+    const path = moved.get(request.path)
+    return path === undefined ? request : { ...request, path }
   }
+
+  async function follow(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead> {
+    for (let followed = 0; ; followed++) {
+      const sent = toNewPath(request)
+      let target: string | undefined
+      const head = await channel.request(sent, (head) => {
+        if (followed < maxRedirects) target = targetOf(head, origin + sent.path)
+        return target === undefined ? receive(head) : discardBody(head, clock)
+      })
+      if (target === undefined) return head
+      moved.set(request.path, target)
+    }
+  }
+
+  return withRequest(channel, (request, receive) =>
+    isRepeatable(request) ? follow(request, receive) : channel.request(toNewPath(request), receive),
+  )
 }
 
 /** The path that a response redirects to; undefined if it does not, or to another origin. */

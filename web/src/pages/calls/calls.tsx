@@ -180,7 +180,7 @@ function useIsLoaded(loading: boolean, key: string): boolean {
 
 /**
  * Keeps the list from moving while the pointer is on it, the focus is in it, a call is open or the user paused it. The
- * list is held as it was at that moment, or when it was loaded for other filters.
+ * list is held as it was at that moment; if the filters change, as it is once it has been loaded for them.
  */
 function useHold(open: boolean, loaded: boolean, shown: { readonly current: readonly CallView[] }) {
   const paused = useSignal(false)
