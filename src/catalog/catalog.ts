@@ -1,6 +1,6 @@
 import type { NamingConfig } from '../config/schema.ts'
-import type { Exposure, Served, View } from '../core/access.ts'
-import { type Caller, type Capabilities, profileOf } from '../core/call.ts'
+import type { Exposure, ListChangeListener, Served, View } from '../core/access.ts'
+import { type Caller, type Capabilities, profileOf, sessionKey } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide, Denial } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
@@ -31,6 +31,8 @@ export interface CatalogOptions {
   readonly flagsOf?: FlagsOf
   /** If true, entries that the caller may not use are reported as not found. */
   readonly hideDenied?: boolean
+  /** What callers have seen before. If the catalog differs, listeners are notified. */
+  readonly before?: CatalogSnapshot
   readonly clock: Clock
   readonly log: Log
 }
@@ -38,7 +40,7 @@ export interface CatalogOptions {
 export interface Catalog extends Disposable {
   view(caller: Caller): View
   /** Reports, debounced, which kinds of lists have changed. By then, views already show the new lists. */
-  onChange(listener: ChangeListener): Disposable
+  onChange(listener: ListChangeListener): Disposable
   /** Waits for sources whose entries are not known yet, regardless of permissions. */
   ready(): Promise<void>
   /** All sources except the meta-tools, regardless of permissions. */
@@ -51,6 +53,7 @@ export interface Catalog extends Disposable {
   reconsider(): void
   /** The served form of a URI that a server mentions. */
   servedUri(server: string, uri: string): string
+  snapshot(): CatalogSnapshot
 }
 
 export function createCatalog(options: CatalogOptions): Catalog {
@@ -60,7 +63,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const mayReach = (caller: Caller, server: string) => options.closed(caller, server) === undefined
   let visibleIn = createVisibility(mayUse, mayReach, sources)
   /** Snapshots that callers may have seen since the last notification. */
-  let seen: readonly CatalogSnapshot[] = []
+  let seen: readonly CatalogSnapshot[] = options.before ? [options.before] : []
   const index = createSearchIndex()
   let indexed: CatalogSnapshot | undefined
   let reconsidered = false
@@ -85,6 +88,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     changes.touch()
   }
   const subscriptions = sources.map((source) => source.onChange(() => changed(source)))
+  if (options.before) changes.touch()
   const { listDeadlineMs } = options
   const deadlineMs = { first: listDeadlineMs ?? firstListMs, known: listDeadlineMs ?? knownListMs }
   const readiness = createReadiness({ sources, deadlineMs, clock })
@@ -129,6 +133,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       changes.touch()
     },
     servedUri: (server, uri) => snapshot().uriOf(server, uri),
+    snapshot,
     [Symbol.dispose]() {
       for (const subscription of subscriptions) subscription[Symbol.dispose]()
       readiness[Symbol.dispose]()
@@ -154,11 +159,9 @@ const changedKinds = (before: CatalogSnapshot, after: CatalogSnapshot): Kind[] =
 const quietMs = 100
 const latestMs = 1_000
 
-export type ChangeListener = (kinds: ReadonlySet<Kind>) => void
-
 /** Calls listeners, debounced, with the result of `changedKinds`, unless that is empty. */
 function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<Kind>) {
-  const listeners = new Set<ChangeListener>()
+  const listeners = new Set<ListChangeListener>()
   let timer: Disposable | undefined
   let latest = 0
 
@@ -182,9 +185,9 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
       else latest = now + latestMs
       timer = clock.after(Math.max(0, Math.min(quietMs, latest - now)), tell)
     },
-    onChange: (listener: ChangeListener): Disposable => {
+    onChange: (listener: ListChangeListener): Disposable => {
       // Wrap the listener, so that a function registered twice counts as two listeners.
-      const own: ChangeListener = (kinds) => listener(kinds)
+      const own: ListChangeListener = (kinds) => listener(kinds)
       listeners.add(own)
       return { [Symbol.dispose]: () => void listeners.delete(own) }
     },
@@ -196,38 +199,54 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
   }
 }
 
-/** Max number of catalogs. Each distinct set of client capabilities needs one. */
+/** Max number of catalogs for client profiles, and of those for single sessions. */
 const maxProfiles = 32
+const maxSessions = 64
 
 /** Merges simultaneous notifications: a change reaches the catalogs of all profiles, but is reported once. */
-function once(listener: ChangeListener): ChangeListener {
-  let gathered: Set<Kind> | undefined
-  return (kinds) => {
-    if (gathered) {
-      for (const kind of kinds) gathered.add(kind)
-      return
+function once(listener: ListChangeListener): ListChangeListener {
+  /** The kinds that changed, by session; `undefined` is for all callers. */
+  let gathered: Map<string | undefined, Set<Kind>> | undefined
+  return (kinds, session) => {
+    if (!gathered) {
+      gathered = new Map()
+      setImmediate(report)
     }
-    const all = new Set(kinds)
-    gathered = all
-    setImmediate(() => {
-      gathered = undefined
-      listener(all)
-    })
+    const known = gathered.get(session) ?? new Set()
+    gathered.set(session, known)
+    for (const kind of kinds) known.add(kind)
+  }
+
+  function report(): void {
+    const forAll = gathered?.get(undefined) ?? new Set()
+    const bySession = [...(gathered ?? [])].filter(([session]) => session !== undefined)
+    gathered = undefined
+    if (forAll.size > 0) listener(forAll)
+    for (const [session, kinds] of bySession) {
+      const others = kinds.difference(forAll)
+      if (others.size > 0) listener(others, session)
+    }
   }
 }
 
-/** Creates one catalog per set of client capabilities, because servers may offer more to more capable clients. */
+/**
+ * Creates one catalog per set of client capabilities, because servers may offer more to more capable clients, and one
+ * for each session that sees lists of its own.
+ */
 export function createCatalogs(options: CatalogOptions): Catalog {
-  const listeners = new Map<ChangeListener, Map<string, Disposable>>()
+  const listeners = new Map<ListChangeListener, Map<Catalog, Disposable>>()
   const catalogs = new Map<string, Catalog>()
+  const sessionCatalogs = new Map<string, Catalog>()
   const plain = catalogOf({})
+  const sessionChanges = options.sources.flatMap((source) => source.onSessionChange?.(sessionChanged) ?? [])
 
   return {
-    view: (caller: Caller): View => catalogOf(caller.capabilities).view(caller),
+    view: (caller: Caller): View => (sessionCatalogOf(caller) ?? catalogOf(caller.capabilities)).view(caller),
     onChange(given) {
       const listener = once(given)
-      const following = new Map([...catalogs].map(([profile, catalog]) => [profile, catalog.onChange(listener)]))
+      const following = new Map<Catalog, Disposable>()
       listeners.set(listener, following)
+      for (const catalog of catalogs.values()) following.set(catalog, catalog.onChange(listener))
       return {
         [Symbol.dispose]() {
           listeners.delete(listener)
@@ -236,26 +255,29 @@ export function createCatalogs(options: CatalogOptions): Catalog {
       }
     },
     reconsider() {
-      for (const catalog of catalogs.values()) catalog.reconsider()
+      for (const catalog of [...catalogs.values(), ...sessionCatalogs.values()]) catalog.reconsider()
     },
     ready: plain.ready,
     summaries: plain.summaries,
     everything: plain.everything,
     shown: plain.shown,
     servedUri: plain.servedUri,
+    snapshot: plain.snapshot,
     [Symbol.dispose]() {
-      for (const catalog of catalogs.values()) catalog[Symbol.dispose]()
+      for (const subscription of sessionChanges) subscription[Symbol.dispose]()
+      for (const catalog of [...catalogs.values(), ...sessionCatalogs.values()]) catalog[Symbol.dispose]()
     },
   }
 
-  function forgetOldest(): void {
-    for (const [profile, catalog] of catalogs) {
-      if (catalog === plain) continue
-      catalogs.delete(profile)
-      for (const following of listeners.values()) following.delete(profile)
-      catalog[Symbol.dispose]()
-      return
-    }
+  function forgetOldest(among: Map<string, Catalog>): void {
+    const oldest = [...among].find(([, catalog]) => catalog !== plain)
+    if (oldest) forget(among, ...oldest)
+  }
+
+  function forget(among: Map<string, Catalog>, key: string, catalog: Catalog): void {
+    among.delete(key)
+    for (const following of listeners.values()) following.delete(catalog)
+    catalog[Symbol.dispose]()
   }
 
   function catalogOf(capabilities: Capabilities): Catalog {
@@ -267,11 +289,43 @@ export function createCatalogs(options: CatalogOptions): Catalog {
       catalogs.set(profile, known)
       return known
     }
-    if (catalogs.size >= maxProfiles) forgetOldest()
+    if (catalogs.size >= maxProfiles) forgetOldest(catalogs)
     const sources = options.sources.map((source) => source.seenBy?.(capabilities) ?? source)
     const catalog = createCatalog({ ...options, sources })
     catalogs.set(profile, catalog)
-    for (const [listener, following] of listeners) following.set(profile, catalog.onChange(listener))
+    for (const [listener, following] of listeners) following.set(catalog, catalog.onChange(listener))
     return catalog
+  }
+
+  /** The catalog for one session, if a server lists something else for it than for others with its capabilities. */
+  function sessionCatalogOf({ session, capabilities }: Pick<Caller, 'session' | 'capabilities'>): Catalog | undefined {
+    const hasLists = () => options.sources.some((source) => source.hasListsFor?.(session, capabilities))
+    if (!hasLists()) return undefined
+    const key = sessionKey({ session, capabilities })
+    const known = sessionCatalogs.get(key)
+    if (known) {
+      sessionCatalogs.delete(key)
+      sessionCatalogs.set(key, known)
+      return known
+    }
+    if (sessionCatalogs.size >= maxSessions) forgetOldest(sessionCatalogs)
+    const sources = options.sources.map((source) => source.seenBy?.(capabilities, session) ?? source)
+    const catalog = createCatalog({ ...options, sources, before: catalogOf(capabilities).snapshot() })
+    sessionCatalogs.set(key, catalog)
+    for (const [listener, following] of listeners) {
+      const ofSession = catalog.onChange((kinds) => listener(kinds, session))
+      following.set(catalog, ofSession)
+    }
+    // After the session has been notified that it sees what others see again, its catalog is no longer needed.
+    const forgetUnneeded = () => {
+      if (sessionCatalogs.get(key) === catalog && !hasLists()) forget(sessionCatalogs, key, catalog)
+    }
+    catalog.onChange(() => setImmediate(forgetUnneeded))
+    return catalog
+  }
+
+  /** Creates the catalog for a session that sees its own lists from now on, so that the session is notified. */
+  function sessionChanged(session: string, capabilities: Capabilities): void {
+    sessionCatalogOf({ session, capabilities })
   }
 }

@@ -3,9 +3,9 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { configSchema } from '../config/schema.ts'
 import type { Kind } from '../core/entry.ts'
 import { silentLog } from '../core/log.ts'
-import type { Source } from '../core/source.ts'
+import type { SessionChangeListener, Source } from '../core/source.ts'
 import { createCatalogs } from './catalog.ts'
-import { callerOf, decideBy, fakeSource } from './source.fixture.ts'
+import { callerOf, decideBy, type FakeSource, fakeSource, type Offer } from './source.fixture.ts'
 
 function setUp(sources: readonly Source[]) {
   const clock = createManualClock()
@@ -54,4 +54,79 @@ test('B2: kinds of clients are bounded; the longest unused one is forgotten and 
   for (let kind = 0; kind < 100; kind++) names(catalog, { [`odd${kind}`]: {} })
   expect(names(catalog, { elicitation: {} })).toHaveLength(2)
   expect(names(catalog, {})).toHaveLength(1)
+})
+
+/** A server that lists something else for some sessions. */
+function withSessions() {
+  const common = fakeSource('s', { tools: ['read'] })
+  const own = new Map<string, FakeSource>()
+  const listeners = new Set<SessionChangeListener>()
+  const source: Source = {
+    ...common,
+    seenBy: (_, session = '') => own.get(session) ?? common,
+    hasListsFor: (session) => own.has(session),
+    onSessionChange(listener) {
+      listeners.add(listener)
+      return { [Symbol.dispose]: () => void listeners.delete(listener) }
+    },
+  }
+  const list = (session: string, offer: Offer) => {
+    const known = own.get(session)
+    if (known) return known.offer(offer)
+    own.set(session, fakeSource('s', offer))
+    for (const listener of listeners) listener(session, {})
+  }
+  return { source, common, list, own, listeners }
+}
+
+const namesFor = (catalog: ReturnType<typeof setUp>['catalog'], session: string) =>
+  catalog
+    .view(callerOf({ session }))
+    .list('tool')
+    .map(({ name }) => name)
+
+test('G3: a session sees the lists that a server has for it alone, and nobody else does', async () => {
+  const { source, list } = withSessions()
+  const { catalog } = setUp([source, fakeSource('t', { tools: ['other'] })])
+  list('alice', { tools: ['read', 'enabled'] })
+  expect(namesFor(catalog, 'alice')).toEqual(['s__read', 's__enabled', 't__other'])
+  expect(namesFor(catalog, 'bob')).toEqual(['s__read', 't__other'])
+  const find = (session: string) => catalog.view(callerOf({ session })).resolve('tool', 's__enabled')
+  expect((await find('alice')).name).toBe('s__enabled')
+  await expect(find('bob')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+  expect(catalog.view(callerOf({ session: 'bob' })).search('enabled', { limit: 5 }).tools).toEqual([])
+})
+
+test('F4, G3: a session is told of changes that only it sees, and once of those that all see', async () => {
+  const { source, common, list, own, listeners } = withSessions()
+  const { catalog, clock } = setUp([source])
+  const told: [kinds: Kind[], session: string | undefined][] = []
+  catalog.onChange((kinds, session) => told.push([[...kinds], session]))
+  const passed = async () => {
+    clock.advance(1_000)
+    await new Promise((resolve) => setImmediate(resolve))
+    return told.splice(0)
+  }
+  list('alice', { tools: ['read'], prompts: ['greet'] })
+  expect(await passed()).toEqual([[['prompt'], 'alice']])
+  list('alice', { tools: ['read', 'enabled'], prompts: ['greet'] })
+  expect(await passed()).toEqual([[['tool'], 'alice']])
+  common.offer({ tools: ['read', 'write'] })
+  list('alice', { tools: ['read', 'write'], prompts: [] })
+  expect(await passed()).toEqual([
+    [['tool'], undefined],
+    [['prompt'], 'alice'],
+  ])
+  own.delete('alice')
+  for (const listener of listeners) listener('alice', {})
+  expect(namesFor(catalog, 'alice')).toEqual(['s__read', 's__write'])
+  catalog[Symbol.dispose]()
+  expect(listeners.size).toBe(0)
+})
+
+test('security: sessions with lists of their own are bounded; the longest unused one is forgotten and found again', () => {
+  const { source, list } = withSessions()
+  const { catalog } = setUp([source])
+  for (let session = 0; session < 200; session++) list(`s${session}`, { tools: ['read', `t${session}`] })
+  for (const session of [0, 199, 7]) expect(namesFor(catalog, `s${session}`)).toEqual(['s__read', `s__t${session}`])
 })

@@ -35,9 +35,11 @@ export interface Access {
   notifyServers(caller: Caller, method: string): void
   /** Closes the server connections that only the caller's session uses. */
   sessionEnded(caller: Caller): void
-  /** Calls the listener with the kinds of lists that changed. Calls are debounced. */
-  onChange(listener: (kinds: ReadonlySet<Kind>) => void): Disposable
+  /** Calls the listener with the kinds of lists that changed: for all callers, or for one session. Calls are debounced. */
+  onChange(listener: ListChangeListener): Disposable
 }
+
+export type ListChangeListener = (kinds: ReadonlySet<Kind>, session?: string) => void
 
 export interface View {
   /**

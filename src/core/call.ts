@@ -89,6 +89,10 @@ export function profileOf(capabilities: Capabilities): string {
   return profile
 }
 
+/** A key for a session and what its client declared: a server may answer differently to clients that declare more. */
+export const sessionKey = ({ session, capabilities }: Pick<Caller, 'session' | 'capabilities'>): string =>
+  `${session} ${profileOf(capabilities)}`
+
 /** Whether this client supports at least one kind of request that a server may send during a call. */
 export const canBeAsked = (capabilities: Capabilities): boolean =>
   ['sampling', 'elicitation', 'roots'].some((name) => capabilities[name] !== undefined)

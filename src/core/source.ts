@@ -17,6 +17,15 @@ export interface Source extends AsyncDisposable {
   /** Lists the entries again. Never rejects; `status` shows the result. */
   refresh(): Promise<void>
   onChange(listener: () => void): Disposable
-  /** The source as clients with these capabilities see it; with the common listing until theirs is known. */
-  seenBy?(capabilities: Capabilities): Source
+  /**
+   * The source as clients with these capabilities see it; with the common listing until theirs is known. With a session,
+   * as that session sees it.
+   */
+  seenBy?(capabilities: Capabilities, session?: string): Source
+  /** Whether the source lists something else for this session than for others with the same capabilities. */
+  hasListsFor?(session: string, capabilities: Capabilities): boolean
+  /** Calls the listener when the lists that only one session sees have changed, appeared or ended. */
+  onSessionChange?(listener: SessionChangeListener): Disposable
 }
+
+export type SessionChangeListener = (session: string, capabilities: Capabilities) => void

@@ -3,9 +3,10 @@ import type { PubSub } from '../core/cluster.ts'
 import type { Log } from '../core/log.ts'
 import { jsonValue } from '../lib/parse-json.ts'
 import type { Breakers } from '../pipeline/breaker.ts'
+import { listDigest } from '../upstream/listing/server-listing.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import type { Generation } from './generation.ts'
-import { type ConfiguredServer, createListTracker, digestOf } from './upstream-servers.ts'
+import { type ConfiguredServer, createListTracker } from './upstream-servers.ts'
 
 export interface ClusterOptions {
   /** Messages to and from other processes; undefined if this is the only process. */
@@ -92,7 +93,7 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
     if (!server) return
     // Do not start an idle process just to refresh its lists; they are refreshed when it starts.
     if (builtFrom?.config.transport === 'stdio' && server.control.connections === 0) return
-    const others = [...server.kinds().values()].filter((source) => !lists.has(digestOf(source.entries())))
+    const others = [...server.kinds().values()].filter((source) => !lists.has(listDigest(source.entries())))
     if (others.length === 0) return
     log.debug({ server: server.name }, 'refreshing lists that changed on another replica')
     refreshing.add(server)

@@ -134,7 +134,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   )
   const current = (): Generation => generations.current
   const aliveServers = () => new Set(generations.alive.flatMap(serversOf))
-  const lists = createListeners<ReadonlySet<Kind>>()
+  const lists = createListeners<[kinds: ReadonlySet<Kind>, session?: string]>()
 
   const access: Access = {
     handle: inCurrent(({ pipeline }) => pipeline.handle),

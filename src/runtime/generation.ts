@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { captureJson } from '../audit/redact/capture-text.ts'
 import { createRedactor, describeArguments, type Redactor } from '../audit/redact/redactor.ts'
 import { secretsOf } from '../audit/redact/secrets.ts'
-import { type Catalog, type ChangeListener, createCatalogs } from '../catalog/catalog.ts'
+import { type Catalog, createCatalogs } from '../catalog/catalog.ts'
 import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
 import { createPins, type Pins, watchDefinitions } from '../catalog/pins/pins.ts'
 import { createLookalikeFlags } from '../catalog/scan/lookalike-names.ts'
@@ -13,6 +13,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { secretSettings } from '../config/schema-lookup.ts'
 import { cachedTools } from '../config/warnings.ts'
+import type { ListChangeListener } from '../core/access.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
@@ -204,7 +205,7 @@ export interface GenerationListeners {
   current(): Generation
   readonly cache: Pick<Cache, 'invalidate'>
   /** Called when the lists that callers see may have changed. */
-  readonly changed: ChangeListener
+  readonly changed: ListChangeListener
   /** Called for each server that the previous generation does not have. */
   serverAdded(name: string, server: UpstreamServer): void
   readonly log: Log

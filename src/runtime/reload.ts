@@ -151,7 +151,7 @@ export interface ReloadHistory {
 const maxEvents = 50
 
 export function createReloadHistory(max = maxEvents): ReloadHistory {
-  const { on, emit } = createListeners<ReloadOutcome>()
+  const { on, emit } = createListeners<[ReloadOutcome]>()
   let events: readonly ReloadOutcome[] = []
   return {
     get events() {
@@ -165,15 +165,15 @@ export function createReloadHistory(max = maxEvents): ReloadHistory {
   }
 }
 
-export function createListeners<Event>() {
-  const listeners = new Set<(event: Event) => void>()
+export function createListeners<Event extends readonly unknown[]>() {
+  const listeners = new Set<(...event: Event) => void>()
   return {
-    emit(event: Event) {
-      for (const listener of listeners) listener(event)
+    emit(...event: Event) {
+      for (const listener of listeners) listener(...event)
     },
-    on(listener: (event: Event) => void): Disposable {
+    on(listener: (...event: Event) => void): Disposable {
       // Wrap the listener, so that the same function can be registered twice.
-      const own = (event: Event) => listener(event)
+      const own = (...event: Event) => listener(...event)
       listeners.add(own)
       return { [Symbol.dispose]: () => void listeners.delete(own) }
     },

@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config, HttpConfig, ServerConfig } from '../config/schema.ts'
-import type { Entry } from '../core/entry.ts'
 import { createConnector } from '../upstream/connection/connect.ts'
 import type { ListLimits } from '../upstream/listing/list-reader.ts'
+import { listDigest } from '../upstream/listing/server-listing.ts'
 import { createServer, type UpstreamServer } from '../upstream/server.ts'
 import type { GenerationContext } from './context.ts'
 import { version } from './package-paths.ts'
@@ -110,22 +109,9 @@ export function createListTracker(server: Pick<UpstreamServer, 'kinds'>): () => 
   const before = new Map<string, string>()
   return () =>
     [...server.kinds()].flatMap(([kind, source]) => {
-      const digest = digestOf(source.entries())
+      const digest = listDigest(source.entries())
       const changed = (before.get(kind) ?? digest) !== digest
       before.set(kind, digest)
       return changed ? [digest] : []
     })
-}
-
-const digests = new WeakMap<readonly Entry[], string>()
-
-/** A list's digest. Memoized, because a list is the same array until it changes. */
-export function digestOf(entries: readonly Entry[]): string {
-  const known = digests.get(entries)
-  if (known !== undefined) return known
-  const hash = createHash('sha256')
-  for (const { kind, definition } of entries) hash.update(JSON.stringify([kind, definition]))
-  const digest = hash.digest('base64url').slice(0, 16)
-  digests.set(entries, digest)
-  return digest
 }

@@ -1,4 +1,4 @@
-import type { Access, Offers, Served, View } from '../core/access.ts'
+import type { Access, ListChangeListener, Offers, Served, View } from '../core/access.ts'
 import { entryOf } from '../core/call.fixture.ts'
 import { type Call, type Caller, type Handler, logLevels } from '../core/call.ts'
 import type { Definition, Kind } from '../core/entry.ts'
@@ -14,6 +14,8 @@ export interface TestAccess extends Access {
   release(): void
   /** Tells that lists have changed. */
   change(...kinds: Kind[]): void
+  /** Tells of a change that only this session sees. */
+  changeFor(session: string, kind: Kind): void
   readonly listeners: number
   /** What is offered beside entries. */
   offered: Offers
@@ -38,7 +40,7 @@ export const verbatim = '{"content":[{"type":"text","text":"\\u0068i"}],"unknown
 export function createTestAccess(): TestAccess {
   const calls: Call[] = []
   const released = new Set<() => void>()
-  const listeners = new Set<(kinds: ReadonlySet<Kind>) => void>()
+  const listeners = new Set<ListChangeListener>()
   const followed = new Set<{ readonly caller: Caller; readonly uri: string; readonly updated: () => void }>()
   const informed: [Caller, string][] = []
   const gone: Caller[] = []
@@ -200,6 +202,9 @@ export function createTestAccess(): TestAccess {
     },
     change(...kinds) {
       for (const listener of listeners) listener(new Set(kinds))
+    },
+    changeFor(session, kind) {
+      for (const listener of listeners) listener(new Set([kind]), session)
     },
     get listeners() {
       return listeners.size

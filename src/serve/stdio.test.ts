@@ -101,6 +101,9 @@ describe('B2: the legacy era over stdio', () => {
     expect((await next()).result.content[0].text).toBe('{"model":"m"}')
     access.change('resource', 'template')
     expect((await next()).method).toBe('notifications/resources/list_changed')
+    access.changeFor('of another client', 'tool')
+    access.changeFor(access.calls[0]?.caller.session ?? '', 'prompt')
+    expect((await next()).method).toBe('notifications/prompts/list_changed')
   })
 })
 

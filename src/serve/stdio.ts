@@ -138,8 +138,9 @@ export async function serveStdio(options: {
     writer.write(errorBytes(null, { code: rpcCodes.request, message }))
   }
 
-  const changes = access.onChange((kinds) => {
-    if (welcomed) for (const message of listChangedNotifications(kinds)) writer.offer(message)
+  const changes = access.onChange((kinds, only) => {
+    const concerned = only === undefined || session?.caller.session === only
+    if (welcomed && concerned) for (const message of listChangedNotifications(kinds)) writer.offer(message)
   })
   const lines = createLineReader({ maxLength: maxMessage, line: receive, tooLong })
   input.on('data', lines.push)

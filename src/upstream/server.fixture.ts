@@ -19,7 +19,8 @@ function memoryStore(): DescriptorStore {
 }
 
 interface Setup {
-  readonly tools?: () => readonly string[]
+  /** The tools that the server lists on one of its connections, of which the first is 0. */
+  readonly tools?: (connection: number) => readonly string[]
   readonly store?: DescriptorStore
   readonly changes?: object
   readonly discovery?: 'startup' | 'runtime' | 'hybrid'
@@ -31,6 +32,8 @@ interface Setup {
   readonly decide?: Decide
   /** Whether the server reads messages but never answers. */
   readonly hangs?: () => boolean
+  /** Runs before a call is answered. */
+  readonly called?: (peer: ScriptedPeer) => void
 }
 
 const health = { interval: 30_000, timeout: 5_000 }
@@ -62,14 +65,18 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
     ...(setup.decide && { decide: setup.decide }),
     async connect({ capabilities, owned }, signal) {
       if (setup.down?.()) throw new ToolwayError('SERVER_UNAVAILABLE', 'files is down.')
+      const number = peers.length
       const peer = scriptedPeer({
         initialize: () => ({
           protocolVersion: setup.version ?? '2025-06-18',
           capabilities: { tools: { listChanged: true } },
           serverInfo: { name: 'Files' },
         }),
-        'tools/list': () => (setup.hangs?.() ? undefined : { tools: tools().map(definition) }),
-        'tools/call': ({ params }) => ({ content: [], echo: params }),
+        'tools/list': () => (setup.hangs?.() ? undefined : { tools: tools(number).map(definition) }),
+        'tools/call'({ params }, called) {
+          setup.called?.(called)
+          return { content: [], echo: params }
+        },
         ping: () => (setup.hangs?.() ? undefined : {}),
       })
       peers.push(peer)

@@ -7,15 +7,15 @@ import { type Decide, refusalOf } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Source } from '../core/source.ts'
+import type { SessionChangeListener, Source } from '../core/source.ts'
 import type { Health, SourceStatus } from '../core/source-status.ts'
-import type { DescriptorStore } from '../core/stores.ts'
+import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { asRecord } from '../lib/is-record.ts'
 import { jsonValue } from '../lib/parse-json.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { Connector } from './connection/connect.ts'
 import { createConnectionPool } from './connection/connection-pool.ts'
-import type { InitializedConnection } from './connection/handshake.ts'
+import { type InitializedConnection, isStateful } from './connection/handshake.ts'
 import type { ManagedConnection } from './connection/managed-connection.ts'
 import { createReconnector } from './connection/reconnect.ts'
 import { createServerFindings } from './health/findings.ts'
@@ -25,6 +25,7 @@ import { createServerHistory } from './health/server-history.ts'
 import type { ListLimits } from './listing/list-reader.ts'
 import type { ServerOffers } from './listing/offers.ts'
 import { createServerListing, type ServerListing } from './listing/server-listing.ts'
+import { createSessionListings } from './listing/session-listings.ts'
 import { forwardedEntries } from './requests/forwarded-entries.ts'
 import { type ChangeStream, createChangeStream, createUpstreamSubscriptions } from './requests/subscriptions.ts'
 import { createServerControl, type ServerControl } from './server-control.ts'
@@ -61,7 +62,9 @@ export interface UpstreamServerOptions {
 export interface UpstreamServer extends Source, ServerOffers {
   /** Loads the cached listing, and starts connecting if the configuration asks for it. Never waits for the server. */
   start(): Promise<void>
-  seenBy(capabilities: Capabilities): Source
+  seenBy(capabilities: Capabilities, session?: string): Source
+  hasListsFor(session: string, capabilities: Capabilities): boolean
+  onSessionChange(listener: SessionChangeListener): Disposable
   /** One source for each client profile whose listing was fetched in this run. */
   kinds(): ReadonlyMap<string, Source>
   notifyServer(caller: Caller, method: string): void
@@ -79,6 +82,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const fingerprint = fingerprintOf(config)
   const listings = new Map<string, ServerListing>()
   const listeners = new Set<() => void>()
+  const sessionListeners = new Set<SessionChangeListener>()
   const changeStreams = new Map<ManagedConnection, ChangeStream>()
   /** Connections whose lists are still being fetched. Calls on these connections wait until that is done. */
   const unlisted = new WeakMap<InitializedConnection, Promise<unknown>>()
@@ -144,16 +148,32 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     clock,
     log,
   })
+  const sessionListings = createSessionListings({
+    sessionOf: (open) => pool.sessionOf(open),
+    common: listingOf,
+    create: sessionListing,
+    changed(session, capabilities) {
+      for (const listener of sessionListeners) listener(session, capabilities)
+    },
+  })
   const plain = listingOf({})
   return {
-    ...sourceOf(plain),
+    ...sourceOf(() => plain),
     async start() {
       if (config.disabled) return changed()
       if (options.discovery === 'hybrid') await plain.recall()
       begin()
     },
-    seenBy: (capabilities) => sourceOf(listingOf(capabilities)),
-    kinds: () => new Map([...listings].flatMap(([kind, one]) => (one.fetched ? [[kind, sourceOf(one)]] : []))),
+    seenBy(capabilities, session) {
+      if (session === undefined) return sourceOf(() => listingOf(capabilities))
+      return sourceOf(() => listingFor(session, capabilities), session)
+    },
+    hasListsFor: (session, capabilities) => sessionListings.of(session, capabilities) !== undefined,
+    onSessionChange(listener) {
+      sessionListeners.add(listener)
+      return { [Symbol.dispose]: () => sessionListeners.delete(listener) }
+    },
+    kinds: () => new Map([...listings].flatMap(([kind, one]) => (one.fetched ? [[kind, sourceOf(() => one)]] : []))),
     get instructions() {
       return (!control.paused && handshake()?.instructions) || ''
     },
@@ -169,6 +189,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       for (const stream of changeStreams.values()) stream[Symbol.dispose]()
       for (const part of [subscriptions, healthCheck, reconnector]) part[Symbol.dispose]()
       await pool[Symbol.asyncDispose]()
+      await sessionListings[Symbol.asyncDispose]()
       await Promise.all(closing)
     },
   }
@@ -190,34 +211,61 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (known) return known
     // Beyond the limit, new client profiles get the plain profile's listing.
     if (listings.size >= maxListings || listedBytes() > maxListedBytes) return plain
-    const { timeoutMs, maxTimeoutMs = 600_000, servedUri, seal } = options
-    const forwarding = { use, subscriptions, servedUri, seal, exceeded, clock }
-    const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, maxTimeoutMs, ...forwarding }
     const listing: ServerListing = createServerListing({
-      server: name,
-      capabilities,
-      fingerprint,
-      refreshMs: options.refreshMs,
-      limits: options.listLimits,
+      ...listingOptions(capabilities),
       store: options.store,
       connection: () => pool.forListing(capabilities),
       current: () => pool.current(capabilities),
-      down: () => pool.failure !== undefined,
-      entriesOf: (descriptors) => forwardedEntries(descriptors, entry),
+      unconnected: () => fetchForSessions(capabilities),
       news() {
         fetched ||= listing.fetched
         findings.listed(listing)
         changed()
       },
-      clock,
-      log,
     })
     listings.set(profile, listing)
     return listing
   }
 
+  function listingOptions(capabilities: Capabilities) {
+    const { timeoutMs, maxTimeoutMs = 600_000, servedUri, seal, refreshMs, listLimits: limits } = options
+    const forwarding = { use, subscriptions, servedUri, seal, exceeded, clock }
+    const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, maxTimeoutMs, ...forwarding }
+    return {
+      server: name,
+      capabilities,
+      fingerprint,
+      refreshMs,
+      limits,
+      down: () => pool.failure !== undefined,
+      entriesOf: (descriptors: Descriptors) => forwardedEntries(descriptors, entry),
+      clock,
+      log,
+    }
+  }
+
+  /** A listing that is fetched over one session's connection. It is not stored, because it ends with the connection. */
+  function sessionListing(open: InitializedConnection, capabilities: Capabilities, news: () => void): ServerListing {
+    const managed = pool.all.find(({ current }) => current === open) as ManagedConnection
+    const current = () => (managed.current === open ? open : undefined)
+    const store = { load: async () => undefined, save: async () => {} }
+    return createServerListing({ ...listingOptions(capabilities), store, connection: () => managed, current, news })
+  }
+
+  /** The listing that this session sees: its own, if the server lists something else for it. */
+  function listingFor(session: string, capabilities: Capabilities): ServerListing {
+    return sessionListings.of(session, capabilities) ?? listingOf(capabilities)
+  }
+
+  /** Fetches the lists over sessions' connections, if there are no others. Returns false if there are none at all. */
+  function fetchForSessions(capabilities: Capabilities): boolean {
+    const stateful = pool.stateful(capabilities).slice(-maxPolled)
+    for (const open of stateful) sessionListings.through(open, capabilities)?.changed(open)
+    return stateful.length > 0
+  }
+
   function listedBytes(): number {
-    return [...listings.values()].reduce((sum, { bytes }) => sum + bytes, 0)
+    return [...listings.values()].reduce((sum, { bytes }) => sum + bytes, sessionListings.bytes)
   }
 
   function exceeded(limit: LimitExceeded, method: string, entry: string): void {
@@ -225,19 +273,27 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (findings.exceeded(limit, method, entry) === 1) changed()
   }
 
-  function sourceOf(listing: ServerListing): Source {
+  /** The server as those see it who see this listing; `session` is set if it is for one session. */
+  function sourceOf(listing: () => ServerListing, session?: string): Source {
     return {
       name,
       origin: 'forwarded',
       priority: config.priority,
       timeoutMs: config.timeout ?? options.timeoutMs,
-      entries: () => (control.paused ? [] : seen(listing)),
-      status: () => status(listing),
-      ready: () => ready(listing),
-      refresh: () => (isOff() ? Promise.resolve() : look(listing)),
+      entries: () => (control.paused ? [] : seen(listing())),
+      status: () => status(listing()),
+      ready: () => ready(listing()),
+      refresh: () => (isOff() ? Promise.resolve() : look(listing())),
       onChange(listener) {
+        const ofSession = (changed: string) => changed === session && listener()
         listeners.add(listener)
-        return { [Symbol.dispose]: () => listeners.delete(listener) }
+        if (session !== undefined) sessionListeners.add(ofSession)
+        return {
+          [Symbol.dispose]() {
+            listeners.delete(listener)
+            sessionListeners.delete(ofSession)
+          },
+        }
       },
       async [Symbol.asyncDispose]() {},
     }
@@ -319,7 +375,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       log.debug({ server: name, err: error }, 'calling a tool whose definition could not be rechecked')
     })
     const { kind, name: called } = call.entry
-    const entry = seen(listingOf(call.caller.capabilities)).find((one) => one.kind === kind && one.name === called)
+    const { session, capabilities } = call.caller
+    const entry = seen(listingFor(session, capabilities)).find((one) => one.kind === kind && one.name === called)
     const decision = entry && entry !== call.entry ? options.decide?.(call.caller, entry) : undefined
     if (decision && !decision.allowed) throw refusalOf(decision, name)
   }
@@ -359,10 +416,19 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     void list(open, capabilities)
   }
 
-  /** The listings that a connection can fetch: all if it is stateless, else the one for its handshake's profile. */
-  function seenThrough({ handshake, principal }: InitializedConnection, capabilities: Capabilities): ServerListing[] {
+  /**
+   * The listings that a connection can fetch: all if it is stateless, else the one for its handshake's profile, or for
+   * its session if the server may have changed its lists for that session.
+   */
+  function seenThrough(open: InitializedConnection, capabilities: Capabilities): ServerListing[] {
+    const { handshake, principal } = open
     // Other principals must not see a listing that was fetched with one principal's credential.
     if (principal !== undefined) return []
+    if (isStateful(open)) {
+      const own = sessionListings.through(open, capabilities)
+      if (!own) listingOf(capabilities).outdated()
+      return own ? [own] : []
+    }
     return handshake.era === 'modern' ? [...listings.values()] : [listingOf(capabilities)]
   }
 
@@ -370,6 +436,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     changeStreams.get(managed)?.[Symbol.dispose]()
     changeStreams.delete(managed)
     subscriptions.lost(managed)
+    sessionListings.connectionClosed()
     healthMayHaveChanged()
   }
 
@@ -411,6 +478,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 }
 
+/** How many sessions' connections are asked for their lists every time that a listing is refreshed. */
+const maxPolled = 16
 /** How long a call waits for a new connection's lists. */
 const listedWithinMs = 10_000
 

@@ -205,6 +205,24 @@ describe('F4: list_changed on the GET stream', () => {
     expect(heard).toEqual([[], both, both])
   })
 
+  test('G3: of a list that one session sees goes to that session', async () => {
+    const { session, access } = await openDoor()
+    const all = [await session(), await session()]
+    const heard: string[][] = all.map(() => [])
+    for (const [index, { stream }] of all.entries()) {
+      const { body } = await stream()
+      void (async () => {
+        for await (const event of events(body)) heard[index]?.push(event.method ?? '')
+      })().catch(() => {})
+      open.defer(() => void body.destroy())
+    }
+    access.changeFor(all[1]?.id ?? '', 'resource')
+    access.change('tool')
+    await until(() => heard.flat().length >= 3, { what: 'the notifications' })
+    const common = 'notifications/tools/list_changed'
+    expect(heard).toEqual([[common], ['notifications/resources/list_changed', common]])
+  })
+
   test('what changed while no stream was open is told once when one opens', async () => {
     const { session, access, clock } = await openDoor()
     const { stream } = await session()

@@ -143,7 +143,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     further.push({ below: '/.well-known/', open: async () => createOAuthMetadataEndpoint({ jwt, config, hosts }) })
   further.push({ below: cardPath(config.path), open: async () => createServerCardEndpoint({ info, config, hosts }) })
   if (adminEndpoint) further.push({ below: '/', open: () => adminEndpoint(listening) })
-  const changes = access.onChange((kinds) => sessions.tell(listChangedNotifications(kinds)))
+  const changes = access.onChange((kinds, session) => sessions.tell(listChangedNotifications(kinds), session))
   const base = config.path.replace(/\/$/, '')
   // Also accept common variants of the path, which users paste into their clients.
   const endpoints = new Set([config.path, `${base}/`, `${base}/stream`])

@@ -76,6 +76,16 @@ describe('B2: subscriptions/listen', () => {
     expect(await prompts.next()).toMatchObject({ method: 'notifications/prompts/list_changed', params: tagged('7') })
   })
 
+  test('G3: nothing is told of lists that only other sessions see', async () => {
+    const door = await openDoor()
+    const notifications = { toolsListChanged: true, promptsListChanged: true, resourceSubscriptions: ['test://7'] }
+    const { next } = await listen(door, notifications)
+    await next()
+    door.access.changeFor('of another client', 'tool')
+    door.access.changeFor(door.access.followed[0]?.caller.session ?? '', 'prompt')
+    expect(await next()).toMatchObject({ method: 'notifications/prompts/list_changed' })
+  })
+
   test('only what can be followed is honoured, as the caller that asks for it', async () => {
     const door = await openDoor()
     const resourceSubscriptions = ['nothing://here', 'test://refused', 'test://static', 'x'.repeat(9_000)]

@@ -1,4 +1,4 @@
-import type { Access } from '../../core/access.ts'
+import type { Access, ListChangeListener } from '../../core/access.ts'
 import type { Budgets } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -38,9 +38,11 @@ export function createListenStreams(options: {
   const streams = new Set<Stream>()
   let changes: Disposable | undefined
 
-  const changed = (kinds: ReadonlySet<Kind>) => {
+  const changed: ListChangeListener = (kinds, session) => {
     const lists = new Set([...kinds].map((kind) => listOf[kind]))
-    for (const stream of streams) for (const list of lists) stream.changed(list)
+    for (const stream of streams) {
+      if (session === undefined || stream.session === session) for (const list of lists) stream.changed(list)
+    }
   }
 
   const leave = (stream: Stream) => {
@@ -54,7 +56,7 @@ export function createListenStreams(options: {
   return {
     /** Opens a stream. Throws if the request is invalid, and OVERLOADED if there are too many streams. */
     open({ id, params }: { id: Id; params: Params }, caller: Caller, sink: ListenSink): { cancel(): void } {
-      const { principal } = caller
+      const { principal, session } = caller
       const { lists, uris } = readFilter(params)
       const tag = { _meta: { [metaKeys.subscriptionId]: id } }
       const bytesOf = (method: string, more: object = {}) => notificationBytes(method, Json.of({ ...more, ...tag }))
@@ -83,6 +85,7 @@ export function createListenStreams(options: {
       })
       const stream: Stream = {
         principal,
+        session,
         changed(list) {
           const message = news.get(list)
           if (message !== undefined) tell(message)
@@ -131,6 +134,7 @@ export function createListenStreams(options: {
 
 interface Stream {
   readonly principal: string
+  readonly session: string
   /** Stops notifications and ends the stream's resource subscriptions. */
   cancel(): void
   changed(list: List): void

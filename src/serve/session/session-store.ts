@@ -196,9 +196,12 @@ export function createSessionStore(options: {
     },
     touch,
     end,
-    /** Sends the notifications to every session, on one stream each. */
-    tell(messages: ReadonlySet<Buffer>): void {
-      for (const session of sessions.values()) for (const message of messages) session.streams.tell(message)
+    /** Sends the notifications to every session, or to one, on one stream each. */
+    tell(messages: ReadonlySet<Buffer>, only?: string): void {
+      for (const { caller, streams } of sessions.values()) {
+        if (only !== undefined && caller.session !== only) continue
+        for (const message of messages) streams.tell(message)
+      }
     },
     closeStreams(): void {
       for (const session of sessions.values()) session.streams.closeListening()

@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import { type Call, type Caller, type Capabilities, canBeAsked, type Peer, profileOf } from '../../core/call.ts'
+import { type Caller, type Capabilities, canBeAsked, type Peer, profileOf, sessionKey } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -8,11 +8,26 @@ import type { Log } from '../../core/log.ts'
 import { createCallTurns, type ToolHabit } from '../requests/call-turns.ts'
 import { unsentError } from '../transports/transport-errors.ts'
 import { type ConnectionScope, type Connector, connectWithinMs } from './connect.ts'
-import { type InitializedConnection, requestLogLevel } from './handshake.ts'
-import { type ConnectionState, createManagedConnection, type ManagedConnection, stateOf } from './managed-connection.ts'
-import { caughtUp, pingOnce } from './ping.ts'
+import { type InitializedConnection, isStateful, requestLogLevel } from './handshake.ts'
+import {
+  type ConnectionSession,
+  type ConnectionState,
+  createManagedConnection,
+  type ManagedConnection,
+  stateOf,
+} from './managed-connection.ts'
+import { caughtUp } from './ping.ts'
 import { createReconnectBackoff } from './reconnect.ts'
-import { type ConnectionOwner, createRootsOf, rootsApplied, rootsKey, waitForRoots } from './roots.ts'
+import {
+  awaitRoots,
+  type ConnectionOwner,
+  type ConnectionUser,
+  createRootsOf,
+  rootsApplied,
+  rootsKey,
+  rootsProvider,
+  waitForRoots,
+} from './roots.ts'
 import { createWarmPool } from './warm-pool.ts'
 
 /** All connections to one server. Chooses which connection each caller uses (G3). */
@@ -37,17 +52,18 @@ export interface ConnectionPool extends AsyncDisposable {
   forCaller(caller: Caller): ManagedConnection
   /** A connection for fetching the listing that clients with these capabilities see. */
   forListing(capabilities: Capabilities): ManagedConnection
-  /** An open connection that serves clients with these capabilities, if there is one. */
+  /** An open connection that lists the same for all clients with these capabilities, if there is one. */
   current(capabilities: Capabilities): InitializedConnection | undefined
+  /** The open connections with the state of one client each, of clients with these capabilities, oldest first. */
+  stateful(capabilities: Capabilities): readonly InitializedConnection[]
+  /** The session whose connection this is; undefined if it belongs to no session. */
+  sessionOf(open: InitializedConnection): ConnectionSession | undefined
   /** Sends a notification on the connections that only this session uses. */
   notifyServer(session: string, method: string): void
   sessionEnded(session: string): void
   /** The open connections, at most `limit`. */
   describe(limit: number): readonly ConnectionState[]
 }
-
-/** The part of a call that selects its connection. */
-export type ConnectionUser = Pick<Call, 'caller' | 'peer' | 'signal'>
 
 export interface ConnectionPoolOptions {
   readonly server: string
@@ -153,11 +169,14 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       for (const managed of all()) managed.sessions.delete(session)
     },
     current(capabilities) {
-      const profile = profileOf(capabilities)
       const all = [...shared.values(), ...owned.values(), ...warmPool.all]
-      const shows = (managed: ManagedConnection) =>
-        managed.current?.principal === undefined && profiles.get(managed) === profile
-      return stateless?.current ?? all.find((managed) => managed.current && shows(managed))?.current
+      return stateless?.current ?? listing(all, capabilities).find((open) => !isStateful(open))
+    },
+    stateful: (capabilities) => listing(owned.values(), capabilities).filter(isStateful),
+    sessionOf(open) {
+      const managed = [...owned.values()].find(({ current }) => current === open)
+      const session = managed && owners.get(managed)?.session
+      return managed && session !== undefined ? { session, principal: openedFor.get(managed) } : undefined
     },
     describe: (limit) =>
       all()
@@ -170,6 +189,13 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     },
   }
   return pool
+
+  /** The open connections whose lists clients with these capabilities may see. */
+  function listing(connections: Iterable<ManagedConnection>, capabilities: Capabilities): InitializedConnection[] {
+    const profile = profileOf(capabilities)
+    const same = [...connections].filter((managed) => profiles.get(managed) === profile)
+    return same.flatMap(({ current }) => (current && current.principal === undefined ? [current] : []))
+  }
 
   function all(): ManagedConnection[] {
     return [...new Set([...shared.values(), ...owned.values(), ...shortLived, ...warmPool.all])]
@@ -196,8 +222,10 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   ): Promise<T> {
     const { peer, signal } = user
     const owner = owners.get(managed)
-    const logged = (open: InitializedConnection) =>
-      peer.logLevel ? requestLogLevel(open, peer.logLevel, signal).then(() => work(open)) : work(open)
+    const logged = (open: InitializedConnection) => {
+      open.connection.isUsed = true
+      return peer.logLevel ? requestLogLevel(open, peer.logLevel, signal).then(() => work(open)) : work(open)
+    }
     const settled = async (open: InitializedConnection, { greeting }: ConnectionOwner) => {
       if (greeting) await waitFor(greeting, signal)
       if (!rooted && needsRoots(user)) return useRooted(user, work)
@@ -240,11 +268,11 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   function rootedConnection(caller: Caller, roots: Json): ManagedConnection {
-    const key = `${ownKey(caller)} ${rootsKey(roots)}`
+    const key = `${sessionKey(caller)} ${rootsKey(roots)}`
     const known = owned.get(key)
     if (known) keep(owned, key, known)
     if (known) return known
-    const first = owned.get(ownKey(caller))
+    const first = owned.get(sessionKey(caller))
     const managed = first && owners.get(first)?.roots === undefined ? first : newOwned(caller)
     bind(managed, key, roots)
     return managed
@@ -270,7 +298,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   function chosenFor(caller: Caller, peer: Peer | undefined): ManagedConnection {
     const { capabilities, session } = caller
-    const own = owned.size > 0 ? (owned.get(ownKey(caller)) ?? lastRooted(caller)) : undefined
+    const own = owned.size > 0 ? (owned.get(sessionKey(caller)) ?? lastRooted(caller)) : undefined
     const logs = wantsLogs(peer)
     if (own && owners.get(own)?.roots) return own
     if (own || (!stateless && needsOwn(capabilities))) return ownConnection(caller, logs)
@@ -283,7 +311,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** The caller's last used connection with roots, for requests without roots of their own, such as subscriptions. */
   function lastRooted(caller: Caller): ManagedConnection | undefined {
     if (!wantsRoots || caller.capabilities.roots === undefined) return undefined
-    const prefix = `${ownKey(caller)} `
+    const prefix = `${sessionKey(caller)} `
     return [...owned].findLast(([key]) => key.startsWith(prefix))?.[1]
   }
 
@@ -310,7 +338,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   function ownConnection(caller: Caller, logs: boolean): ManagedConnection {
-    const key = ownKey(caller)
+    const key = sessionKey(caller)
     const managed = owned.get(key) ?? newOwned(caller)
     keep(owned, key, managed)
     if (logs) logging.add(managed)
@@ -325,6 +353,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const hasShare = authenticated && !admin
     if (hasShare) makeRoomFor(principal)
     const managed = newConnection(caller)
+    const owner = owners.get(managed)
+    if (owner) owner.session = caller.session
     if (hasShare) openedFor.set(managed, principal)
     return managed
   }
@@ -352,8 +382,13 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       owned: true,
       principal,
       host: () => ({ calls: [...owner.users].map(({ peer }) => peer), session: owner.peer ? [owner.peer] : [] }),
-      roots: ([first]) => (first && owner.key !== undefined ? rootsProvider(managed, owner, first) : undefined),
+      roots([first]) {
+        if (!first || owner.key === undefined) return undefined
+        wantsRoots = true
+        return rootsProvider(owner, first, rootsOf, (roots) => bind(managed, `${owner.key} ${rootsKey(roots)}`, roots))
+      },
       onRoots(answered) {
+        if (managed.current) managed.current.connection.isUsed = true
         const rooting = answered
           .then(() => rootsApplied(managed.current?.connection, clock))
           .then(() => {
@@ -364,26 +399,6 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     })
     owners.set(managed, owner)
     return managed
-  }
-
-  /** Answers roots requests for an owner without a session, using the roots that the call `first` provides. */
-  function rootsProvider(managed: ManagedConnection, owner: ConnectionOwner, first: Peer): Peer {
-    wantsRoots = true
-    return {
-      ...first,
-      async ask(_, __, signal) {
-        if (owner.roots) return owner.roots
-        const own = rootsOf(first, signal).catch((error) => {
-          if (signal.aborted) throw error
-          // If the call was cancelled, use the next call's roots.
-          return owner.rooted.promise
-        })
-        const roots = await Promise.race([own, owner.rooted.promise])
-        if (!roots) throw new ToolwayError('INVALID_ARGUMENTS', "The caller's client does not provide its roots.")
-        if (!owner.roots) bind(managed, `${owner.key} ${rootsKey(roots)}`, roots)
-        return roots
-      },
-    }
   }
 
   function bind(managed: ManagedConnection, key: string, roots: Json): void {
@@ -439,7 +454,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         opened.connection.onOutOfStream = () => {
           speaksOutOfStream = true
         }
-        awaitRoots(opened, scope.capabilities, owners.get(managed))
+        awaitRoots(opened, scope.capabilities, owners.get(managed), clock)
         const modern = opened.handshake.era === 'modern'
         if (modern && config.session === 'shared' && !personal && !stateless && !logging.has(managed)) adopt(managed)
         if (managed === stateless && !modern) disown(managed)
@@ -464,20 +479,6 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /** Makes the first calls wait, because some servers request roots right after the handshake. */
-  function awaitRoots(
-    open: InitializedConnection,
-    capabilities: Capabilities,
-    owner: ConnectionOwner | undefined,
-  ): void {
-    if (!owner || capabilities.roots === undefined || open.handshake.era === 'modern') return
-    // Do not wait over HTTP, where we cannot tell when the server has had time to ask.
-    if (open.connection.transport.kind === 'http') return
-    owner.greeting = pingOnce(open.connection, clock).then(() => {
-      owner.greeting = undefined
-    })
-  }
-
   /** Stops sharing one connection, because the server has gone back to the session-based protocol. */
   function disown(managed: ManagedConnection): void {
     stateless = undefined
@@ -494,6 +495,4 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 }
 
-/** The key of a caller's connection. Includes the client profile, because the handshake declares capabilities. */
-const ownKey = ({ session, capabilities }: Caller): string => `${session} ${profileOf(capabilities)}`
 const belongsTo = (key: string, session: string): boolean => key.startsWith(`${session} `)

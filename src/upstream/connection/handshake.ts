@@ -144,6 +144,9 @@ export interface InitializedConnection {
   readonly principal?: string
 }
 
+/** Whether the server may keep state, such as different lists, for the one client of this connection. */
+export const isStateful = ({ connection }: InitializedConnection): boolean => connection.owned && connection.isUsed
+
 const requestedLevels = new WeakMap<InitializedConnection, LogLevel>()
 
 /**

@@ -68,6 +68,12 @@ export interface ConnectionState {
   readonly inUse: boolean
 }
 
+/** The session that has a connection for itself, and its principal if the connection counts towards a caller's share. */
+export interface ConnectionSession {
+  readonly session: string
+  readonly principal: string | undefined
+}
+
 export function createManagedConnection(options: ManagedConnectionOptions): ManagedConnection {
   const { server, backoff, connectWithinMs, clock, log } = options
   const disposal = new AbortController()

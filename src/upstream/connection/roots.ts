@@ -1,14 +1,20 @@
 import { hash } from 'node:crypto'
-import type { Call, Peer } from '../../core/call.ts'
+import type { Call, Capabilities, Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline, pause, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
+import type { InitializedConnection } from './handshake.ts'
 import { pingOnce } from './ping.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
+/** The part of a call that selects its connection. */
+export type ConnectionUser = Pick<Call, 'caller' | 'peer' | 'signal'>
+
 /** The only client of a connection, and the state of its roots. */
 export interface ConnectionOwner {
+  /** The session for which the connection was opened; undefined until there is one. */
+  session?: string
   /** The key of the connection in `owned`; set for an owner without a session. */
   key?: string | undefined
   roots?: Json
@@ -18,7 +24,7 @@ export interface ConnectionOwner {
   /** Resolves when a server that asked for roots has applied them. */
   rooting?: Promise<void> | undefined
   /** The owner's calls on this connection, including those that are waiting for it to open. */
-  readonly users: Set<Pick<Call, 'caller' | 'peer' | 'signal'>>
+  readonly users: Set<ConnectionUser>
   /** The route to the owner's client outside any call, if there is one. */
   peer?: Peer | undefined
 }
@@ -44,6 +50,31 @@ export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Js
   }
 }
 
+/**
+ * Answers roots requests for an owner without a session, with the roots that the call `first` provides. `bind` makes the
+ * connection that of the owner's calls with these roots.
+ */
+export const rootsProvider = (
+  owner: ConnectionOwner,
+  first: Peer,
+  rootsOf: ReturnType<typeof createRootsOf>,
+  bind: (roots: Json) => void,
+): Peer => ({
+  ...first,
+  async ask(_, __, signal) {
+    if (owner.roots) return owner.roots
+    const own = rootsOf(first, signal).catch((error) => {
+      if (signal.aborted) throw error
+      // If the call was cancelled, use the next call's roots.
+      return owner.rooted.promise
+    })
+    const roots = await Promise.race([own, owner.rooted.promise])
+    if (!roots) throw new ToolwayError('INVALID_ARGUMENTS', "The caller's client does not provide its roots.")
+    if (!owner.roots) bind(roots)
+    return roots
+  },
+})
+
 export const rootsKey = (roots: Json): string =>
   hash('sha256', JSON.stringify((roots.value as { roots?: unknown }).roots ?? []), 'base64url').slice(0, 22)
 
@@ -66,5 +97,20 @@ export async function waitForRoots(roots: Promise<void>, clock: Clock, signal: A
   using limit = deadline(clock, tellWithinMs, () => new Error('not told'), signal)
   await waitFor(roots, limit.signal).catch((error) => {
     if (signal.aborted) throw error
+  })
+}
+
+/** Makes the first calls wait, because some servers request roots right after the handshake. */
+export function awaitRoots(
+  { connection, handshake }: InitializedConnection,
+  capabilities: Capabilities,
+  owner: ConnectionOwner | undefined,
+  clock: Clock,
+): void {
+  if (!owner || capabilities.roots === undefined || handshake.era === 'modern') return
+  // Do not wait over HTTP, where we cannot tell when the server has had time to ask.
+  if (connection.transport.kind === 'http') return
+  owner.greeting = pingOnce(connection, clock).then(() => {
+    owner.greeting = undefined
   })
 }

@@ -27,6 +27,8 @@ export interface RpcConnection extends AsyncDisposable {
   readonly taskUpdates: TaskUpdates
   /** Whether only one caller uses this connection, so that every message from the server is for that caller. */
   owned: boolean
+  /** Whether the server has received a call, or the owner's roots. From then on, it may keep state for its caller. */
+  isUsed: boolean
   /** Attributes messages to the owner's calls; set if the transport does not show which call a message belongs to. */
   turns: CallTurns | undefined
   /** Whether the server sent a request when there was no caller to answer it. */
@@ -104,6 +106,7 @@ export async function openRpcConnection(
     cancelledSinceReceived: 0,
     taskUpdates: createTaskUpdates(options.tasks),
     owned: options.owned,
+    isUsed: false,
     turns: undefined,
     hadUnroutableRequest: false,
     serving: false,

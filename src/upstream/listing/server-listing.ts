@@ -32,6 +32,8 @@ export interface ServerListing extends AsyncDisposable {
   /** Fetches all lists again over a new connection, because another program or version may be answering. May reject. */
   opened(open: InitializedConnection): Promise<void>
   changed(open: InitializedConnection): void
+  /** The lists may have changed, but no connection shows that. They are fetched again when somebody asks for them. */
+  outdated(): void
 }
 
 export interface ServerListingOptions {
@@ -44,6 +46,8 @@ export interface ServerListingOptions {
   connection(): ManagedConnection
   /** An open connection for fetching the lists, if there is one. Does not open a connection. */
   current(): InitializedConnection | undefined
+  /** Called when it is time to fetch the lists again but there is no such connection. False if there is none at all. */
+  unconnected?(): boolean
   down(): boolean
   entriesOf(descriptors: Descriptors): readonly Entry[]
   news(): void
@@ -67,6 +71,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   const throttle = createRefreshThrottle(clock)
   /** Whether a change was reported since the last fetch began. */
   let isBehind = false
+  let isOutdated = false
   let again: Disposable | undefined
   let timer: Disposable | undefined
   let over = false
@@ -84,7 +89,9 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     },
     known() {
       if (!listing.descriptors) return false
-      if (!listing.fetched && !options.down() && isOld()) void refresh()
+      if (options.down()) return true
+      if (isOutdated) refreshOutdated()
+      else if (!listing.fetched && isOld()) void refresh()
       return true
     },
     refresh,
@@ -103,6 +110,11 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       isBehind = true
       // If a fetch is running, it may have missed the change, so another one follows.
       if (!running && !again) catchUp(open)
+    },
+    outdated() {
+      const open = options.current()
+      if (open) listing.changed(open)
+      else isOutdated = true
     },
     async [Symbol.asyncDispose]() {
       over = true
@@ -130,6 +142,16 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     }
   }
 
+  /** Fetches the lists, over a new connection if necessary: at once, or after a pause if that happens too often. */
+  function refreshOutdated(): void {
+    if (running || again) return
+    isOutdated = false
+    again = clock.after(throttle.next(), () => {
+      again = undefined
+      void refresh().finally(throttle.done)
+    })
+  }
+
   function list(open: InitializedConnection, done?: () => void): Promise<void> {
     running ??= listOnce(open).finally(() => {
       running = undefined
@@ -154,6 +176,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   async function listOnce(open: InitializedConnection): Promise<void> {
     using limit = deadline(clock, listWithinMs, tooSlow)
     isBehind = false
+    isOutdated = false
     try {
       const { limits } = options
       const offer = await fetchLists(open, { server, capabilities, limits, log, signal: limit.signal })
@@ -187,6 +210,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     timer = clock.after(soon, () => {
       const open = options.current()
       if (open) list(open).catch(() => {})
+      else if (options.unconnected?.()) schedule()
     })
   }
 
@@ -230,6 +254,19 @@ export function createServerListing(options: ServerListingOptions): ServerListin
 
 const differs = (a: Descriptors, b: Descriptors | undefined): boolean =>
   JSON.stringify({ ...a, fetchedAt: 0 }) !== JSON.stringify({ ...b, fetchedAt: 0 })
+
+const digests = new WeakMap<readonly Entry[], string>()
+
+/** A list's digest. Memoized, because a list is the same array until it changes. */
+export function listDigest(entries: readonly Entry[]): string {
+  const known = digests.get(entries)
+  if (known !== undefined) return known
+  const hash = createHash('sha256')
+  for (const { kind, definition } of entries) hash.update(JSON.stringify([kind, definition]))
+  const digest = hash.digest('base64url').slice(0, 16)
+  digests.set(entries, digest)
+  return digest
+}
 
 /** The name of the listing's record in the store. For clients without capabilities, it is the server's name. */
 function recordName(server: string, capabilities: Capabilities): string {

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connectCaller, type StoryCaller } from '../../fixtures/callers.ts'
 import { conversationEntry } from '../../fixtures/conversation/entry.ts'
 import { type Era, startConversation } from '../../fixtures/conversation/http.ts'
 import { connectTalkers, converseAll, type Talker } from '../../fixtures/conversation/talkers.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
+import { until } from '../../fixtures/until.ts'
 
 const servers = [
   ['legacy', 'HTTP'],
@@ -63,4 +66,29 @@ test.concurrent('G3, V3: many windows of one program share one process, and none
   await converseAll(talkers, 'talks__converse', 0)
   // One serves them all, and the server was looked at through another.
   expect(toolway.servers().length).toBeLessThanOrEqual(2)
+})
+
+test.concurrent('G3: a resource that a server creates for one caller is listed for that caller only, who is told', async () => {
+  await using open = new AsyncDisposableStack()
+  const toolway = open.use(await startToolway({ mcpServers: { everything: stdioServers.everything() } }))
+  const answer = () => ({ roots: [] })
+  const callers = await Promise.all(
+    (['v1', 'v2', 'modern'] as const).map(async (kind) =>
+      open.use(await connectCaller(kind, toolway, { name: kind, capabilities: { roots: {} }, answer })),
+    ),
+  )
+  const changed = 'notifications/resources/list_changed'
+  const listed = async (caller: StoryCaller) => {
+    const { resources } = (await caller.request('resources/list')) as { resources: { name: string }[] }
+    return resources.map(({ name }) => name).filter((name) => name.endsWith('.gz'))
+  }
+  for (const caller of callers) open.use(await caller.follow([]))
+  for (const [at, caller] of callers.entries()) {
+    const before = caller.told(changed).length
+    const data = 'data:text/plain,hi'
+    await caller.call('everything__gzip-file-as-resource', { name: `${at}.gz`, data, outputType: 'resourceLink' })
+    await until(async () => (await listed(caller)).length > 0, { what: 'the resource' })
+    await until(() => caller.told(changed).length > before, { what: 'the notification' })
+    expect(await Promise.all(callers.map(listed))).toEqual(callers.map((_, of) => (of <= at ? [`${of}.gz`] : [])))
+  }
 })

@@ -1,0 +1,109 @@
+import { type Capabilities, sessionKey } from '../../core/call.ts'
+import type { InitializedConnection } from '../connection/handshake.ts'
+import type { ConnectionSession } from '../connection/managed-connection.ts'
+import { listDigest, type ServerListing } from './server-listing.ts'
+
+/**
+ * The listings of sessions that have connections for themselves. A server may change its lists for one session, for
+ * example if that session enables a set of tools or creates a resource; no other session sees that (G3).
+ */
+export interface SessionListings extends AsyncDisposable {
+  /** The session's listing, if it differs from the one that all clients with its capabilities see. */
+  of(session: string, capabilities: Capabilities): ServerListing | undefined
+  /** The listing to fetch over a session's connection. Undefined if that connection no longer belongs to a session. */
+  through(open: InitializedConnection, capabilities: Capabilities): ServerListing | undefined
+  /** Forgets the listings of connections that have been closed. */
+  connectionClosed(): void
+  readonly bytes: number
+}
+
+export interface SessionListingsOptions {
+  sessionOf(open: InitializedConnection): ConnectionSession | undefined
+  /** The listing that all clients with these capabilities see. */
+  common(capabilities: Capabilities): ServerListing
+  /** Creates a listing that is fetched over this connection and is not stored. */
+  create(open: InitializedConnection, capabilities: Capabilities, news: () => void): ServerListing
+  /** Called when the session's lists may have changed. */
+  changed(session: string, capabilities: Capabilities): void
+}
+
+interface SessionListing extends ConnectionSession {
+  readonly open: InitializedConnection
+  readonly capabilities: Capabilities
+  readonly listing: ServerListing
+}
+
+/** The maximum number of sessions with their own listing, of all callers and of one. Others see the common listing. */
+const maxListings = 256
+const maxPerPrincipal = 64
+
+export function createSessionListings(options: SessionListingsOptions): SessionListings {
+  const kept = new Map<string, SessionListing>()
+  const closing = new Set<Promise<void>>()
+
+  return {
+    of(session, capabilities) {
+      const own = kept.size > 0 ? kept.get(sessionKey({ session, capabilities })) : undefined
+      return own && differs(own) ? own.listing : undefined
+    },
+    through(open, capabilities) {
+      const owner = options.sessionOf(open)
+      if (!owner) return undefined
+      const key = sessionKey({ ...owner, capabilities })
+      const known = kept.get(key)
+      if (known?.open === open) return known.listing
+      if (known) remove(key, known)
+      makeRoomFor(owner.principal)
+      const listing = options.create(open, capabilities, () => news(key, open))
+      kept.set(key, { ...owner, open, capabilities, listing })
+      return listing
+    },
+    connectionClosed() {
+      for (const [key, own] of kept) if (!options.sessionOf(own.open)) remove(key, own)
+    },
+    get bytes() {
+      return [...kept.values()].reduce((sum, { listing }) => sum + listing.bytes, 0)
+    },
+    async [Symbol.asyncDispose]() {
+      for (const { listing } of kept.values()) end(listing)
+      kept.clear()
+      await Promise.all(closing)
+    },
+  }
+
+  function differs({ listing, capabilities }: SessionListing): boolean {
+    if (!listing.descriptors) return false
+    return listDigest(listing.entries) !== listDigest(options.common(capabilities).entries)
+  }
+
+  /** Called when a listing was fetched. If it is the common one, it is not kept. */
+  function news(key: string, open: InitializedConnection): void {
+    const own = kept.get(key)
+    if (own?.open !== open) return
+    const { session, capabilities } = own
+    if (!differs(own)) {
+      remove(key, own)
+      return
+    }
+    // The change may concern everybody: the next client that asks for the common listing has it fetched again.
+    options.common(capabilities).outdated()
+    options.changed(session, capabilities)
+  }
+
+  function makeRoomFor(principal: string | undefined): void {
+    const same = principal === undefined ? [] : [...kept].filter(([, own]) => own.principal === principal)
+    const [oldest] = same.length >= maxPerPrincipal ? same : kept.size >= maxListings ? kept : []
+    if (oldest) remove(...oldest)
+  }
+
+  function remove(key: string, { listing, session, capabilities }: SessionListing): void {
+    kept.delete(key)
+    end(listing)
+    options.changed(session, capabilities)
+  }
+
+  function end(listing: ServerListing): void {
+    const ended = Promise.resolve(listing[Symbol.asyncDispose]()).then(() => void closing.delete(ended))
+    closing.add(ended)
+  }
+}
