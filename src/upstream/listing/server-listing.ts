@@ -25,7 +25,10 @@ export interface ServerListing extends AsyncDisposable {
   readonly bytes: number
   /** Loads the cached listing from an earlier run. */
   recall(): Promise<void>
-  /** Whether a listing is known. If it is old, it is refreshed in the background, once per run. */
+  /**
+   * Whether a listing is known. If it is from an earlier run and old, or its TTL has passed, it is refreshed in the
+   * background.
+   */
   known(): boolean
   /** Fetches the lists; never rejects. */
   refresh(): Promise<void>
@@ -54,6 +57,8 @@ export interface ServerListingOptions {
 type ListingState = { -readonly [Key in keyof ServerListing]: ServerListing[Key] }
 
 const listWithinMs = 30_000
+/** How long lists are cached at least, so that a TTL of 0 does not turn each list request into one to the server. */
+const minTtlMs = 1_000
 /** How often to check whether somebody has signed in. */
 const signInMs = 5_000
 
@@ -62,6 +67,9 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   const record = recordName(server, capabilities)
   /** When the listing was fetched in this run, by the monotonic clock. */
   let listedAt = Number.NEGATIVE_INFINITY
+  /** When the last fetch began, by the monotonic clock, and how long the server allows caching its lists. */
+  let requestedAt = Number.NEGATIVE_INFINITY
+  let ttlMs = Number.POSITIVE_INFINITY
   let running: Promise<void> | undefined
   let following: Promise<void> | undefined
   const throttle = createRefreshThrottle(clock)
@@ -84,7 +92,8 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     },
     known() {
       if (!listing.descriptors) return false
-      if (!listing.fetched && !options.down() && isOld()) void refresh()
+      if (listing.fetched) refetchExpired()
+      else if (!options.down() && isOld()) void refresh()
       return true
     },
     refresh,
@@ -122,6 +131,13 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     return refreshMs > 0 && ageMs > refreshMs
   }
 
+  /** Fetches lists whose TTL has passed, if a connection is open. No connection is opened for it. */
+  function refetchExpired(): void {
+    const isExpired = refreshMs > 0 && clock.monotonic() - requestedAt > Math.max(ttlMs, minTtlMs)
+    const open = isExpired && !running ? options.current() : undefined
+    if (open) list(open).catch(() => {})
+  }
+
   async function refresh(): Promise<void> {
     try {
       await options.connection().use((open) => list(open), never)
@@ -154,6 +170,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   async function listOnce(open: InitializedConnection): Promise<void> {
     using limit = deadline(clock, listWithinMs, tooSlow)
     isBehind = false
+    requestedAt = clock.monotonic()
     try {
       const { limits } = options
       const offer = await fetchLists(open, { server, capabilities, limits, log, signal: limit.signal })
@@ -162,6 +179,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       listing.missing = offer.failed
       listing.failure = undefined
       listing.bytes = offer.bytes
+      ttlMs = offer.ttlMs
       const found = findingsOf(open.handshake, offer)
       const fresh = { ...open.handshake, ...kept(offer), findings: found, fetchedAt: clock.now() }
       const news = !fetched || recovered || differs(fresh, descriptors)
@@ -191,7 +209,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   }
 
   /** The fetched lists, with the previous content in place of each list that failed. */
-  function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes'> {
+  function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes' | 'ttlMs'> {
     const { descriptors } = listing
     const or = (method: string, key: 'tools' | 'resources' | 'templates' | 'prompts') =>
       failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key]
