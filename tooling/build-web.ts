@@ -13,7 +13,7 @@ const folder = fileURLToPath(new URL('../web/', import.meta.url))
 
 /** Whether a module belongs to the main script: everything but the other pages and what only they or the charts need. */
 const isShared = (id: string): boolean =>
-  !/\/web\/src\/(pages\/(?!overview\/|servers\/action-outcome|[^/]+$)|(?:components\/markdown|config-edit|schema-form)\/|shell\/search-box)|\/node_modules\/uplot\/|\/docs\//.test(
+  !/\/web\/src\/(pages\/(?!overview\/|servers\/action-outcome|[^/]+$)|(?:components\/markdown|config-edit|schema-form)\/|shell\/search-box|charts\/plot)|\/node_modules\/uplot\/|\/docs\//.test(
     id,
   )
 

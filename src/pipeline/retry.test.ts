@@ -121,6 +121,15 @@ describe('how often and when', () => {
     expect(last.details.unsent).toBeUndefined()
   })
 
+  test.each(['resource', 'template', 'prompt'] as const)(
+    'F12: no attempt to read a %s may have had an effect',
+    async (kind) => {
+      const call = callOf({ entry: entryOf({ kind, traits: { ...plain, readOnly: true } }) })
+      const { outcome } = await trying().run(Array(3).fill(error('SERVER_UNAVAILABLE')), call)
+      expect(outcome).toMatchObject({ message: expect.stringMatching(/3 attempts\.$/) })
+    },
+  )
+
   test('F12: pauses are a random part of one that doubles each time, up to a bound', async () => {
     const failures = Array.from({ length: 11 }, () => unsent)
     const times = async (random: number) => {

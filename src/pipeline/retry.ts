@@ -46,7 +46,8 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
       } catch (thrown) {
         const ms = tried <= attempts && isRepeatable(thrown, call) ? pauseBefore(tried - 1, thrown) : undefined
         const inTime = ms !== undefined && clock.monotonic() - start + ms < timeOf(call)
-        if (!inTime || !budget.spend()) throw call.signal.aborted ? thrown : withAttempts(thrown, tried, mayHaveRun)
+        if (!inTime || !budget.spend())
+          throw call.signal.aborted ? thrown : withAttempts(thrown, tried, mayHaveRun, call)
         if (!(thrown as ToolwayError).details.unsent) mayHaveRun = true
         await pause(clock, ms, call.signal)
       }
@@ -57,10 +58,11 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
 const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
 /** Mentions earlier attempts in the error message. A server's own error stays unchanged (T2). */
-function withAttempts(thrown: unknown, tried: number, mayHaveRun: boolean): unknown {
+function withAttempts(thrown: unknown, tried: number, mayHaveRun: boolean, { entry }: Call): unknown {
   if (tried === 1 || !(thrown instanceof ToolwayError)) return thrown
   const { code, message, details } = thrown
-  const before = mayHaveRun && code !== 'OUTCOME_UNKNOWN' ? ', and an earlier one may have run' : ''
+  const mayHaveEffect = mayHaveRun && entry.kind === 'tool'
+  const before = mayHaveEffect && code !== 'OUTCOME_UNKNOWN' ? ', and an earlier one may have run' : ''
   const unsent = mayHaveRun ? undefined : details.unsent
   const sentence = `${message} Toolway made ${tried} attempts${before}.`
   return new ToolwayError(code, sentence, { ...details, unsent, cause: thrown })

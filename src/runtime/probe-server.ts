@@ -18,6 +18,7 @@ import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/or
 import { exceededFinding } from '../upstream/health/findings.ts'
 import { fetchLists, type ServerLists } from '../upstream/listing/fetch-lists.ts'
 import type { ListLimits } from '../upstream/listing/list-reader.ts'
+import type { OutputLine } from '../upstream/transports/stderr.ts'
 import { offersOAuth, statusOf } from '../upstream/transports/transport-errors.ts'
 import { openExecutor } from './engines.ts'
 import { openPlugins } from './local-sources.ts'
@@ -96,7 +97,7 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
   return {
     async probe(name, config, withinMs, signal) {
       const recorder = recordLog(log, redact)
-      const start = stopwatch(orphanReaper, () => connect.stderr?.().length ?? 0)
+      const start = stopwatch(orphanReaper, () => connect.stderr?.() ?? [])
       const options = { name, config, identity, redact, oauth, clock, log: recorder.log }
       const connect: Connector = createConnector({ ...options, orphanReaper: start.orphanReaper })
       let found: Partial<ProbeResult> = {}
@@ -136,7 +137,7 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
         ...found,
         startMs: start.startMs(),
         remarks: [...recorder.remarks, ...unusable],
-        stderr: (connect.stderr?.() ?? []).slice(start.linesBefore()).map(({ text }) => text),
+        stderr: start.stderr().map(({ text }) => text),
         stdout: recorder.stdout,
       }
     },
@@ -191,23 +192,26 @@ export async function probeSandbox(
 }
 
 /**
- * Measures the last start of the process. A server that exits during protocol detection is started twice and writes all
- * its output twice; `linesBefore` returns how many lines to skip.
+ * Measures the last start of the process. A server that exits during protocol detection is started twice; `stderr`
+ * returns only what the last process wrote.
  */
-function stopwatch(orphanReaper: OrphanReaper, lines: () => number) {
+function stopwatch(orphanReaper: OrphanReaper, lines: () => readonly OutputLine[]) {
   let last: { readonly begun: number; readonly started: number } | undefined
-  let linesBefore = 0
+  let lineBefore: OutputLine | undefined
   return {
     startMs: () => last && last.started - last.begun,
     startedAt: () => last?.started,
-    // If old lines have been dropped from the buffer, it contains no lines from the first start.
-    linesBefore: () => (lines() > linesBefore ? linesBefore : 0),
+    stderr(): readonly OutputLine[] {
+      const all = lines()
+      // If that line has been dropped from the buffer, so have all earlier ones.
+      return lineBefore ? all.slice(all.indexOf(lineBefore) + 1) : all
+    },
     orphanReaper: {
       ...orphanReaper,
       register() {
         const registration = orphanReaper.register()
         const begun = performance.now()
-        linesBefore = lines()
+        lineBefore = lines().at(-1)
         return {
           ...registration,
           started(pid: number) {

@@ -23,6 +23,8 @@ export interface ScriptedPeer {
   /** Sends a message to the client; with `exchange`, on the stream of that request. */
   say(message: object, exchange?: number): void
   die(sentence?: string): void
+  /** Reports that a request will not get a response although the connection is fine. */
+  fail(exchange: number): void
   /** Makes the transport unusable without notifying the receiver. */
   failSilently(): void
 }
@@ -54,6 +56,7 @@ export function scriptedPeer(
       usable = false
       receiver?.closed(new ToolwayError('OUTCOME_UNKNOWN', sentence))
     },
+    fail: (exchange) => receiver?.failed(exchange, new ToolwayError('OUTCOME_UNKNOWN', 'The response broke off.')),
     failSilently: () => {
       usable = false
     },

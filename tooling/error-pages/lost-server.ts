@@ -1,9 +1,10 @@
+import type { ToolwayError } from '../../src/core/errors.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { createManagedConnection } from '../../src/upstream/connection/managed-connection.ts'
 import { createReconnectBackoff } from '../../src/upstream/connection/reconnect.ts'
 import { startServerProcess } from '../../src/upstream/transports/child-process.ts'
 import { NoResponse } from '../../src/upstream/transports/http-channel.ts'
-import { noResponse } from '../../src/upstream/transports/transport-errors.ts'
+import { noResponse, unansweredError } from '../../src/upstream/transports/transport-errors.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 
 /** The error when a command is not installed. */
@@ -32,9 +33,10 @@ export async function inBackoff(server: string, command: string): Promise<unknow
   return attempt()
 }
 
-/** The error of a request whose connection is lost before the response. */
-export function brokeOff(name: string): unknown {
+/** The error of a call whose connection is lost before the response. */
+export function brokeOff(name: string): ToolwayError {
   const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
   const place = { name, origin: 'https://mcp.example.com', established: true }
-  return noResponse(place, new NoResponse(true, cause))
+  const { message, details } = noResponse(place, new NoResponse(true, cause)) as ToolwayError
+  return unansweredError('tools/call', message, details)
 }

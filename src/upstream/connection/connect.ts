@@ -100,7 +100,6 @@ async function openAndInitialize(
     connection = await openRpcConnection(transport, { ...scope, server, tasks, log }, signal)
     const options = { server, identity, capabilities, clock, log, signal }
     const handshake = await (method === 'probe' ? negotiate : initialize)(connection, options)
-    connection.serving = true
     return { connection, handshake, identity, principal }
   } catch (error) {
     await transport[Symbol.asyncDispose]()

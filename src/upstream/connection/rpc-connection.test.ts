@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Peer } from '../../core/call.ts'
@@ -340,6 +340,36 @@ test('F12: what was under way when the line was closed may have run', async () =
   await connection[Symbol.asyncDispose]()
   await expect(under).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
   await expect(connection.request(ask('tools/call'))).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+})
+
+const endings: Record<string, (given: Awaited<ReturnType<typeof open>>) => unknown> = {
+  'its process ends': ({ peer }) => peer.die(),
+  'its connection is abandoned': ({ connection }) =>
+    connection.abandon(new ToolwayError('SERVER_UNHEALTHY', 'It hangs.', { unsent: true })),
+  'its connection is closed': ({ connection }) => connection[Symbol.asyncDispose](),
+  'its response is invalid': ({ peer }) => peer.say({ id: 1, result: null }),
+  'its response is lost': ({ peer }) => peer.fail(1),
+}
+
+describe.each(Object.entries(endings))('if %s', (_, end) => {
+  const outcomeOf = async (method: string) => {
+    const given = await open({})
+    const failed = given.connection.request(ask(method)).catch((thrown: unknown) => thrown as ToolwayError)
+    await end(given)
+    const { code, message, details } = (await failed) as ToolwayError
+    return { code, mayHaveRun: message.includes('may have taken effect'), unsent: details.unsent }
+  }
+
+  test.each(['tools/call', 'tasks/cancel', 'tasks/update'])('F12: %s may have taken effect', async (method) => {
+    expect(await outcomeOf(method)).toEqual({ code: 'OUTCOME_UNKNOWN', mayHaveRun: true, unsent: undefined })
+  })
+
+  test.each([
+    ...['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list', 'resources/read', 'prompts/get'],
+    ...['initialize', 'server/discover', 'ping', 'completion/complete', 'resources/subscribe', 'tasks/get'],
+  ])('F12: %s has no effect, so its outcome is not unknown', async (method) => {
+    expect(await outcomeOf(method)).toEqual({ code: 'SERVER_UNAVAILABLE', mayHaveRun: false, unsent: undefined })
+  })
 })
 
 test('an answer that is no answer ends its request instead of letting it wait', async () => {

@@ -12,7 +12,7 @@ import type { CallTurns } from '../requests/call-turns.ts'
 import { createServerRequests, type ServerRequest } from '../requests/server-requests.ts'
 import { createTaskUpdates, type TaskUpdates } from '../requests/tasks.ts'
 import type { Transport, TransportReceiver } from '../transports/transport.ts'
-import { LimitExceeded, mayHaveRun, unsentError } from '../transports/transport-errors.ts'
+import { LimitExceeded, unansweredError, unsentError } from '../transports/transport-errors.ts'
 
 /** JSON-RPC over one transport: matches responses to requests, and routes other messages to the right request. */
 export interface RpcConnection extends AsyncDisposable {
@@ -35,8 +35,6 @@ export interface RpcConnection extends AsyncDisposable {
   hadUnroutableRequest: boolean
   /** Whether the server sends log messages only for requests that ask for them. */
   logsByRequest: boolean
-  /** Whether the handshake is done. From then on, pending requests are calls. */
-  serving: boolean
   /** Whether to cancel a request by sending a message. Not needed if closing the request's stream cancels it. */
   cancelsByMessage: boolean
   /** Called for notifications that do not belong to a request, such as list_changed. */
@@ -101,7 +99,7 @@ export async function openRpcConnection(
     transport,
     request,
     notify: (method, params) => transport.send({ body: notificationBytes(method, params) }),
-    abandon: (why) => failAll(interrupted(why)),
+    abandon: failAll,
     received: 0,
     cancelledSinceReceived: 0,
     taskUpdates: createTaskUpdates(options.tasks),
@@ -109,23 +107,22 @@ export async function openRpcConnection(
     isUsed: false,
     turns: undefined,
     hadUnroutableRequest: false,
-    serving: false,
     logsByRequest: false,
     cancelsByMessage: true,
     onNotification: () => {},
     onOutOfStream: () => {},
     onClosed: () => {},
     async [Symbol.asyncDispose]() {
-      failAll(interrupted())
+      failAll(new ToolwayError('SERVER_UNAVAILABLE', `The connection to ${server} was closed.`, { server }))
       await transport[Symbol.asyncDispose]()
     },
   }
 
   const receiver: TransportReceiver = {
     message,
-    failed: (exchange, error) => settle(exchange)?.reject(error),
+    failed: fail,
     closed: (error) => {
-      failAll(connection.serving ? interrupted(error) : error)
+      failAll(error)
       connection.onClosed(error)
     },
   }
@@ -161,7 +158,7 @@ export async function openRpcConnection(
     const body = requestBytes(id, request.method, request.params(id))
     pending.set(id, { request, over, resolve, reject })
     signal.addEventListener('abort', cancel, { once: true })
-    transport.send({ body, headers, exchange: id, signal, repeatable }).catch((error) => settle(id)?.reject(error))
+    transport.send({ body, headers, exchange: id, signal, repeatable }).catch((error) => fail(id, error))
     return promise
   }
 
@@ -177,14 +174,20 @@ export async function openRpcConnection(
     return waiting
   }
 
-  function failAll(error: ToolwayError): void {
+  function fail(id: number, error: Error): void {
+    const waiting = settle(id)
+    const isUnknown = error instanceof ToolwayError && error.code === 'OUTCOME_UNKNOWN'
+    waiting?.reject(isUnknown ? unansweredError(waiting.request.method, error.message, error.details) : error)
+  }
+
+  function failAll({ message, details }: ToolwayError): void {
     closed = true
     questions.cancelAll()
     connection.turns?.close()
     connection.taskUpdates[Symbol.dispose]()
-    for (const { over, reject } of pending.values()) {
+    for (const { request, over, reject } of pending.values()) {
       over()
-      reject(error)
+      reject(unansweredError(request.method, message, { server, ...details }))
     }
     pending.clear()
   }
@@ -212,7 +215,7 @@ export async function openRpcConnection(
         if (exchange === undefined || !body.includes('"method"')) {
           const cause = message.tooDeep && new LimitExceeded('deep-nesting', maxDepth)
           const id = exchange ?? message.id ?? (cause && integerMember(body, 'id')) ?? 0
-          settle(Number(id))?.reject(garbled(message.reason, cause))
+          garbled(Number(id), message.reason, cause)
         }
     }
   }
@@ -220,7 +223,7 @@ export async function openRpcConnection(
   function answered(id: Id | null, exchange: number | undefined): Pending | undefined {
     // A caller must never get another caller's result, even if the server mixes up its responses.
     if (exchange !== undefined && id !== exchange) {
-      settle(exchange)?.reject(garbled('a response to another request'))
+      garbled(exchange, 'a response to another request')
       return undefined
     }
     if (typeof id === 'number') cancelledCalls.delete(id)
@@ -309,16 +312,10 @@ export async function openRpcConnection(
     return cancelledCalls.size > 0
   }
 
-  /** The error for requests that were pending when the connection closed: the server may have executed them. */
-  function interrupted(error?: ToolwayError): ToolwayError {
-    if (error?.code === 'OUTCOME_UNKNOWN') return error
-    const why = error?.message ?? `The connection to ${server} was closed.`
-    return new ToolwayError('OUTCOME_UNKNOWN', `${why} ${mayHaveRun}`, { server, cause: error })
-  }
-
-  function garbled(reason: string, cause?: LimitExceeded): ToolwayError {
-    const sentence = `${server} sent an invalid JSON-RPC message: ${reason}. The call may have run.`
-    return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server, cause })
+  function garbled(id: number, reason: string, cause?: LimitExceeded): void {
+    const waiting = settle(id)
+    const sentence = `${server} sent an invalid JSON-RPC message: ${reason}.`
+    waiting?.reject(unansweredError(waiting.request.method, sentence, { server, cause }))
   }
 }
 

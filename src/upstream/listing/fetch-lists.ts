@@ -22,6 +22,8 @@ export interface ServerLists {
   readonly findings: readonly ServerFinding[]
   /** The number of bytes of all lists. */
   readonly bytes: number
+  /** How long the server allows caching its lists; infinite if it does not say. */
+  readonly ttlMs: number
 }
 
 export interface FetchListsOptions extends Pick<RequestSpec, 'capabilities' | 'signal'> {
@@ -56,6 +58,8 @@ export async function fetchLists(open: InitializedConnection, options: FetchList
     exactSchemas: Object.keys(exact).length > 0 ? exact : undefined,
     findings: readers.flatMap((reader) => reader.findings()),
     bytes: readers.reduce((sum, { bytes }) => sum + bytes, 0),
+    // Only the stateless protocol defines TTLs.
+    ttlMs: open.handshake.era === 'modern' ? Math.min(...readers.map(({ ttlMs }) => ttlMs)) : Number.POSITIVE_INFINITY,
   }
 }
 

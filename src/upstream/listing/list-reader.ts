@@ -54,12 +54,15 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
   let bytes = 0
   let values = 0
   let leftOut = 0
+  let ttlMs = Number.POSITIVE_INFINITY
 
   return {
     /** Reads a page. Returns the cursor of the next page; undefined if this was the last one that is read. */
     page(result: Buffer): string | undefined {
       const found = pageMembers(result)
       const list = found.get(field)
+      const ttl = found.get('ttlMs')
+      if (ttl) ttlMs = Math.min(ttlMs, millisecondsOf(ttl))
       bytes += result.length - (list?.length ?? 0)
       if (list) eachElement(list, (start, end) => entry(list.subarray(start, end)))
       return cut ? undefined : nextCursor(found.get('nextCursor'))
@@ -67,6 +70,10 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
     /** The number of bytes read. */
     get bytes() {
       return bytes
+    },
+    /** The shortest TTL of the pages read; infinite if none has one. */
+    get ttlMs() {
+      return ttlMs
     },
     definitions: () => [...kept.values()],
     /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
@@ -81,7 +88,7 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
   function pageMembers(result: Buffer): ReadonlyMap<string, Buffer> {
     const found = new Map<string, Buffer>()
     walk(result, (name, start, end) => {
-      if (name === field || name === 'nextCursor') found.set(name, result.subarray(start, end))
+      if (name === field || name === 'nextCursor' || name === 'ttlMs') found.set(name, result.subarray(start, end))
       return true
     })
     return found
@@ -237,4 +244,10 @@ function nameIn(text: Buffer): string {
     return !isName
   })
   return quoted(name)
+}
+
+/** A TTL in milliseconds. One that cannot be understood counts as 0. */
+function millisecondsOf(text: Buffer): number {
+  const ttl = jsonValue(text.toString())
+  return typeof ttl === 'number' && ttl > 0 ? ttl : 0
 }

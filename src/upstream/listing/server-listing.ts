@@ -25,7 +25,10 @@ export interface ServerListing extends AsyncDisposable {
   readonly bytes: number
   /** Loads the cached listing from an earlier run. */
   recall(): Promise<void>
-  /** Whether a listing is known. If it is old, it is refreshed in the background, once per run. */
+  /**
+   * Whether a listing is known. If it is from an earlier run and old, or its TTL has passed, or it is outdated, it is
+   * refreshed in the background.
+   */
   known(): boolean
   /** Fetches the lists; never rejects. */
   refresh(): Promise<void>
@@ -58,6 +61,8 @@ export interface ServerListingOptions {
 type ListingState = { -readonly [Key in keyof ServerListing]: ServerListing[Key] }
 
 const listWithinMs = 30_000
+/** How long lists are cached at least, so that a TTL of 0 does not turn each list request into one to the server. */
+const minTtlMs = 1_000
 /** How often to check whether somebody has signed in. */
 const signInMs = 5_000
 
@@ -66,6 +71,9 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   const record = recordName(server, capabilities)
   /** When the listing was fetched in this run, by the monotonic clock. */
   let listedAt = Number.NEGATIVE_INFINITY
+  /** When the last fetch began, by the monotonic clock, and how long the server allows caching its lists. */
+  let requestedAt = Number.NEGATIVE_INFINITY
+  let ttlMs = Number.POSITIVE_INFINITY
   let running: Promise<void> | undefined
   let following: Promise<void> | undefined
   const throttle = createRefreshThrottle(clock)
@@ -91,7 +99,8 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       if (!listing.descriptors) return false
       if (options.down()) return true
       if (isOutdated) refreshOutdated()
-      else if (!listing.fetched && isOld()) void refresh()
+      else if (listing.fetched) refetchExpired()
+      else if (isOld()) void refresh()
       return true
     },
     refresh,
@@ -132,6 +141,13 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     // For a listing from an earlier run, only the wall-clock time is known.
     const ageMs = fetched ? clock.monotonic() - listedAt : clock.now() - descriptors.fetchedAt
     return refreshMs > 0 && ageMs > refreshMs
+  }
+
+  /** Fetches lists whose TTL has passed, if a connection is open. No connection is opened for it. */
+  function refetchExpired(): void {
+    const isExpired = refreshMs > 0 && clock.monotonic() - requestedAt > Math.max(ttlMs, minTtlMs)
+    const open = isExpired && !running ? options.current() : undefined
+    if (open) list(open).catch(() => {})
   }
 
   async function refresh(): Promise<void> {
@@ -177,6 +193,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     using limit = deadline(clock, listWithinMs, tooSlow)
     isBehind = false
     isOutdated = false
+    requestedAt = clock.monotonic()
     try {
       const { limits } = options
       const offer = await fetchLists(open, { server, capabilities, limits, log, signal: limit.signal })
@@ -185,6 +202,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       listing.missing = offer.failed
       listing.failure = undefined
       listing.bytes = offer.bytes
+      ttlMs = offer.ttlMs
       const found = findingsOf(open.handshake, offer)
       const fresh = { ...open.handshake, ...kept(offer), findings: found, fetchedAt: clock.now() }
       const news = !fetched || recovered || differs(fresh, descriptors)
@@ -215,7 +233,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   }
 
   /** The fetched lists, with the previous content in place of each list that failed. */
-  function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes'> {
+  function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes' | 'ttlMs'> {
     const { descriptors } = listing
     const or = (method: string, key: 'tools' | 'resources' | 'templates' | 'prompts') =>
       failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key]

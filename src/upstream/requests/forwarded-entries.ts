@@ -17,7 +17,7 @@ import { paramHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
 import { repairedDefinition, traitsOf, visibleDefinition } from '../listing/definitions.ts'
 import { written } from '../listing/list-reader.ts'
-import { LimitExceeded, mayHaveRun } from '../transports/transport-errors.ts'
+import { LimitExceeded, unansweredError } from '../transports/transport-errors.ts'
 import { encodeRequest, type RequestSpec } from './encode-request.ts'
 import { askCaller, checkedInputRequests, isInputRequired, sealedResult, unsealedRest } from './input-required.ts'
 import type { UpstreamSubscriptions } from './subscriptions.ts'
@@ -140,25 +140,20 @@ function noted(thrown: unknown, method: string, { entry }: Call, options: Forwar
 }
 
 /** Throws if a result has more content blocks or values than a client can be expected to process. */
-function withinLimits(message: ResultMessage, server: string): ResultMessage {
+function withinLimits(message: ResultMessage, method: string, server: string): ResultMessage {
   const { result, notes } = message
-  if (notes.blocks > maxBlocks) throw tooManyBlocks(server, notes.blocks)
+  const oversized = (what: string, cause: LimitExceeded) =>
+    unansweredError(method, `${server} returned a result with ${what} (a fixed limit).`, { server, cause })
+  if (notes.blocks > maxBlocks) {
+    const many = `${written(notes.blocks)} content blocks; at most ${written(maxBlocks)} are accepted`
+    throw oversized(many, new LimitExceeded('too-many-blocks', maxBlocks))
+  }
   if (hasMoreValues(result, maxResultValues)) {
-    const values = `more than ${written(maxResultValues)} values`
-    throw oversized(server, values, new LimitExceeded('too-many-values', maxResultValues))
+    const many = `more than ${written(maxResultValues)} values`
+    throw oversized(many, new LimitExceeded('too-many-values', maxResultValues))
   }
   return message
 }
-
-const tooManyBlocks = (server: string, blocks: number) => {
-  const many = `${written(blocks)} content blocks; at most ${written(maxBlocks)} are accepted`
-  return oversized(server, many, new LimitExceeded('too-many-blocks', maxBlocks))
-}
-
-const oversized = (server: string, what: string, cause: LimitExceeded) =>
-  new ToolwayError('OUTCOME_UNKNOWN', `${server} returned a result with ${what} (a fixed limit). ${mayHaveRun}`, {
-    ...{ server, cause },
-  })
 
 /** Completes a result that needs input: asks the caller round by round, unless the caller sends follow-ups itself. */
 async function untilComplete(
@@ -209,7 +204,9 @@ function send(
   return useWithProgress(call, options, (open) => {
     used.connection = open
     const spec = { ...what, meta, trace, capabilities, signal, repeatable, peer, progressed }
-    return open.connection.request(encodeRequest(open, spec)).then((answer) => withinLimits(answer, options.server))
+    return open.connection
+      .request(encodeRequest(open, spec))
+      .then((answer) => withinLimits(answer, what.method, options.server))
   })
 }
 
@@ -255,7 +252,7 @@ const completion = (ref: object, options: ForwardedEntryOptions): Handler => {
     const spec = { method, members, trace, capabilities, signal, repeatable: true }
     try {
       const answer = await options.use(call, (open) => open.connection.request(encodeRequest(open, spec)))
-      return { body: Json.raw(withinLimits(answer, options.server).result), isError: false }
+      return { body: Json.raw(withinLimits(answer, method, options.server).result), isError: false }
     } catch (thrown) {
       throw noted(thrown, method, call, options)
     }

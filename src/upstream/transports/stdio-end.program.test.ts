@@ -8,7 +8,7 @@ describe('a server that dies in mid-call', () => {
     await start('exit', { code: 3, words: 'disk full for super-secret-token' })
     const error = await heard.down
     expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { server: 'rogue' } })
-    expect(error.message).toMatch(/^rogue ended \(exit code 3\)\. It last wrote: "disk full for \[redacted\]"\./)
+    expect(error.message).toMatch(/^rogue ended \(exit code 3\)\. It last wrote: "disk full for \[redacted\]"\.$/)
     expect(transport.stderrTail()).toContain('disk full')
     await expect(start('echo')).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
     expect(isRunning(pid)).toBe(false)

@@ -7,7 +7,7 @@ import { maxMessage } from '../../wire/message.ts'
 import { type ServerProcessHandle, type ServerProcessOptions, startServerProcess } from './child-process.ts'
 import { createByteTail, createProcessOutput, maxStderr, type OutputLine, type RedactLine } from './stderr.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
-import { brokenConnectionCode, closedByUs, LimitExceeded, mayHaveRun, unsentError } from './transport-errors.ts'
+import { brokenConnectionCode, closedByUs, LimitExceeded, unsentError } from './transport-errors.ts'
 
 export interface StdioTransportOptions extends ServerProcessOptions {
   readonly log: Log
@@ -155,8 +155,8 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     receiver = undefined
     if (!notified || disposing) return
     const lastLine = output.last === '' ? '' : ` It last wrote: "${output.last}".`
-    const advice = established ? mayHaveRun : 'Run its command manually to see the cause.'
-    const sentence = `${name} ${what}.${lastLine} ${advice}`
+    const advice = established ? '' : ' Run its command manually to see the cause.'
+    const sentence = `${name} ${what}.${lastLine}${advice}`
     const error = new ToolwayError(brokenConnectionCode(established), sentence, { server: name, cause })
     setImmediate(() => {
       if (!disposing) notified.closed(error)

@@ -1,4 +1,4 @@
-import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
+import { type ErrorCode, type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import { ProxyError } from '../../lib/proxy.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
 import { readChallenge } from '../oauth/authorization.ts'
@@ -51,8 +51,21 @@ export class LimitExceeded extends Error {
 export const brokenConnectionCode = (established: boolean): ErrorCode =>
   established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE'
 
-/** The end of an error message about a call that may have run. */
-export const mayHaveRun = 'The call may have taken effect: check before you repeat it.'
+/** Requests that change nothing on the server; in addition to them, all lists. */
+const withoutEffect: ReadonlySet<string> = new Set([
+  ...['initialize', 'server/discover', 'ping', 'logging/setLevel', 'completion/complete'],
+  ...['resources/read', 'resources/subscribe', 'resources/unsubscribe', 'subscriptions/listen', 'prompts/get'],
+  ...['tasks/get', 'tasks/result'],
+])
+
+/** The error for a request that was sent and got no usable response: its outcome is unknown if it may have an effect. */
+export function unansweredError(method: string, sentence: string, details: ErrorDetails): ToolwayError {
+  const sent = { ...details, unsent: undefined }
+  if (withoutEffect.has(method) || method.endsWith('/list'))
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, sent)
+  const advice = 'The call may have taken effect: check before you repeat it.'
+  return new ToolwayError('OUTCOME_UNKNOWN', `${sentence} ${advice}`, sent)
+}
 
 /** The error for a request that certainly did not reach the server. */
 export const unsentError = (server: string, sentence: string, cause?: unknown): ToolwayError =>
@@ -63,8 +76,8 @@ export const closedByUs = (name: string): ToolwayError =>
 
 /** The error for a request that was sent and whose outcome is unknown. */
 export function connectionLost({ name, established }: TransportState, what: string, cause?: unknown): ToolwayError {
-  const advice = established ? mayHaveRun : `Check mcpServers.${name}.url.`
-  return new ToolwayError(brokenConnectionCode(established), `${name} ${what}. ${advice}`, { server: name, cause })
+  const advice = established ? '' : ` Check mcpServers.${name}.url.`
+  return new ToolwayError(brokenConnectionCode(established), `${name} ${what}.${advice}`, { server: name, cause })
 }
 
 /** The error for a request that got no response. Errors that are not about the connection are returned unchanged. */
@@ -97,7 +110,7 @@ export const sessionEnded = ({ name }: TransportState): ToolwayError =>
 /** The error for a request rejected because of its session. Some servers run such a request before rejecting it. */
 export function rejectedSession(server: string, status: number, fresh: boolean, repeatable = false): ToolwayError {
   const what = fresh ? 'rejected the session that it had just opened' : 'ended the session'
-  return new ToolwayError('OUTCOME_UNKNOWN', `${server} ${what} (HTTP ${status}). ${mayHaveRun}`, {
+  return new ToolwayError('OUTCOME_UNKNOWN', `${server} ${what} (HTTP ${status}).`, {
     server,
     sessionEnded: fresh ? 'fresh' : 'established',
     resendable: repeatable && !fresh ? true : undefined,
@@ -134,16 +147,16 @@ const didNotRun = (status: number, said: string): boolean =>
 function sentence({ name, origin, established }: TransportState, head: ResponseHead, said: string): string {
   const { status } = head
   const setting = `mcpServers.${name}`
-  const advice = established ? mayHaveRun : `Check ${setting}.url.`
-  if (status < 300) return `responded with HTTP ${status} and no message. ${advice}`
-  if (status === 303) return `responded with a redirect instead of a message. ${advice}`
+  const advice = established ? '' : ` Check ${setting}.url.`
+  if (status < 300) return `responded with HTTP ${status} and no message.${advice}`
+  if (status === 303) return `responded with a redirect instead of a message.${advice}`
   if (status < 400)
     return `redirects to ${targetOf(head.header('location'), origin)}, and such redirects are not followed. Set ${setting}.url to the final URL.`
   if (pointsToOAuth(head))
     return `requires a sign-in (HTTP ${status}). Set ${setting}.auth.type to oauth and sign in, or check ${setting}.headers.`
   if (status === 401 || status === 403)
     return `rejected the credential (HTTP ${status}). Check ${setting}.auth and ${setting}.headers.`
-  if (!didNotRun(status, said)) return `failed (HTTP ${status}). ${established ? mayHaveRun : 'See its log.'}`
+  if (!didNotRun(status, said)) return `failed (HTTP ${status}).${established ? '' : ' See its log.'}`
   if (status === 429 || status === 503) return `is too busy (HTTP ${status}); the call did not run. Try again later.`
   return `rejected the request (HTTP ${status}). ${established ? 'Try again.' : `Check ${setting}.url.`}`
 }

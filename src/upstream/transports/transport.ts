@@ -13,7 +13,7 @@ export interface Transport extends AsyncDisposable {
   /**
    * Sends one message. Rejects with SERVER_UNAVAILABLE if the message was certainly not executed: with `unsent` if the
    * server cannot have read it, and without `unsent` if the server rejected it. Rejects with OUTCOME_UNKNOWN if the
-   * message may have been executed.
+   * message may have been executed, whether or not that has an effect.
    */
   send(message: OutgoingMessage): Promise<void>
   /** Called once the protocol version is known. HTTP then sends it, and opens a session-based server's own stream. */

@@ -48,6 +48,25 @@ inBrowser('G10: loading', () => {
     await page.getByRole('heading', { level: 1, name: 'Servers' }).waitFor()
   })
 
+  test('G10: charts whose code cannot be loaded say so, and one retry is enough for all', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
+    const { page } = visitor
+    await page.route(/\/assets\/plot-/, (route) => route.abort())
+    await page.keyboard.press('g')
+    await page.keyboard.press('o')
+    const charts = page.locator('.chart')
+    const failures = charts.getByRole('alert').filter({ hasText: 'Could not load the chart.' })
+    await failures.first().waitFor()
+    await expect.poll(() => failures.count()).toBe(await charts.count())
+    expect(await visitor.axe()).toEqual([])
+    await charts.getByRole('button', { name: 'Table of' }).first().click()
+    await charts.getByRole('table').waitFor()
+    await page.unroute(/\/assets\/plot-/)
+    await failures.getByRole('button', { name: 'Try again' }).last().click()
+    await expect.poll(() => failures.count()).toBe(0)
+    await page.locator('.uplot').first().waitFor()
+  })
+
   test('G10: headers sort a table, and the address keeps the order', async () => {
     await using visitor = await visit(browser, door.origin, 'operator', { at: '/servers' })
     const { page } = visitor

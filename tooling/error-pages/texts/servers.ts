@@ -11,9 +11,10 @@ export const servers = {
       'The server is too busy (HTTP 429 or 503). If it sends `Retry-After`, the error has `retryAfterMs`.',
       'The server was still starting when the call timed out.',
       'The connection to the server was closed before anything was sent.',
+      'The connection was lost during a request that changes nothing, such as a list, a completion, or the read of a resource or prompt.',
     ],
     model: [
-      'Retry the call once; this attempt did not run. If an earlier attempt at the same call may have run, the message says so.',
+      'Retry the call once; this attempt changed nothing. If an earlier attempt at the same call may have run, the message says so.',
       'If the call fails again, use another server or tell the user what the message says.',
     ],
     operator: [

@@ -5,11 +5,26 @@ import { formatClockTime } from '../format/time.ts'
 import { setQuery } from '../routing/location.ts'
 import { rangeQuery } from '../routing/time-range.ts'
 import { now } from '../shell/now.ts'
-import { type Chart, describeChart, type Line, type Point } from './chart.ts'
+import type { Chart, Line, Point } from './chart.ts'
 import './chart.css'
+import { lazy } from '../components/lazy.tsx'
 import { Table } from '../components/table.tsx'
 import { ClockTime } from '../components/times.tsx'
-import { Plot } from './plot.tsx'
+
+const Plot = lazy('the chart', loadPlot)
+
+/**
+ * Loads uPlot, which formats numbers in the browser's language. It fails at once if that is not a language tag: some
+ * browsers have `en-US@posix` where no locale is set.
+ */
+async function loadPlot() {
+  try {
+    Intl.getCanonicalLocales(navigator.language)
+  } catch {
+    Object.defineProperty(navigator, 'language', { value: 'en', configurable: true })
+  }
+  return (await import('./plot.tsx')).Plot
+}
 
 interface ChartCardProps {
   readonly chart: Chart
@@ -53,7 +68,7 @@ export function ChartCard({ chart, series }: ChartCardProps) {
         {asTable.value ? (
           <ChartTable chart={chart} series={series} />
         ) : (
-          <div role="img" aria-label={describeChart(series, chart)}>
+          <div class="plot-space">
             <Plot chart={chart} series={series} events={events} />
           </div>
         )}

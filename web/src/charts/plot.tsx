@@ -1,10 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks'
-import type uPlot from 'uplot'
+import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { useSignal } from '@preact/signals'
 import type { Series } from '../../../src/serve/admin/contract.ts'
 import { isDark } from '../shell/theme.ts'
-import { type Chart, isolatedPoints, logarithmicRange, plotData, tickLabel } from './chart.ts'
+import { type Chart, describeChart, isolatedPoints, logarithmicRange, plotData, tickLabel } from './chart.ts'
 
 interface PlotProps {
   readonly chart: Chart
@@ -12,7 +12,10 @@ interface PlotProps {
   readonly events: PlotEvents
 }
 
-/** Draws a chart. It is recreated when the theme changes; otherwise only the data is updated. */
+/**
+ * Draws a chart. It is recreated when the theme changes; otherwise only the data is updated. Load this file on demand:
+ * uPlot is the largest dependency, and few pages have charts.
+ */
 export function Plot({ chart, series, events }: PlotProps) {
   const element = useRef<HTMLDivElement>(null)
   const plot = useSignal<uPlot | undefined>(undefined)
@@ -25,13 +28,15 @@ export function Plot({ chart, series, events }: PlotProps) {
       onHover: (index) => latest.current.onHover(index),
       onSelect: (from, to) => latest.current.onSelect(from, to),
     }
-    const controller = createPlot(
-      element.current as HTMLDivElement,
-      chart,
-      stableEvents,
-      (current) => (plot.value = current),
-    )
-    return () => controller.abort()
+    const host = element.current as HTMLDivElement
+    const created = new uPlot(plotOptions(chart, host.clientWidth, stableEvents), [[], []], host)
+    const observer = new ResizeObserver(() => created.setSize({ width: host.clientWidth, height: plotHeight }))
+    observer.observe(host)
+    plot.value = created
+    return () => {
+      observer.disconnect()
+      created.destroy()
+    }
   }, [chart, dark])
 
   const made = plot.value
@@ -42,42 +47,7 @@ export function Plot({ chart, series, events }: PlotProps) {
     })
   }, [chart, series, made])
 
-  return <div class="plot" ref={element} />
-}
-
-/** Creates the chart. Loads uPlot on demand: it is the largest dependency, and only the overview needs it. */
-function createPlot(
-  host: HTMLElement,
-  chart: Chart,
-  events: PlotEvents,
-  onReady: (plot: uPlot) => void,
-): AbortController {
-  const controller = new AbortController()
-  void loadPlot().then((UPlot) => {
-    if (controller.signal.aborted) return
-    const plot = new UPlot(plotOptions(chart, host.clientWidth, events), [[], []], host)
-    const observer = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: plotHeight }))
-    observer.observe(host)
-    controller.signal.addEventListener('abort', () => {
-      observer.disconnect()
-      plot.destroy()
-    })
-    onReady(plot)
-  })
-  return controller
-}
-
-/**
- * Loads uPlot, which formats numbers in the browser's language. It fails at once if that is not a language tag: some
- * browsers have `en-US@posix` where no locale is set.
- */
-async function loadPlot(): Promise<typeof uPlot> {
-  try {
-    Intl.getCanonicalLocales(navigator.language)
-  } catch {
-    Object.defineProperty(navigator, 'language', { value: 'en', configurable: true })
-  }
-  return (await import('uplot')).default
+  return <div class="plot" role="img" aria-label={describeChart(series, chart)} ref={element} />
 }
 
 interface PlotEvents {

@@ -31,36 +31,37 @@ function createLazy<Props extends object>(
   Failure: ComponentType<FailureProps>,
   onSettled?: () => void,
 ): ComponentType<Props> {
-  let Loaded: ComponentType<Props> | undefined
+  /** Shared by all places that show the part, so that a retry in one of them is enough. */
+  const loaded = signal<ComponentType<Props> | undefined>(undefined)
   return function Lazy(props: Props) {
-    const state = useSignal<'loading' | 'loaded' | 'failed'>(Loaded ? 'loaded' : 'loading')
+    const failed = useSignal(false)
     const attempts = useSignal(0)
     useEffect(() => {
-      if (Loaded) return
+      if (loaded.peek()) return
       let shown = true
-      state.value = 'loading'
+      failed.value = false
       load().then(
         (component) => {
-          Loaded = component
-          if (shown) state.value = 'loaded'
+          loaded.value = component
         },
         async () => {
           const isRetry = attempts.peek() > 0
           if (isRetry && (await isReachable()) && shown) location.reload()
-          else if (shown) state.value = 'failed'
+          else if (shown) failed.value = true
         },
       )
       return () => {
         shown = false
       }
     }, [attempts.value])
+    const Loaded = loaded.value
+    const isSettled = Loaded !== undefined || failed.value
     // Runs before the page is painted, so that the shell can move the focus before.
     useLayoutEffect(() => {
-      if (state.value !== 'loading') onSettled?.()
-    }, [state.value])
-    // Read the state, so that the component renders again when it changes.
-    if (state.value === 'loaded' && Loaded) return <Loaded {...props} />
-    return state.value === 'failed' ? <Failure what={what} retry={() => attempts.value++} /> : <Loading what={what} />
+      if (isSettled) onSettled?.()
+    }, [isSettled])
+    if (Loaded) return <Loaded {...props} />
+    return failed.value ? <Failure what={what} retry={() => attempts.value++} /> : <Loading what={what} />
   }
 }
 
