@@ -60,6 +60,7 @@ test('a server needs a command or a url and nothing else', () => {
     connect: 'lazy',
     idle: 600_000,
     restarts: { max: 5, window: 60_000 },
+    era: 'auto',
     spares: 1,
     approve: [],
     readOnly: false,

@@ -156,13 +156,14 @@ describe.each([
   })
 
   test('F4: a list that changes is read again', async () => {
-    const { server } = shared
-    await server.ready()
-    const before = server.entries().length
+    // As the caller sees it: by now, it may have a connection of its own.
+    const seen = shared.server.seenBy({}, callOf().caller.session)
+    await seen.ready()
+    const before = seen.entries().length
     await call('test_trigger_tool_change')
-    await until(() => server.entries().length !== before, { what: 'the changed list' })
+    await until(() => seen.entries().length !== before, { what: 'the changed list' })
     await call('test_trigger_tool_change')
-    await until(() => server.entries().length === before, { what: 'the list of before' })
+    await until(() => seen.entries().length === before, { what: 'the list of before' })
   })
 
   test('B2: followed resources tell of changes, counted, until nobody follows', async () => {

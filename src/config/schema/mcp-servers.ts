@@ -118,6 +118,12 @@ const fields = z.strictObject({
     .enum(['shared', 'caller', 'call'])
     .default('shared')
     .describe('shared: one connection for all; caller: one per calling session; call: a new one per call.'),
+  era: z
+    .enum(['auto', 'legacy'])
+    .default('auto')
+    .describe(
+      'auto: the newest protocol that the server supports; legacy: a revision with sessions, for servers that send requests or keep state only there.',
+    ),
   connect: z.enum(['lazy', 'eager']).default('lazy').describe('lazy: connect on first use; eager: at startup.'),
   idle: duration()
     .prefault('10m')

@@ -30,15 +30,51 @@ test('B6: a secret that a process writes in another spelling reaches neither the
   expect(JSON.stringify(log.lines)).not.toContain(encoded)
 })
 
+const spoken: Record<string, Record<string, object>> = {
+  legacy: { initialize: { protocolVersion: '2025-11-25', capabilities: {} } },
+  modern: { 'server/discover': { supportedVersions: ['2026-07-28'], capabilities: {} } },
+}
+
+/** Connects to a server over HTTP that answers these requests, and says in which era. */
+async function eraOf(answers: Record<string, object>, config: object): Promise<string> {
+  const { url } = await serving(
+    onPost(({ message: { id, method = '' } = {} }, response) => {
+      const known = answers[method]
+      if (known) return json(response, result(id, known))
+      return response.writeHead(method.startsWith('notifications/') ? 202 : 404).end()
+    }),
+  )
+  const connect = createConnector({
+    name: 'dual',
+    config: { transport: 'http', url, headers: {}, ...config } as unknown as ServerConfig,
+    identity: { name: 'toolway', version: '1' },
+    clock: quick,
+    log: silentLog,
+  })
+  const { connection, handshake } = await connect({ capabilities: {}, owned: false }, new AbortController().signal)
+  await connection[Symbol.asyncDispose]()
+  return handshake.era
+}
+
+test.each([
+  ['the newer one', 'auto', 'modern'],
+  ['the one with sessions if it is configured', 'legacy', 'legacy'],
+])('B2: a server of both eras is used in %s', async (_, era, expected) => {
+  expect(await eraOf({ ...spoken.legacy, ...spoken.modern }, { era })).toBe(expected)
+})
+
+test('B2: a server without sessions is not used with era: legacy, and the error says so', async () => {
+  await expect(eraOf({ ...spoken.modern }, { era: 'legacy' })).rejects.toMatchObject({
+    code: 'SERVER_UNAVAILABLE',
+    message: expect.stringContaining('mcpServers.dual.era'),
+  })
+})
+
 test('B2: a server that comes back in another era, or over another transport, is greeted as one that nobody knows', async () => {
-  const answers: Record<string, Record<string, object>> = {
-    legacy: { initialize: { protocolVersion: '2025-11-25', capabilities: {} } },
-    modern: { 'server/discover': { supportedVersions: ['2026-07-28'], capabilities: {} } },
-  }
   let speaks = 'legacy'
   const { url } = await serving(
     onPost(({ message: { id, method = '' } = {} }, response) => {
-      const known = answers[speaks]?.[method]
+      const known = spoken[speaks]?.[method]
       if (known) return json(response, result(id, known))
       return response.writeHead(method.startsWith('notifications/') ? 202 : 404).end()
     }),

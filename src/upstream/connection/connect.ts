@@ -11,7 +11,7 @@ import { createRecentLines, type OutputLine, type RedactLine } from '../transpor
 import { stdioTransport } from '../transports/stdio.ts'
 import type { Transport } from '../transports/transport.ts'
 import { refusesStreamableHttp } from '../transports/transport-errors.ts'
-import { type ClientIdentity, type InitializedConnection, initialize, negotiate } from './handshake.ts'
+import { type ClientIdentity, type InitializedConnection, initialize, mayBeOtherEra, negotiate } from './handshake.ts'
 import type { OrphanReaper } from './orphan-reaper.ts'
 import { openRpcConnection, type RpcConnection, type RpcConnectionOptions } from './rpc-connection.ts'
 
@@ -49,8 +49,9 @@ type HandshakeMethod = 'probe' | 'initialize'
 /** Opens connections to one server. Remembers which handshake worked, and forgets it when that handshake fails. */
 export function createConnector(options: ConnectorOptions): Connector {
   const { name, config, log } = options
-  const unknown: HandshakeMethod = config.transport === 'sse' ? 'initialize' : 'probe'
+  const unknown: HandshakeMethod = config.transport === 'sse' || config.era === 'legacy' ? 'initialize' : 'probe'
   let method = unknown
+  let isKnown = config.transport === 'sse'
   let transport = config.transport
   const stderr = createRecentLines()
 
@@ -59,12 +60,13 @@ export function createConnector(options: ConnectorOptions): Connector {
       openAndInitialize(transportFor(options, transport, scope, stderr.push), options, scope, method, signal)
     try {
       const open = await attempt(method)
-      if (open.handshake.era === 'legacy') method = 'initialize'
+      if (open.handshake.era === 'legacy') known()
       return open
     } catch (error) {
-      if (method === 'initialize' || signal.aborted) {
+      if (isKnown || signal.aborted) {
         // On the next attempt, detect the transport and the handshake again, because the server may have been replaced.
         method = unknown
+        isKnown = config.transport === 'sse'
         transport = config.transport
         throw error
       }
@@ -73,17 +75,31 @@ export function createConnector(options: ConnectorOptions): Connector {
       } else if (transport === 'http' && refusesStreamableHttp(error)) {
         log.info({ server: name }, 'the server rejected Streamable HTTP; trying HTTP+SSE')
         transport = 'sse'
-      } else throw error
+      } else throw explained(error)
       // If this attempt fails as well, report the first error, because it is about the configured transport.
       const open = await attempt('initialize').catch((later) => {
         transport = config.transport
-        throw error instanceof EndedByProbe ? later : error
+        throw error instanceof EndedByProbe ? later : explained(error)
       })
-      method = 'initialize'
+      known()
       return open
     }
   }
   return Object.assign(connect, { stderr: stderr.lines })
+
+  function known(): void {
+    method = 'initialize'
+    isKnown = true
+  }
+
+  /** Adds the setting that keeps a server from being used, if it may be that. */
+  function explained(error: unknown): unknown {
+    if (config.era !== 'legacy' || !mayBeOtherEra(error)) return error
+    const why =
+      error instanceof ToolwayError ? error.message : `${name} rejected initialize: ${(error as Error).message}.`
+    const advice = `Remove mcpServers.${name}.era if the server supports no revision with sessions.`
+    return new ToolwayError('SERVER_UNAVAILABLE', `${why} ${advice}`, { server: name, cause: error })
+  }
 }
 
 /** Opens the transport and performs the handshake; closes the transport if that fails. */

@@ -37,7 +37,7 @@ export async function negotiate(
     using limit = deadline(options.clock, silenceMs[kind], () => new Silence(), options.signal)
     return await waitFor(modern, limit.signal)
   } catch (error) {
-    if (!mayBeLegacy(error)) throw error
+    if (!mayBeOtherEra(error)) throw error
     first = error
   }
   try {
@@ -56,8 +56,8 @@ class Silence extends Error {
   override readonly name = 'Silence'
 }
 
-/** Whether `initialize` may succeed after this error. It cannot if the credentials were rejected. */
-function mayBeLegacy(error: unknown): boolean {
+/** Whether the other era's handshake may succeed after this error. It cannot if the credentials were rejected. */
+export function mayBeOtherEra(error: unknown): boolean {
   if (error instanceof NotModern || error instanceof Silence || error instanceof ServerError) return true
   const status = error instanceof ToolwayError ? statusOf(error) : undefined
   return status !== undefined && status >= 400 && status !== 401 && status !== 403 && status !== 429
