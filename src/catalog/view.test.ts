@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ToolwayError } from '../core/errors.ts'
 import { listed, ownTools, setUp } from './catalog.fixture.ts'
-import { decideBy, fakeSource, namingOf } from './source.fixture.ts'
+import { decideBy, type FakeSource, fakeSource, namingOf } from './source.fixture.ts'
 
 const own = ownTools()
 
@@ -75,6 +75,22 @@ describe('waiting', () => {
       { server: 'slow', status: 'starting', reason: '' },
       { server: 'down', status: 'unhealthy', reason: 'spawn ENOENT' },
     ])
+  })
+
+  test('B2: a list may be cached as long as each of its servers allows, except those closed to the caller', () => {
+    const lasting = (name: string, tool?: number): FakeSource => ({
+      ...fakeSource(name, { tools: ['a'] }),
+      listTtlMs: (kind) => (kind === 'tool' ? tool : undefined),
+    })
+    const closed = (_: unknown, server: string) =>
+      server === 'secret'
+        ? ({ allowed: false, code: 'DENIED_BY_POLICY', rule: 'no', reason: 'No.' } as const)
+        : undefined
+    const { view } = setUp([lasting('long', 90_000), lasting('short', 5_000), lasting('any'), lasting('secret', 0)], {
+      closed,
+    })
+    expect(view.listTtlMs('tool')).toBe(5_000)
+    expect(view.listTtlMs('prompt')).toBeUndefined()
   })
 
   test('G2: who has spoken once is never waited for again by a list, only by a call that names it', async () => {

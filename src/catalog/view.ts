@@ -56,6 +56,11 @@ export function createView(caller: Caller, options: ViewOptions): View {
         const known = health === 'healthy' || health === 'disabled'
         return known ? [] : [{ server: source.name, status: health, reason }]
       }),
+    listTtlMs(kind) {
+      const open = [...sources.values()].filter(({ name }) => !options.closed(caller, name))
+      const ttls = open.flatMap((source) => source.listTtlMs?.(kind) ?? [])
+      return ttls.length > 0 ? Math.min(...ttls) : undefined
+    },
     list: (kind) => options.visible(caller).items[kind],
     shown: (exposure = options.exposure(caller)) => options.visible(caller).tools[exposure],
     page: (kind, cursor) => {

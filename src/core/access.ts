@@ -51,6 +51,8 @@ export interface View {
   started(server: string, wait?: Wait): Promise<void>
   /** Servers missing from the lists, because they are starting or could not be listed. */
   missing(): readonly MissingServer[]
+  /** How long a client may cache this list: the shortest time that one of its servers allows; undefined if none says. */
+  listTtlMs(kind: Kind): number | undefined
   /** All entries of this kind that the caller may use, in a stable order. */
   list(kind: Kind): readonly Served[]
   /** The tools listed in an exposure mode; the default is the caller's own mode. */

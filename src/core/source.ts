@@ -1,5 +1,5 @@
 import type { Capabilities } from './call.ts'
-import type { Entry } from './entry.ts'
+import type { Entry, Kind } from './entry.ts'
 import type { SourceStatus } from './source-status.ts'
 
 /** A provider of entries: an MCP server, the native tools or the meta-tools. The catalog treats all of them alike. */
@@ -14,6 +14,8 @@ export interface Source extends AsyncDisposable {
   readonly timeoutMs?: number
   /** Resolves when the entries are known or have failed to load. Never rejects. */
   ready(): Promise<void>
+  /** How long the source allows caching its list of this kind, if it says so. */
+  listTtlMs?(kind: Kind): number | undefined
   /** Lists the entries again. Never rejects; `status` shows the result. */
   refresh(): Promise<void>
   onChange(listener: () => void): Disposable

@@ -94,6 +94,7 @@ const nothing = async () => {
 export const emptyView: View = {
   ready: async () => {},
   started: async () => {},
+  listTtlMs: () => undefined,
   missing: () => [],
   list: () => [],
   page: () => ({ items: Buffer.from('[{},{}]'), count: 2 }),

@@ -19,6 +19,8 @@ export interface TestAccess extends Access {
   readonly listeners: number
   /** What is offered beside entries. */
   offered: Offers
+  /** How long servers allow caching their lists. */
+  readonly listTtls: Partial<Record<Kind, number>>
   /** The resources that are followed, as their source spells them, with whom for. */
   readonly followed: readonly { readonly caller: Caller; readonly uri: string }[]
   /** Tells that a resource has changed. */
@@ -41,6 +43,7 @@ export function createTestAccess(): TestAccess {
   const calls: Call[] = []
   const released = new Set<() => void>()
   const listeners = new Set<ListChangeListener>()
+  const listTtls: Partial<Record<Kind, number>> = {}
   const followed = new Set<{ readonly caller: Caller; readonly uri: string; readonly updated: () => void }>()
   const informed: [Caller, string][] = []
   const gone: Caller[] = []
@@ -130,6 +133,7 @@ export function createTestAccess(): TestAccess {
     ready: async () => {},
     started: async () => {},
     missing: () => [],
+    listTtlMs: (kind) => listTtls[kind],
     list: (kind) => entries.filter(({ entry }) => entry.kind === kind),
     page(kind, cursor) {
       const all = entries.filter(({ entry }) => entry.kind === kind).map(({ definition }) => definition)
@@ -169,6 +173,7 @@ export function createTestAccess(): TestAccess {
     },
     relay: () => Promise.reject(new Error('nothing to relay')),
     offered: { capabilities: {}, instructions: '' },
+    listTtls,
     offers() {
       return this.offered
     },

@@ -125,6 +125,7 @@ export function createHouse(options: HouseOptions): House {
     ready: options.ready ?? (async () => {}),
     started: options.started ?? (async () => {}),
     missing: () => options.missing ?? [],
+    listTtlMs: () => undefined,
     list: (kind) => (kind === 'tool' ? served() : []),
     shown: (exposure = 'both') =>
       served().filter(

@@ -283,6 +283,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       entries: () => (control.paused ? [] : seen(listing())),
       status: () => status(listing()),
       ready: () => ready(listing()),
+      listTtlMs: (kind) => (control.paused ? undefined : listing().ttls[kind]),
       refresh: () => (isOff() ? Promise.resolve() : look(listing())),
       onChange(listener) {
         const ofSession = (changed: string) => changed === session && listener()

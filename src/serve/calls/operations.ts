@@ -25,6 +25,8 @@ interface ListPage {
   readonly members: Pieces
   /** Servers whose entries are missing. The protocols report them in `_meta` under `missingServersKey`. */
   readonly missing: readonly MissingServer[]
+  /** How long a client may cache the list, if one of its servers says so. */
+  readonly ttlMs: number | undefined
 }
 
 export const missingServersKey = 'dev.toolway/missing'
@@ -62,7 +64,7 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
       const { items, nextCursor } = pageOf(() => view.page(kind, cursor))
       const page = [Buffer.from(`"${listFields[kind]}":`), kind === 'tool' ? readable(items) : items]
       const end = nextCursor === undefined ? [] : [Buffer.from(`,"nextCursor":${JSON.stringify(nextCursor)}`)]
-      return { members: [...page, ...end], missing: view.missing() }
+      return { members: [...page, ...end], missing: view.missing(), ttlMs: view.listTtlMs(kind) }
     },
 
     /** Calls a tool. `inspect` runs once the policy has allowed the tool; it throws to reject the call. */

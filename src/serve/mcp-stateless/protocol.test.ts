@@ -50,6 +50,17 @@ describe('B2: the stateless era over HTTP', () => {
     expect(clock.pending).toBe(before)
   })
 
+  test.each([
+    [5_000, 5_000],
+    [0, 0],
+    [3_600_000, 60_000],
+  ])('a list whose servers allow caching for %d ms may be cached for %d ms', async (given, ttlMs) => {
+    const { ask, access } = await openDoor()
+    access.listTtls.prompt = given
+    expect((await ask('prompts/list')).result).toMatchObject({ ...hint, ttlMs, _meta: serverInfo })
+    expect((await ask('tools/list')).result).toMatchObject(hint)
+  })
+
   test('lists come page by page in the envelope of the era', async () => {
     const { ask } = await openDoor()
     const first = (await ask('tools/list')).result

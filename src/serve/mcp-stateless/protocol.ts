@@ -74,11 +74,14 @@ export function createStatelessProtocol(options: {
   const listHead = Buffer.from(`${JSON.stringify(own).slice(0, -1)},`)
   const closing = Buffer.from('}')
 
-  /** The start of a list result with missing servers. Clients must not cache it while servers are starting. */
-  const incomplete = (missing: readonly MissingServer[]) => {
-    const ttlMs = missing.some(({ status }) => status === 'starting') ? 0 : own.ttlMs
-    const head = { ...own, ttlMs, _meta: { ...own._meta, [missingServersKey]: missing } }
-    return Buffer.from(`${JSON.stringify(head).slice(0, -1)},`)
+  /**
+   * The start of a list result that differs from the usual one. Clients must not cache it longer than a server allows, nor
+   * while servers are starting.
+   */
+  const unusualHead = (missing: readonly MissingServer[], allowedMs: number) => {
+    const ttlMs = missing.some(({ status }) => status === 'starting') ? 0 : Math.min(own.ttlMs, allowedMs)
+    const _meta = missing.length > 0 ? { ...own._meta, [missingServersKey]: missing } : own._meta
+    return Buffer.from(`${JSON.stringify({ ...own, ttlMs, _meta }).slice(0, -1)},`)
   }
 
   const discover = async (caller: Caller): Promise<Buffer> => {
@@ -97,8 +100,9 @@ export function createStatelessProtocol(options: {
   }
 
   const list = async (kind: Kind, { params, caller }: StatelessRequest): Promise<Pieces> => {
-    const { members, missing } = await operations.list(kind, params, caller)
-    return [missing.length === 0 ? listHead : incomplete(missing), ...members, closing]
+    const { members, missing, ttlMs = own.ttlMs } = await operations.list(kind, params, caller)
+    const isUsual = missing.length === 0 && ttlMs >= own.ttlMs
+    return [isUsual ? listHead : unusualHead(missing, ttlMs), ...members, closing]
   }
 
   const perform = (request: StatelessRequest, peer: CallPeer): Promise<Pieces> => {

@@ -1,4 +1,4 @@
-import type { Definition } from '../../core/entry.ts'
+import type { Definition, Kind } from '../../core/entry.ts'
 import { ServerError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
@@ -22,8 +22,8 @@ export interface ServerLists {
   readonly findings: readonly ServerFinding[]
   /** The number of bytes of all lists. */
   readonly bytes: number
-  /** How long the server allows caching its lists; infinite if it does not say. */
-  readonly ttlMs: number
+  /** How long the server allows caching each list, if it says so. */
+  readonly ttls: ListTtls
 }
 
 export interface FetchListsOptions extends Pick<RequestSpec, 'capabilities' | 'signal'> {
@@ -59,8 +59,15 @@ export async function fetchLists(open: InitializedConnection, options: FetchList
     findings: readers.flatMap((reader) => reader.findings()),
     bytes: readers.reduce((sum, { bytes }) => sum + bytes, 0),
     // Only the stateless protocol defines TTLs.
-    ttlMs: open.handshake.era === 'modern' ? Math.min(...readers.map(({ ttlMs }) => ttlMs)) : Number.POSITIVE_INFINITY,
+    ttls: open.handshake.era === 'modern' ? ttlsOf(done) : {},
   }
+}
+
+export type ListTtls = Readonly<Partial<Record<Kind, number>>>
+
+function ttlsOf(readers: ReadonlyMap<string, ListReader>): ListTtls {
+  const ttls = Object.values(lists).map(({ kind, method }) => [kind, readers.get(method)?.ttlMs] as const)
+  return Object.fromEntries(ttls.filter(([, ttlMs]) => ttlMs !== undefined))
 }
 
 const lists = {

@@ -54,7 +54,7 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
   let bytes = 0
   let values = 0
   let leftOut = 0
-  let ttlMs = Number.POSITIVE_INFINITY
+  let ttlMs: number | undefined
 
   return {
     /** Reads a page. Returns the cursor of the next page; undefined if this was the last one that is read. */
@@ -62,7 +62,7 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
       const found = pageMembers(result)
       const list = found.get(field)
       const ttl = found.get('ttlMs')
-      if (ttl) ttlMs = Math.min(ttlMs, millisecondsOf(ttl))
+      if (ttl) ttlMs = Math.min(ttlMs ?? Number.POSITIVE_INFINITY, millisecondsOf(ttl))
       bytes += result.length - (list?.length ?? 0)
       if (list) eachElement(list, (start, end) => entry(list.subarray(start, end)))
       return cut ? undefined : nextCursor(found.get('nextCursor'))
@@ -71,7 +71,7 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
     get bytes() {
       return bytes
     },
-    /** The shortest TTL of the pages read; infinite if none has one. */
+    /** The shortest TTL of the pages read, if one has any. */
     get ttlMs() {
       return ttlMs
     },

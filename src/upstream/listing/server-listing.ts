@@ -9,7 +9,7 @@ import type { DescriptorStore, Descriptors } from '../../core/stores.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 import type { HandshakeResult, InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
-import { fetchLists, type ServerLists } from './fetch-lists.ts'
+import { fetchLists, type ListTtls, type ServerLists } from './fetch-lists.ts'
 import type { ListLimits } from './list-reader.ts'
 
 /** What a server lists for clients with one set of capabilities; it may list more for clients that support more. */
@@ -23,6 +23,8 @@ export interface ServerListing extends AsyncDisposable {
   readonly missing: readonly string[]
   /** The size of the lists that were fetched last. */
   readonly bytes: number
+  /** How long the server allows caching each list, if it says so. */
+  readonly ttls: ListTtls
   /** Loads the cached listing from an earlier run. */
   recall(): Promise<void>
   /**
@@ -71,9 +73,8 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   const record = recordName(server, capabilities)
   /** When the listing was fetched in this run, by the monotonic clock. */
   let listedAt = Number.NEGATIVE_INFINITY
-  /** When the last fetch began, by the monotonic clock, and how long the server allows caching its lists. */
+  /** When the last fetch began, by the monotonic clock. */
   let requestedAt = Number.NEGATIVE_INFINITY
-  let ttlMs = Number.POSITIVE_INFINITY
   let running: Promise<void> | undefined
   let following: Promise<void> | undefined
   const throttle = createRefreshThrottle(clock)
@@ -91,6 +92,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     failure: undefined,
     missing: [],
     bytes: 0,
+    ttls: {},
     async recall() {
       const remembered = await store.load(record, fingerprint)
       if (remembered && !listing.descriptors) learn(remembered)
@@ -145,7 +147,8 @@ export function createServerListing(options: ServerListingOptions): ServerListin
 
   /** Fetches lists whose TTL has passed, if a connection is open. No connection is opened for it. */
   function refetchExpired(): void {
-    const isExpired = refreshMs > 0 && clock.monotonic() - requestedAt > Math.max(ttlMs, minTtlMs)
+    const ttlMs = Math.max(minTtlMs, Math.min(...Object.values(listing.ttls)))
+    const isExpired = refreshMs > 0 && clock.monotonic() - requestedAt > ttlMs
     const open = isExpired && !running ? options.current() : undefined
     if (open) list(open).catch(() => {})
   }
@@ -202,7 +205,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       listing.missing = offer.failed
       listing.failure = undefined
       listing.bytes = offer.bytes
-      ttlMs = offer.ttlMs
+      listing.ttls = offer.ttls
       const found = findingsOf(open.handshake, offer)
       const fresh = { ...open.handshake, ...kept(offer), findings: found, fetchedAt: clock.now() }
       const news = !fetched || recovered || differs(fresh, descriptors)
@@ -233,7 +236,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   }
 
   /** The fetched lists, with the previous content in place of each list that failed. */
-  function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes' | 'ttlMs'> {
+  function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes' | 'ttls'> {
     const { descriptors } = listing
     const or = (method: string, key: 'tools' | 'resources' | 'templates' | 'prompts') =>
       failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key]
