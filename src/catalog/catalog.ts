@@ -54,6 +54,8 @@ export interface Catalog extends Disposable {
   /** The served form of a URI that a server mentions. */
   servedUri(server: string, uri: string): string
   snapshot(): CatalogSnapshot
+  /** Notifies listeners of pending changes now. */
+  settle(): void
 }
 
 export function createCatalog(options: CatalogOptions): Catalog {
@@ -134,6 +136,10 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     servedUri: (server, uri) => snapshot().uriOf(server, uri),
     snapshot,
+    settle() {
+      for (const source of sources) merge.invalidate(source)
+      changes.settle()
+    },
     [Symbol.dispose]() {
       for (const subscription of subscriptions) subscription[Symbol.dispose]()
       readiness[Symbol.dispose]()
@@ -184,6 +190,10 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
       if (timer) timer[Symbol.dispose]()
       else latest = now + latestMs
       timer = clock.after(Math.max(0, Math.min(quietMs, latest - now)), tell)
+    },
+    settle() {
+      timer?.[Symbol.dispose]()
+      tell()
     },
     onChange: (listener: ListChangeListener): Disposable => {
       // Wrap the listener, so that a function registered twice counts as two listeners.
@@ -263,6 +273,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     shown: plain.shown,
     servedUri: plain.servedUri,
     snapshot: plain.snapshot,
+    settle: plain.settle,
     [Symbol.dispose]() {
       for (const subscription of sessionChanges) subscription[Symbol.dispose]()
       for (const catalog of [...catalogs.values(), ...sessionCatalogs.values()]) catalog[Symbol.dispose]()
@@ -299,8 +310,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
 
   /** The catalog for one session, if a server lists something else for it than for others with its capabilities. */
   function sessionCatalogOf({ session, capabilities }: Pick<Caller, 'session' | 'capabilities'>): Catalog | undefined {
-    const hasLists = () => options.sources.some((source) => source.hasListsFor?.(session, capabilities))
-    if (!hasLists()) return undefined
+    if (!options.sources.some((source) => source.hasListsFor?.(session, capabilities))) return undefined
     const key = sessionKey({ session, capabilities })
     const known = sessionCatalogs.get(key)
     if (known) {
@@ -316,16 +326,18 @@ export function createCatalogs(options: CatalogOptions): Catalog {
       const ofSession = catalog.onChange((kinds) => listener(kinds, session))
       following.set(catalog, ofSession)
     }
-    // After the session has been notified that it sees what others see again, its catalog is no longer needed.
-    const forgetUnneeded = () => {
-      if (sessionCatalogs.get(key) === catalog && !hasLists()) forget(sessionCatalogs, key, catalog)
-    }
-    catalog.onChange(() => setImmediate(forgetUnneeded))
     return catalog
   }
 
-  /** Creates the catalog for a session that sees its own lists from now on, so that the session is notified. */
+  /**
+   * Creates the catalog for a session that sees its own lists from now on, so that the session is notified. Forgets the
+   * catalog of a session that sees what others see again, after notifying the session of that.
+   */
   function sessionChanged(session: string, capabilities: Capabilities): void {
-    sessionCatalogOf({ session, capabilities })
+    if (sessionCatalogOf({ session, capabilities })) return
+    const key = sessionKey({ session, capabilities })
+    const unneeded = sessionCatalogs.get(key)
+    unneeded?.settle()
+    if (unneeded) forget(sessionCatalogs, key, unneeded)
   }
 }

@@ -220,6 +220,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       news() {
         fetched ||= listing.fetched
         findings.listed(listing)
+        sessionListings.commonChanged()
         changed()
       },
     })

@@ -28,8 +28,8 @@ export interface ServerListing extends AsyncDisposable {
   /** Loads the cached listing from an earlier run. */
   recall(): Promise<void>
   /**
-   * Whether a listing is known. If it is from an earlier run and old, or its TTL has passed, or it is outdated, it is
-   * refreshed in the background.
+   * Whether a listing is known. If it is from an earlier run and old, or its TTL has passed, it is refreshed in the
+   * background.
    */
   known(): boolean
   /** Fetches the lists; never rejects. */
@@ -37,7 +37,7 @@ export interface ServerListing extends AsyncDisposable {
   /** Fetches all lists again over a new connection, because another program or version may be answering. May reject. */
   opened(open: InitializedConnection): Promise<void>
   changed(open: InitializedConnection): void
-  /** The lists may have changed, but no connection shows that. They are fetched again when somebody asks for them. */
+  /** The lists may have changed: fetches them again, over a new connection if no open one shows that. */
   outdated(): void
 }
 
@@ -80,7 +80,6 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   const throttle = createRefreshThrottle(clock)
   /** Whether a change was reported since the last fetch began. */
   let isBehind = false
-  let isOutdated = false
   let again: Disposable | undefined
   let timer: Disposable | undefined
   let over = false
@@ -100,8 +99,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     known() {
       if (!listing.descriptors) return false
       if (options.down()) return true
-      if (isOutdated) refreshOutdated()
-      else if (listing.fetched) refetchExpired()
+      if (listing.fetched) refetchExpired()
       else if (isOld()) void refresh()
       return true
     },
@@ -124,8 +122,12 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     },
     outdated() {
       const open = options.current()
-      if (open) listing.changed(open)
-      else isOutdated = true
+      if (open) return listing.changed(open)
+      if (running || again || options.down()) return
+      again = clock.after(throttle.next(), () => {
+        again = undefined
+        void refresh().finally(throttle.done)
+      })
     },
     async [Symbol.asyncDispose]() {
       over = true
@@ -161,16 +163,6 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     }
   }
 
-  /** Fetches the lists, over a new connection if necessary: at once, or after a pause if that happens too often. */
-  function refreshOutdated(): void {
-    if (running || again) return
-    isOutdated = false
-    again = clock.after(throttle.next(), () => {
-      again = undefined
-      void refresh().finally(throttle.done)
-    })
-  }
-
   function list(open: InitializedConnection, done?: () => void): Promise<void> {
     running ??= listOnce(open).finally(() => {
       running = undefined
@@ -195,7 +187,6 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   async function listOnce(open: InitializedConnection): Promise<void> {
     using limit = deadline(clock, listWithinMs, tooSlow)
     isBehind = false
-    isOutdated = false
     requestedAt = clock.monotonic()
     try {
       const { limits } = options

@@ -91,17 +91,16 @@ test('G3: a session that sees what others see again has no lists of its own', as
   expect(server.hasListsFor('alice', {})).toBe(false)
 })
 
-test('F4, G3: what a server adds for everybody is listed for the others when they next ask', async () => {
-  const { call, add, seen, tools, server, clock } = setUp()
+test('F4, G3: what a server adds for everybody is listed for everybody, and no session has lists of its own', async () => {
+  const { call, add, seen, common, tools, server, clock } = setUp()
   const own = await call('alice')
+  const another = await call('bob')
   // Every connection that opens from now on lists the new tool.
   tools.push(['read', 'enabled'])
-  await add(own, 'enabled')
-  expect(seen('bob')).toEqual(['read'])
-  await server.seenBy({}, 'bob').ready()
+  await Promise.all([add(own, 'enabled'), add(another, 'enabled')])
   await clock.pass(0)
-  expect(seen('bob')).toEqual(['read', 'enabled'])
-  expect(server.hasListsFor('alice', {})).toBe(false)
+  expect([seen('alice'), seen('bob'), common()]).toEqual(Array(3).fill(['read', 'enabled']))
+  expect([server.hasListsFor('alice', {}), server.hasListsFor('bob', {})]).toEqual([false, false])
 })
 
 test('F4: what a server adds without announcing it is found every minute, also on a connection of one session', async () => {

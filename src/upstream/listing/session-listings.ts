@@ -14,6 +14,8 @@ export interface SessionListings extends AsyncDisposable {
   through(open: InitializedConnection, capabilities: Capabilities): ServerListing | undefined
   /** Forgets the listings of connections that have been closed. */
   connectionClosed(): void
+  /** Forgets the listings that no longer differ from the common one. */
+  commonChanged(): void
   readonly bytes: number
 }
 
@@ -61,6 +63,9 @@ export function createSessionListings(options: SessionListingsOptions): SessionL
     connectionClosed() {
       for (const [key, own] of kept) if (!options.sessionOf(own.open)) remove(key, own)
     },
+    commonChanged() {
+      for (const [key, own] of kept) if (own.listing.descriptors && !differs(own)) remove(key, own)
+    },
     get bytes() {
       return [...kept.values()].reduce((sum, { listing }) => sum + listing.bytes, 0)
     },
@@ -85,7 +90,7 @@ export function createSessionListings(options: SessionListingsOptions): SessionL
       remove(key, own)
       return
     }
-    // The change may concern everybody: the next client that asks for the common listing has it fetched again.
+    // The change may concern everybody.
     options.common(capabilities).outdated()
     options.changed(session, capabilities)
   }
