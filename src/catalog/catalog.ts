@@ -10,7 +10,7 @@ import type { ServerSummary } from '../core/source-status.ts'
 import type { FlagsOf } from './item.ts'
 import { createReadiness } from './readiness.ts'
 import { createSearchIndex } from './search/search-index.ts'
-import { type CatalogSnapshot, createSnapshotBuilder } from './snapshot.ts'
+import { type CatalogSnapshot, createSnapshotBuilder, type KnownItems } from './snapshot.ts'
 import { createView } from './view.ts'
 import { createVisibility, metaSource, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
 
@@ -31,6 +31,8 @@ export interface CatalogOptions {
   readonly flagsOf?: FlagsOf
   /** If true, entries that the caller may not use are reported as not found. */
   readonly hideDenied?: boolean
+  /** The items of all catalogs, if there are several. */
+  readonly items?: KnownItems
   /** What callers have seen before. If the catalog differs, listeners are notified. */
   readonly before?: CatalogSnapshot
   readonly clock: Clock
@@ -60,7 +62,7 @@ export interface Catalog extends Disposable {
 
 export function createCatalog(options: CatalogOptions): Catalog {
   const { sources, naming, clock, log } = options
-  const merge = createSnapshotBuilder(sources, naming, log, options.flagsOf)
+  const merge = createSnapshotBuilder(options)
   const mayUse = (caller: Caller, entry: Entry) => options.decide(caller, entry).allowed
   const mayReach = (caller: Caller, server: string) => options.closed(caller, server) === undefined
   let visibleIn = createVisibility(mayUse, mayReach, sources)
@@ -247,6 +249,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
   const listeners = new Map<ListChangeListener, Map<Catalog, Disposable>>()
   const catalogs = new Map<string, Catalog>()
   const sessionCatalogs = new Map<string, Catalog>()
+  const items: KnownItems = new WeakMap()
   const plain = catalogOf({})
   const sessionChanges = options.sources.flatMap((source) => source.onSessionChange?.(sessionChanged) ?? [])
 
@@ -302,7 +305,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     }
     if (catalogs.size >= maxProfiles) forgetOldest(catalogs)
     const sources = options.sources.map((source) => source.seenBy?.(capabilities) ?? source)
-    const catalog = createCatalog({ ...options, sources })
+    const catalog = createCatalog({ ...options, sources, items })
     catalogs.set(profile, catalog)
     for (const [listener, following] of listeners) following.set(catalog, catalog.onChange(listener))
     return catalog
@@ -320,7 +323,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     }
     if (sessionCatalogs.size >= maxSessions) forgetOldest(sessionCatalogs)
     const sources = options.sources.map((source) => source.seenBy?.(capabilities, session) ?? source)
-    const catalog = createCatalog({ ...options, sources, before: catalogOf(capabilities).snapshot() })
+    const catalog = createCatalog({ ...options, sources, items, before: catalogOf(capabilities).snapshot() })
     sessionCatalogs.set(key, catalog)
     for (const [listener, following] of listeners) {
       const ofSession = catalog.onChange((kinds) => listener(kinds, session))

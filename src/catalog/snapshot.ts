@@ -148,13 +148,24 @@ function warnOnce(log: Log): Warn {
   }
 }
 
+/** The items of entries. Several builders share them, because most entries are the same in all catalogs. */
+export type KnownItems = WeakMap<Entry, { readonly label: Label; readonly item: Item }>
+
+export interface SnapshotBuilderOptions {
+  readonly sources: readonly Source[]
+  readonly naming: NamingConfig
+  readonly flagsOf?: FlagsOf | undefined
+  readonly items?: KnownItems | undefined
+  readonly log: Log
+}
+
 /** Merges sources into snapshots. Reuses the parts of unchanged sources and the items of unchanged entries. */
-export function createSnapshotBuilder(sources: readonly Source[], naming: NamingConfig, log: Log, flagsOf?: FlagsOf) {
+export function createSnapshotBuilder(options: SnapshotBuilderOptions) {
+  const { sources, naming, flagsOf, items = new WeakMap(), log } = options
   const ordered = [...sources].sort((a, b) => tierOf(a) - tierOf(b))
   const choose = createChooser(naming)
   const warn = warnOnce(log)
   const parts = new Map<Source, SourcePart>()
-  const items = new WeakMap<Entry, { label: Label; item: Item }>()
   let current: CatalogSnapshot | undefined
 
   const partOf = (source: Source): SourcePart => {
