@@ -56,7 +56,7 @@ export interface Catalog extends Disposable {
   /** The served form of a URI that a server mentions. */
   servedUri(server: string, uri: string): string
   snapshot(): CatalogSnapshot
-  /** Notifies listeners of pending changes now. */
+  /** Notifies listeners now if they are to be notified. */
   settle(): void
 }
 
@@ -138,10 +138,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     servedUri: (server, uri) => snapshot().uriOf(server, uri),
     snapshot,
-    settle() {
-      for (const source of sources) merge.invalidate(source)
-      changes.settle()
-    },
+    settle: changes.settle,
     [Symbol.dispose]() {
       for (const subscription of subscriptions) subscription[Symbol.dispose]()
       readiness[Symbol.dispose]()
@@ -194,7 +191,8 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
       timer = clock.after(Math.max(0, Math.min(quietMs, latest - now)), tell)
     },
     settle() {
-      timer?.[Symbol.dispose]()
+      if (!timer) return
+      timer[Symbol.dispose]()
       tell()
     },
     onChange: (listener: ListChangeListener): Disposable => {
@@ -254,7 +252,10 @@ export function createCatalogs(options: CatalogOptions): Catalog {
   const sessionChanges = options.sources.flatMap((source) => source.onSessionChange?.(sessionChanged) ?? [])
 
   return {
-    view: (caller: Caller): View => (sessionCatalogOf(caller) ?? catalogOf(caller.capabilities)).view(caller),
+    view(caller: Caller): View {
+      const catalog = hasLists(caller) ? sessionCatalogOf(caller) : catalogOf(caller.capabilities)
+      return catalog.view(caller)
+    },
     onChange(given) {
       const listener = once(given)
       const following = new Map<Catalog, Disposable>()
@@ -290,6 +291,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
 
   function forget(among: Map<string, Catalog>, key: string, catalog: Catalog): void {
     among.delete(key)
+    catalog.settle()
     for (const following of listeners.values()) following.delete(catalog)
     catalog[Symbol.dispose]()
   }
@@ -311,9 +313,13 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     return catalog
   }
 
-  /** The catalog for one session, if a server lists something else for it than for others with its capabilities. */
-  function sessionCatalogOf({ session, capabilities }: Pick<Caller, 'session' | 'capabilities'>): Catalog | undefined {
-    if (!options.sources.some((source) => source.hasListsFor?.(session, capabilities))) return undefined
+  /** Whether a server lists something else for this session than for others with its capabilities. */
+  function hasLists({ session, capabilities }: CallerSession): boolean {
+    return options.sources.some((source) => source.hasListsFor?.(session, capabilities))
+  }
+
+  /** The catalog for one session. With `before`, the session is notified of what differs from that. */
+  function sessionCatalogOf({ session, capabilities }: CallerSession, before?: CatalogSnapshot): Catalog {
     const key = sessionKey({ session, capabilities })
     const known = sessionCatalogs.get(key)
     if (known) {
@@ -323,24 +329,25 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     }
     if (sessionCatalogs.size >= maxSessions) forgetOldest(sessionCatalogs)
     const sources = options.sources.map((source) => source.seenBy?.(capabilities, session) ?? source)
-    const catalog = createCatalog({ ...options, sources, items, before: catalogOf(capabilities).snapshot() })
+    const catalog = createCatalog({ ...options, sources, items, ...(before && { before }) })
     sessionCatalogs.set(key, catalog)
-    for (const [listener, following] of listeners) {
-      const ofSession = catalog.onChange((kinds) => listener(kinds, session))
-      following.set(catalog, ofSession)
-    }
+    catalog.onChange((kinds) => {
+      for (const listener of listeners.keys()) listener(kinds, session)
+    })
     return catalog
   }
 
-  /**
-   * Creates the catalog for a session that sees its own lists from now on, so that the session is notified. Forgets the
-   * catalog of a session that sees what others see again, after notifying the session of that.
-   */
+  /** Notifies a session that its own lists have appeared, changed or ended. */
   function sessionChanged(session: string, capabilities: Capabilities): void {
-    if (sessionCatalogOf({ session, capabilities })) return
-    const key = sessionKey({ session, capabilities })
-    const unneeded = sessionCatalogs.get(key)
-    unneeded?.settle()
-    if (unneeded) forget(sessionCatalogs, key, unneeded)
+    const caller = { session, capabilities }
+    if (hasLists(caller)) return void sessionCatalogOf(caller, catalogOf(capabilities).snapshot())
+    // The catalog hears of the end too, perhaps later than this.
+    setImmediate(() => {
+      const key = sessionKey(caller)
+      const catalog = sessionCatalogs.get(key)
+      if (catalog && !hasLists(caller)) forget(sessionCatalogs, key, catalog)
+    })
   }
 }
+
+type CallerSession = Pick<Caller, 'session' | 'capabilities'>

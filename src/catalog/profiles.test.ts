@@ -117,16 +117,29 @@ test('F4, G3: a session is told of changes that only it sees, and once of those 
     [['tool'], undefined],
     [['prompt'], 'alice'],
   ])
+  list('alice', { tools: ['read', 'write', 'more'] })
+  expect(await passed()).toEqual([[['tool'], 'alice']])
+  // What the source of the session shows from now on is what all see.
+  own.get('alice')?.offer({ tools: ['read', 'write'] })
   own.delete('alice')
   for (const listener of listeners) listener('alice', {})
   expect(namesFor(catalog, 'alice')).toEqual(['s__read', 's__write'])
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(await passed()).toEqual([[['tool'], 'alice']])
   catalog[Symbol.dispose]()
   expect(listeners.size).toBe(0)
 })
 
-test('security: sessions with lists of their own are bounded; the longest unused one is forgotten and found again', () => {
+test('security: sessions with lists of their own are bounded; the longest unused one is forgotten and found again, and hears nothing of that', async () => {
   const { source, list } = withSessions()
-  const { catalog } = setUp([source])
+  const { catalog, clock } = setUp([source])
   for (let session = 0; session < 200; session++) list(`s${session}`, { tools: ['read', `t${session}`] })
+  clock.advance(1_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  let told = 0
+  catalog.onChange(() => told++)
   for (const session of [0, 199, 7]) expect(namesFor(catalog, `s${session}`)).toEqual(['s__read', `s__t${session}`])
+  clock.advance(1_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(told).toBe(0)
 })
