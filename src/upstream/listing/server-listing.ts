@@ -25,6 +25,9 @@ export interface ServerListing extends AsyncDisposable {
   readonly bytes: number
   /** How long the server allows caching each list, if it says so. */
   readonly ttls: ListTtls
+  readonly fetching: boolean
+  /** Whether the server has reported a change since the last fetch began. */
+  readonly behind: boolean
   /** Loads the cached listing from an earlier run. */
   recall(): Promise<void>
   /**
@@ -78,7 +81,6 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   let running: Promise<void> | undefined
   let following: Promise<void> | undefined
   const throttle = createRefreshThrottle(clock)
-  /** Whether a change was reported since the last fetch began. */
   let isBehind = false
   let again: Disposable | undefined
   let timer: Disposable | undefined
@@ -92,6 +94,12 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     missing: [],
     bytes: 0,
     ttls: {},
+    get fetching() {
+      return running !== undefined
+    },
+    get behind() {
+      return isBehind
+    },
     async recall() {
       const remembered = await store.load(record, fingerprint)
       if (remembered && !listing.descriptors) learn(remembered)

@@ -91,6 +91,18 @@ test('G3: a session that sees what others see again has no lists of its own', as
   expect(server.hasListsFor('alice', {})).toBe(false)
 })
 
+test('G3: a change that is announced while the lists are fetched is not missed', async () => {
+  const { call, add, seen, peers, tools, clock } = setUp()
+  const own = await call('alice')
+  peers[own]?.say(told)
+  tools[own] = ['read', 'enabled']
+  peers[own]?.say(told)
+  await clock.pass(0)
+  expect(seen('alice')).toEqual(['read', 'enabled'])
+  await add(own, 'more')
+  expect(seen('alice')).toEqual(['read', 'enabled', 'more'])
+})
+
 test('F4, G3: what a server adds for everybody is listed for everybody, and no session has lists of its own', async () => {
   const { call, add, seen, common, tools, server, clock } = setUp()
   const own = await call('alice')

@@ -64,7 +64,7 @@ export function createSessionListings(options: SessionListingsOptions): SessionL
       for (const [key, own] of kept) if (!options.sessionOf(own.open)) remove(key, own)
     },
     commonChanged() {
-      for (const [key, own] of kept) if (own.listing.descriptors && !differs(own)) remove(key, own)
+      for (const [key, own] of kept) if (!differs(own) && !own.listing.fetching) forgetCommon(key, own)
     },
     get bytes() {
       return [...kept.values()].reduce((sum, { listing }) => sum + listing.bytes, 0)
@@ -86,13 +86,16 @@ export function createSessionListings(options: SessionListingsOptions): SessionL
     const own = kept.get(key)
     if (own?.open !== open) return
     const { session, capabilities } = own
-    if (!differs(own)) {
-      remove(key, own)
-      return
-    }
-    // The change may concern everybody.
-    options.common(capabilities).outdated()
-    options.changed(session, capabilities)
+    if (differs(own)) {
+      // The change may concern everybody.
+      options.common(capabilities).outdated()
+      options.changed(session, capabilities)
+    } else forgetCommon(key, own)
+  }
+
+  /** Forgets a listing that is the common one, unless it is about to be fetched again. */
+  function forgetCommon(key: string, own: SessionListing): void {
+    if (!own.listing.behind) remove(key, own)
   }
 
   function makeRoomFor(principal: string | undefined): void {
