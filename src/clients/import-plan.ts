@@ -19,6 +19,8 @@ export interface ImportOptions {
 export interface PlannedServer extends MergedServer {
   /** Missing variables and files. If there are any, the server is imported disabled to keep the configuration valid. */
   readonly waiting: readonly string[]
+  /** The definition with its secrets instead of references to them, to validate it before the secrets are stored. */
+  readonly withSecrets: ServerDefinition
 }
 
 export interface ImportPlan {
@@ -56,7 +58,8 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     const disabled = waiting.length > 0 && { disabled: true }
     if (definition.session === 'caller' && keepsState(definition)) notes.push(statefulNote(free))
     for (const scheme of escaped) notes.push(`${free} contains \${${scheme}:…}, which ${plainNotes[scheme]}`)
-    added.set(free, { name: free, definition: { ...definition, ...disabled }, origins, escaped, waiting })
+    const withSecrets = { ...withSession(tidy(written)), ...disabled }
+    added.set(free, { name: free, definition: { ...definition, ...disabled }, origins, escaped, waiting, withSecrets })
   }
   return { added: [...added.values()], present, notes, secrets }
 }

@@ -4,6 +4,8 @@ import {
   escapeVariables,
   expand,
   interpolate,
+  invalidReference,
+  isDisabled,
   type ReferenceScheme,
   unescapeVariables,
 } from '../interpolate.ts'
@@ -111,7 +113,7 @@ function readServer(
     problems: [
       ...problems.filter((problem) => isWithin(problem.key, key)),
       ...('problems' in outcome ? outcome.problems : []),
-      ...unfinished(server),
+      ...unusable(server, plain),
     ],
   }
 }
@@ -123,11 +125,18 @@ function impliedFolder(server: BranchNode): string | undefined {
   return cwd.at === command.at ? unescapeVariables(String(toPlain(cwd.value))) : undefined
 }
 
-/** Reports values that cannot be converted before their variables are expanded, and so cannot be imported. */
-function unfinished(server: BranchNode): ConfigProblem[] {
+/**
+ * Reports values that cannot be imported: those that cannot be converted before their variables are expanded and, as
+ * in a configuration that is loaded, references that are invalid, unless the server is disabled.
+ */
+function unusable(server: BranchNode, plain: readonly ReferenceScheme[]): ConfigProblem[] {
   const found: ConfigProblem[] = []
+  const isOff = isDisabled(server)
   mapLeaves(server, (part) => {
+    const text = typeof part.value === 'string' && !isOff ? escapeSchemes(part.value, plain) : ''
+    const fault = invalidReference(text)
     if (part.finish) found.push(problemAt(part.at, 'a variable cannot be imported here; write the value itself'))
+    else if (fault !== undefined) found.push(problemAt(part.at, fault))
     return part
   })
   return found
