@@ -99,7 +99,10 @@ function goesWithoutSaying(key: string, value: unknown, { url }: ServerDefinitio
 }
 
 interface Origin {
+  /** The absolute path of the file. */
   readonly path: string
+  /** The path as shown to the user; by default, the absolute path. */
+  readonly shown?: string
   readonly client?: ClientKind
   readonly scope: 'user' | 'project'
 }
@@ -115,7 +118,7 @@ interface MergedServer extends Omit<FoundServer, 'origin'> {
   readonly origins: readonly Origin[]
 }
 
-export const called = ({ client, path }: Origin): string => (client ? clientLabels[client] : path)
+export const called = ({ client, path, shown = path }: Origin): string => (client ? clientLabels[client] : shown)
 
 /** Merges identical servers. A different server with the same name is renamed, with a note. */
 export function merge(found: readonly FoundServer[]) {

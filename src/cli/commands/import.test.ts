@@ -48,6 +48,21 @@ describe('B11: import adds the servers of a file to a configuration', () => {
     expect(Object.keys(mcpServers)).toEqual(['first', 'filesystem', 'github', 'github-other'])
   })
 
+  test("a client's servers are added once, whether they come from init, import or connect", async () => {
+    const client = servers({ files: { command: 'npx', args: ['-y', 'server-files'] } })
+    const { run, at } = await user({ 'home/.cursor/mcp.json': client, 'shop/.cursor/mcp.json': client })
+    await run('init')
+    const before = await readFile(at('shop', 'toolway.yaml'), 'utf8')
+    for (const path of [at('home', '.cursor', 'mcp.json'), '.cursor/mcp.json']) {
+      expect(JSON.parse((await run('import', path, '--json')).stdout)).toMatchObject({ added: [], written: false })
+    }
+    await run('import', at('home', '.cursor', 'mcp.json'), '--into', 'other.yaml')
+    await run('connect', 'cursor', '--replace', '--yes', '--config', 'other.yaml')
+    for (const file of ['toolway.yaml', 'other.yaml']) {
+      expect(parse(await readFile(at('shop', file), 'utf8')).mcpServers).toEqual(parse(before).mcpServers)
+    }
+  })
+
   test('secrets become references and are not shown', async () => {
     const { run, at } = await user({
       'shop/cline.json': servers({

@@ -29,7 +29,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
   if (path === into) throw new UsageError('A file cannot be imported into itself.')
   const content = await readServers(path, homeOf(shell.env))
   if (content.servers.length === 0 && content.problems.length > 0) throw new ConfigError(content.problems)
-  const origin = { path: shortPath(path, shell), scope: scopeOf(path, shell), client: kindOf(path) }
+  const origin = { path, shown: shortPath(path, shell), scope: scopeOf(path, shell), client: kindOf(path) }
   const found = content.servers
     .filter(({ problems }) => problems.length === 0)
     .map((server) => adaptServer(server, origin, into))
