@@ -110,6 +110,43 @@ describe('B11: import adds the servers of a file to a configuration', () => {
   })
 })
 
+describe('B11: more forms of files are read', () => {
+  test.each([
+    [
+      'settings.json',
+      '{"editor.fontSize": 12, "mcp": {"inputs": [], "servers": {"a": {"type": "stdio", "command": "x"}}}}',
+    ],
+    ['settings.json', '{"mcp.servers": {"a": {"command": "x"}}, "mcp.inputs": []}'],
+    ['config.yaml', 'name: Mine\nversion: 1.0.0\nschema: v1\nmodels: []\nmcpServers:\n  - {name: a, command: x}\n'],
+    ['a.json', '{"mcpServers": [{"name": "a", "command": "x"}]}'],
+  ])('%s, from its content', async (file, text) => {
+    const { run, at } = await user({ [`shop/${file}`]: text })
+    expect((await run('import', file, '--into', 'new.yaml')).code).toBe(0)
+    expect(parse(await readFile(at('shop', 'new.yaml'), 'utf8')).mcpServers).toEqual({ a: { command: 'x' } })
+    expect((await run('validate', '--config', file)).code).toBe(0)
+  })
+
+  test("a list of servers is another program's file: its references stay plain text", async () => {
+    const { run, at } = await user({
+      'shop/config.yaml': 'version: 1\nmcpServers:\n  - {name: a, command: x, args: ["${exec:touch ran}"]}\n',
+    })
+    await run('import', 'config.yaml')
+    expect(parse(await readFile(at('shop', 'toolway.yaml'), 'utf8')).mcpServers.a.args).toEqual(['$${exec:touch ran}'])
+  })
+
+  test('rules beside a list of servers are not ignored', async () => {
+    const text = 'version: 1\nagents: {a: {deny: {servers: [b]}}}\nmcpServers:\n  - {name: b, command: x}\n'
+    const { run } = await user({ 'shop/a.yaml': text })
+    expect((await run('validate', '--config', 'a.yaml')).code).toBe(2)
+  })
+
+  test('an entry that is not a section is skipped', async () => {
+    const { run } = await user({ 'shop/a.json': '{"mcpServers": {"a": "npx x", "b": {"command": "x"}, "c": null}}' })
+    const { stdout } = await run('import', 'a.json', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ added: ['b'], problems: [{ key: 'mcpServers.a' }] })
+  })
+})
+
 describe('B11: bad input is an error and changes nothing', () => {
   test.each([
     ['a file that is not there', {}, 'gone.json', /gone\.json: no such file/],
@@ -125,6 +162,25 @@ describe('B11: bad input is an error and changes nothing', () => {
       { 'shop/a.json': servers({ b: { command: 'x' } }), 'shop/toolway.yaml': '{"version": 1}' },
       'a.json',
       /flow style/,
+    ],
+    ['an entry without mcpServers', { 'shop/a.json': '{"a": {"command": "x"}}' }, 'a.json', /No servers .*a\.json/],
+    [
+      'a configuration without servers',
+      { 'shop/a.yaml': 'version: 1\n' },
+      'a.yaml',
+      /No servers .*mcpServers.*Cursor/s,
+    ],
+    [
+      'text instead of servers',
+      { 'shop/a.json': '{"mcpServers": "x"}' },
+      'a.json',
+      /a\.json:1.*mcpServers: .*section/s,
+    ],
+    [
+      'a list of servers without names',
+      { 'shop/a.json': '{"mcpServers": [{"command": "x"}]}' },
+      'a.json',
+      /a\.json:1.*name/s,
     ],
     ['the configuration itself', { 'shop/toolway.yaml': mine }, 'toolway.yaml', /into itself/],
   ])('%s', async (_, given, file, message) => {

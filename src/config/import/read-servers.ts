@@ -18,6 +18,7 @@ import {
   branch,
   isWithin,
   type LeafNode,
+  type ListNode,
   mapLeaves,
   matchesPath,
   member,
@@ -82,17 +83,30 @@ export async function readServersFrom(source: SourceFile, home: string, kind?: C
   const members = section?.kind === 'branch' ? [...section.members] : []
   const plain = plainSchemes(tree, translation.dialect, kind ?? kindOf(path))
   const servers = members.flatMap(([name, { value }]) =>
-    value.kind === 'branch' ? [readServer(name, value, plain, translation.problems)] : [],
+    value.kind === 'branch' ? [readServer(name, value, plain, translation.problems)] : notServer(name, value),
   )
   const own = servers.flatMap((server) => server.problems)
   return {
     path,
     ...translation,
-    problems: translation.problems.filter((problem) => !own.includes(problem)),
+    problems: [
+      ...translation.problems.filter((problem) => !own.includes(problem)),
+      ...(section && section.kind !== 'branch' ? notSection(section) : []),
+    ],
     servers,
     sections: [...portable.members.keys()].filter((key) => !['mcpServers', '$schema', 'version'].includes(key)),
   }
 }
+
+/** Reports a value that is not a section; an empty one counts as absent. */
+const notSection = (part: LeafNode | ListNode): ConfigProblem[] =>
+  part.kind === 'leaf' && part.value === null ? [] : [problemAt(part.at, 'expected a section (key: value)')]
+
+const notServer = (name: string, part: LeafNode | ListNode): ReadServer[] =>
+  notSection(part).map((problem) => ({
+    ...{ name, definition: {}, key: part.at.key, impliedFolder: undefined, plain: [] },
+    problems: [problem],
+  }))
 
 function readServer(
   name: string,
