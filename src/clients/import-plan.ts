@@ -40,7 +40,7 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
   const present: string[] = []
   const notes = [...merged.notes]
   let secrets = 0
-  for (const { name, definition: written, origins, escaped = [] } of merged.servers) {
+  for (const { name, invalidName, definition: written, origins, escaped = [] } of merged.servers) {
     const { definition: safe, moved } = await withoutSecrets(name, written, find, keep)
     const definition = withSession(tidy(safe))
     const mark = fingerprint(definition)
@@ -54,6 +54,8 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     const free = origin ? freeName(name, origin, (other) => known.has(other) || added.has(other)) : name
     if (origin && free !== name)
       notes.push(`the name ${name} is in use; the server from ${called(origin)} is imported as ${free}`)
+    if (invalidName !== undefined)
+      notes.push(`${invalidName} is imported as ${free}, because its name is invalid in Toolway`)
     const waiting = written.disabled === true ? [] : missing(written)
     const disabled = waiting.length > 0 && { disabled: true }
     if (definition.session === 'caller' && keepsState(definition)) notes.push(statefulNote(free))
@@ -107,7 +109,7 @@ interface Origin {
   readonly scope: 'user' | 'project'
 }
 
-export interface FoundServer extends Pick<ReadServer, 'name' | 'definition'> {
+export interface FoundServer extends Pick<ReadServer, 'name' | 'invalidName' | 'definition'> {
   readonly origin: Origin
   /** References that were escaped, because they are plain text where the server was found. */
   readonly escaped?: readonly ReferenceScheme[]
@@ -124,7 +126,7 @@ export const called = ({ client, path, shown = path }: Origin): string => (clien
 export function merge(found: readonly FoundServer[]) {
   const merged = new Map<string, MergedServer>()
   const notes: string[] = []
-  for (const { name, definition, origin, escaped = [] } of found) {
+  for (const { name, invalidName, definition, origin, escaped = [] } of found) {
     const mark = fingerprint(definition)
     const twin = [...merged.values()].find(
       (other) => fingerprint(other.definition) === mark && other.origins.every(({ path }) => path !== origin.path),
@@ -137,7 +139,7 @@ export function merge(found: readonly FoundServer[]) {
     const free = freeName(name, origin, (other) => merged.has(other))
     if (free !== name)
       notes.push(`${called(origin)} has a different server named ${name}, which is imported as ${free}`)
-    merged.set(free, { name: free, definition, origins: [origin], escaped })
+    merged.set(free, { name: free, invalidName, definition, origins: [origin], escaped })
   }
   return { servers: [...merged.values()], notes }
 }
@@ -187,5 +189,6 @@ export function adaptServer(server: ReadServer, origin: Origin, into: string): F
     dependsOnFolder(server.definition)
   const kept = where !== undefined && matters && where !== dirname(into)
   const folder = impliedFolder === undefined ? where : escapeVariables(impliedFolder)
-  return { name: server.name, definition: kept ? { ...rest, cwd: folder } : rest, origin, escaped }
+  const { name, invalidName } = server
+  return { name, invalidName, definition: kept ? { ...rest, cwd: folder } : rest, origin, escaped }
 }

@@ -10,7 +10,7 @@ export function withPlainNames(tree: BranchNode, report: TranslationReport): Bra
   if (servers?.value.kind !== 'branch') return tree
   const renamed = new Map<string, TreeMember>()
   for (const [name, entry] of servers.value.members) {
-    const other = serverName.safeParse(name).success ? name : hashedName(name)
+    const other = validName(name)
     if (other !== name) report.notes.push(`the server ${name} was renamed to ${other}`)
     renamed.set(other, entry)
   }
@@ -18,10 +18,11 @@ export function withPlainNames(tree: BranchNode, report: TranslationReport): Bra
 }
 
 /**
- * A valid name that depends only on the invalid one. Its hash keeps it apart from other servers, also in other files:
- * servers with one name are merged, and rules and pins refer to a server by its name.
+ * Replaces an invalid name by a valid one that depends only on it. The hash keeps it apart from other servers, also in
+ * other files: servers with one name are merged, and rules and pins refer to a server by its name.
  */
-function hashedName(name: string): string {
+export function validName(name: string): string {
+  if (serverName.safeParse(name).success) return name
   // JSON is unambiguous for any characters, including lone surrogates.
   const hash = createHash('sha256').update(JSON.stringify(name)).digest('hex').slice(0, 8)
   return `${readable(name).slice(0, 55)}-${hash}`

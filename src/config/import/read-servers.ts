@@ -30,7 +30,7 @@ import {
 import { asText, validate } from '../validate.ts'
 import { type ClientKind, folderOf, kindOf } from './client-kind.ts'
 import { type ConfigDialect, isForeign, plainSchemes, translate } from './dialect.ts'
-import { withPlainNames } from './plain-names.ts'
+import { validName } from './plain-names.ts'
 import { mapText, type TranslationReport } from './shape.ts'
 
 /** A server in Toolway's format, with variables and references not expanded. */
@@ -38,6 +38,8 @@ export type ServerDefinition = Readonly<Record<string, unknown>>
 
 export interface ReadServer {
   readonly name: string
+  /** The name in the file, if it is invalid in Toolway. */
+  readonly invalidName?: string | undefined
   readonly definition: ServerDefinition
   readonly key: string
   /** The working folder that the source file implies. Undefined for a URL, or if the file sets `cwd`. */
@@ -77,14 +79,16 @@ export async function readServersFrom(source: SourceFile, home: string, kind?: C
   const { tree, problems } = await parseDocument(source)
   if (problems.length > 0) return { ...nothingIn(path), problems: [...problems] }
   const { tree: translated, ...translation } = translate(tree, home, kind)
-  const named = isForeign(translation.dialect) ? withPlainNames(translated, translation) : translated
-  const portable = mapLeaves(mapLeaves(named, asText), carried) as BranchNode
+  const portable = mapLeaves(mapLeaves(translated, asText), carried) as BranchNode
   const section = portable.members.get('mcpServers')?.value
   const members = section?.kind === 'branch' ? [...section.members] : []
   const plain = plainSchemes(tree, translation.dialect, kind ?? kindOf(path))
-  const servers = members.flatMap(([name, { value }]) =>
-    value.kind === 'branch' ? [readServer(name, value, plain, translation.problems)] : notServer(name, value),
-  )
+  const servers = members.flatMap(([written, { value }]) => {
+    const name = isForeign(translation.dialect) ? validName(written) : written
+    const read =
+      value.kind === 'branch' ? [readServer(name, value, plain, translation.problems)] : notServer(name, value)
+    return name === written ? read : read.map((server) => ({ ...server, invalidName: written }))
+  })
   const own = servers.flatMap((server) => server.problems)
   return {
     path,
