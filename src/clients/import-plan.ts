@@ -40,11 +40,12 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
   const present: string[] = []
   const notes = [...merged.notes]
   let secrets = 0
-  for (const { name, invalidName, definition: written, origins, escaped = [] } of merged.servers) {
+  for (const { name, invalidName, definition: written, folder, origins, escaped = [] } of merged.servers) {
     const { definition: safe, moved } = await withoutSecrets(name, written, find, keep)
     const definition = withSession(tidy(safe))
-    const mark = fingerprint(definition)
-    const twin = [...known].find(([, other]) => fingerprint(tidy(other)) === mark)?.[0]
+    // Earlier versions wrote `cwd` in some cases where it does not matter.
+    const marks = [definition, ...(folder === undefined ? [] : [{ ...definition, cwd: folder }])].map(fingerprint)
+    const twin = [...known].find(([, other]) => marks.includes(fingerprint(tidy(other))))?.[0]
     if (twin !== undefined) {
       present.push(twin)
       continue
@@ -113,6 +114,8 @@ export interface FoundServer extends Pick<ReadServer, 'name' | 'invalidName' | '
   readonly origin: Origin
   /** References that were escaped, because they are plain text where the server was found. */
   readonly escaped?: readonly ReferenceScheme[]
+  /** The working folder, if it is not written as `cwd`, because it does not matter or is the default. */
+  readonly folder?: unknown
 }
 
 interface MergedServer extends Omit<FoundServer, 'origin'> {
@@ -126,7 +129,7 @@ export const called = ({ client, path, shown = path }: Origin): string => (clien
 export function merge(found: readonly FoundServer[]) {
   const merged = new Map<string, MergedServer>()
   const notes: string[] = []
-  for (const { name, invalidName, definition, origin, escaped = [] } of found) {
+  for (const { name, invalidName, definition, folder, origin, escaped = [] } of found) {
     const mark = fingerprint(definition)
     const twin = [...merged.values()].find(
       (other) => fingerprint(other.definition) === mark && other.origins.every(({ path }) => path !== origin.path),
@@ -139,7 +142,7 @@ export function merge(found: readonly FoundServer[]) {
     const free = freeName(name, origin, (other) => merged.has(other))
     if (free !== name)
       notes.push(`${called(origin)} has a different server named ${name}, which is imported as ${free}`)
-    merged.set(free, { name: free, invalidName, definition, origins: [origin], escaped })
+    merged.set(free, { name: free, invalidName, definition, folder, origins: [origin], escaped })
   }
   return { servers: [...merged.values()], notes }
 }
@@ -190,5 +193,6 @@ export function adaptServer(server: ReadServer, origin: Origin, into: string): F
   const kept = where !== undefined && matters && where !== dirname(into)
   const folder = impliedFolder === undefined ? where : escapeVariables(impliedFolder)
   const { name, invalidName } = server
-  return { name, invalidName, definition: kept ? { ...rest, cwd: folder } : rest, origin, escaped }
+  const common = { name, invalidName, origin, escaped }
+  return kept ? { ...common, definition: { ...rest, cwd: folder } } : { ...common, definition: rest, folder }
 }

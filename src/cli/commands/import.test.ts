@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chmod, lstat, readFile, stat, symlink } from 'node:fs/promises'
+import { chmod, lstat, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import * as files from '../../config/import/client-files.fixture.ts'
@@ -61,6 +61,16 @@ describe('B11: import adds the servers of a file to a configuration', () => {
     for (const file of ['toolway.yaml', 'other.yaml']) {
       expect(parse(await readFile(at('shop', file), 'utf8')).mcpServers).toEqual(parse(before).mcpServers)
     }
+  })
+
+  test('a server whose working folder 0.1.0 wrote is not added again', async () => {
+    const { run, at } = await user({
+      'home/.cursor/mcp.json': servers({ files: { command: 'npx', args: ['-y', 'x'] } }),
+    })
+    const text = `mcpServers:\n  files: {command: npx, args: [-y, x], cwd: ${at('home')}}\n`
+    await writeFile(at('shop', 'toolway.yaml'), text)
+    const { stdout } = await run('import', at('home', '.cursor', 'mcp.json'), '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ added: [], present: ['files'] })
   })
 
   test('B1: a note says which name a server with an invalid name gets', async () => {
