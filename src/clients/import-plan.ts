@@ -19,6 +19,8 @@ export interface ImportOptions {
 export interface PlannedServer extends MergedServer {
   /** Missing variables and files. If there are any, the server is imported disabled to keep the configuration valid. */
   readonly waiting: readonly string[]
+  /** The definition with its secrets instead of references to them, to validate it before the secrets are stored. */
+  readonly withSecrets: ServerDefinition
 }
 
 export interface ImportPlan {
@@ -38,11 +40,12 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
   const present: string[] = []
   const notes = [...merged.notes]
   let secrets = 0
-  for (const { name, definition: written, origins, escaped = [] } of merged.servers) {
+  for (const { name, invalidName, definition: written, folder, origins, escaped = [] } of merged.servers) {
     const { definition: safe, moved } = await withoutSecrets(name, written, find, keep)
     const definition = withSession(tidy(safe))
-    const mark = fingerprint(definition)
-    const twin = [...known].find(([, other]) => fingerprint(tidy(other)) === mark)?.[0]
+    // Earlier versions wrote `cwd` in some cases where it does not matter.
+    const marks = [definition, ...(folder === undefined ? [] : [{ ...definition, cwd: folder }])].map(fingerprint)
+    const twin = [...known].find(([, other]) => marks.includes(fingerprint(tidy(other))))?.[0]
     if (twin !== undefined) {
       present.push(twin)
       continue
@@ -52,11 +55,14 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     const free = origin ? freeName(name, origin, (other) => known.has(other) || added.has(other)) : name
     if (origin && free !== name)
       notes.push(`the name ${name} is in use; the server from ${called(origin)} is imported as ${free}`)
+    if (invalidName !== undefined)
+      notes.push(`${invalidName} is imported as ${free}, because its name is invalid in Toolway`)
     const waiting = written.disabled === true ? [] : missing(written)
     const disabled = waiting.length > 0 && { disabled: true }
     if (definition.session === 'caller' && keepsState(definition)) notes.push(statefulNote(free))
     for (const scheme of escaped) notes.push(`${free} contains \${${scheme}:…}, which ${plainNotes[scheme]}`)
-    added.set(free, { name: free, definition: { ...definition, ...disabled }, origins, escaped, waiting })
+    const withSecrets = { ...withSession(tidy(written)), ...disabled }
+    added.set(free, { name: free, definition: { ...definition, ...disabled }, origins, escaped, waiting, withSecrets })
   }
   return { added: [...added.values()], present, notes, secrets }
 }
@@ -96,15 +102,20 @@ function goesWithoutSaying(key: string, value: unknown, { url }: ServerDefinitio
 }
 
 interface Origin {
+  /** The absolute path of the file. */
   readonly path: string
+  /** The path as shown to the user; by default, the absolute path. */
+  readonly shown?: string
   readonly client?: ClientKind
   readonly scope: 'user' | 'project'
 }
 
-export interface FoundServer extends Pick<ReadServer, 'name' | 'definition'> {
+export interface FoundServer extends Pick<ReadServer, 'name' | 'invalidName' | 'definition'> {
   readonly origin: Origin
   /** References that were escaped, because they are plain text where the server was found. */
   readonly escaped?: readonly ReferenceScheme[]
+  /** The working folder, if it is not written as `cwd`, because it does not matter or is the default. */
+  readonly folder?: unknown
 }
 
 interface MergedServer extends Omit<FoundServer, 'origin'> {
@@ -112,13 +123,13 @@ interface MergedServer extends Omit<FoundServer, 'origin'> {
   readonly origins: readonly Origin[]
 }
 
-export const called = ({ client, path }: Origin): string => (client ? clientLabels[client] : path)
+export const called = ({ client, path, shown = path }: Origin): string => (client ? clientLabels[client] : shown)
 
 /** Merges identical servers. A different server with the same name is renamed, with a note. */
 export function merge(found: readonly FoundServer[]) {
   const merged = new Map<string, MergedServer>()
   const notes: string[] = []
-  for (const { name, definition, origin, escaped = [] } of found) {
+  for (const { name, invalidName, definition, folder, origin, escaped = [] } of found) {
     const mark = fingerprint(definition)
     const twin = [...merged.values()].find(
       (other) => fingerprint(other.definition) === mark && other.origins.every(({ path }) => path !== origin.path),
@@ -131,7 +142,7 @@ export function merge(found: readonly FoundServer[]) {
     const free = freeName(name, origin, (other) => merged.has(other))
     if (free !== name)
       notes.push(`${called(origin)} has a different server named ${name}, which is imported as ${free}`)
-    merged.set(free, { name: free, definition, origins: [origin], escaped })
+    merged.set(free, { name: free, invalidName, definition, folder, origins: [origin], escaped })
   }
   return { servers: [...merged.values()], notes }
 }
@@ -181,5 +192,7 @@ export function adaptServer(server: ReadServer, origin: Origin, into: string): F
     dependsOnFolder(server.definition)
   const kept = where !== undefined && matters && where !== dirname(into)
   const folder = impliedFolder === undefined ? where : escapeVariables(impliedFolder)
-  return { name: server.name, definition: kept ? { ...rest, cwd: folder } : rest, origin, escaped }
+  const { name, invalidName } = server
+  const common = { name, invalidName, origin, escaped }
+  return kept ? { ...common, definition: { ...rest, cwd: folder } } : { ...common, definition: rest, folder }
 }

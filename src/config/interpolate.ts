@@ -67,6 +67,15 @@ export const referencesIn = (text: string): string[] =>
 /** The variable named by a reference; undefined for `file:`, `exec:` and invalid references. */
 export const variableOf = (body: string): string | undefined => variable.exec(body)?.[1]
 
+/** Why a text cannot be expanded even if all its variables are set and all its files and commands give a value. */
+export function invalidReference(text: string): string | undefined {
+  const names = referencesIn(text).map(variableOf)
+  const env = Object.fromEntries(names.flatMap((name) => (name === undefined ? [] : [[name, '']])))
+  const any = () => ({ text: '' })
+  const expansion = expand(text, env, { file: any, exec: any })
+  return 'fault' in expansion ? expansion.fault : undefined
+}
+
 function meaning(body: string, env: EnvVars, providers: Providers): Found {
   const [, scheme, named = ''] = /^(file|exec):(.+)$/s.exec(body) ?? []
   const provider = scheme === undefined ? undefined : providers[scheme as keyof Providers]

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { FoundServer } from '../../clients/import-plan.ts'
+import type { FoundServer, PlannedServer } from '../../clients/import-plan.ts'
 import { filesIn } from '../../clients/secrets.ts'
 import { type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../../config/edit/file.ts'
 import { addServers, type ServersText, serversBlock, serversText } from '../../config/edit/servers-text.ts'
@@ -8,6 +8,7 @@ import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import { locate } from '../../config/locate.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
+import { isWithin } from '../../config/tree.ts'
 import { homeOf } from '../../core/home.ts'
 import { loadDraft, newProblems } from '../../runtime/config-edit/config-file.ts'
 import { asWritten, prepareImport, type SecretStorage } from '../../runtime/config-edit/prepare-import.ts'
@@ -104,6 +105,17 @@ export async function readConfigFile(path: string, named: string): Promise<FileS
   return target.bytes ? target : { ...target, mode: 0o644 }
 }
 
+/** Throws if a configuration at `path` with these servers could not be loaded. */
+export async function refuseInvalid({ env, cwd }: Shell, path: string, added: readonly PlannedServer[]): Promise<void> {
+  if (added.length === 0) return
+  const servers = added.map(({ name, withSecrets }) => ({ name, definition: withSecrets }))
+  const { problems } = await loadDraft({ paths: [path], env, cwd }, path, starterWith(serversBlock(servers)))
+  // Other sections come from the starter and the environment, not from the servers.
+  const own = problems.filter(({ key }) => key === '' || isWithin(key, 'mcpServers'))
+  const faults = own.map(({ key, message }) => [key, message].filter(Boolean).join(': '))
+  if (faults.length > 0) throw new UsageError(`Invalid servers: ${faults.join('; ')}.`, 'Nothing was written.')
+}
+
 /** Plans to add servers to a YAML file. The file's comments are kept. */
 export async function planServers(
   shell: Shell,
@@ -120,6 +132,7 @@ export async function planServers(
   const before = await readConfigFile(path, named)
   const { servers } = await serversIn(before, shell)
   const prepared = await prepareImport(shell, found, servers, secrets)
+  await refuseInvalid(shell, path, prepared.added)
   const added = prepared.added.map(asWritten)
   const isNew = !before.bytes && added.length > 0
   const after = isNew ? starterWith(serversBlock(added)) : editText(named, () => addServers(before.text, added))

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { toolway } from '../kit.fixture.ts'
 import { user } from './clients.fixture.ts'
@@ -90,6 +90,55 @@ test('B11: a value that is invalid as plain text is not imported', async () => {
   })
   await run('import', 'other.json')
   expect(Object.keys(await written(at('shop', 'toolway.yaml')))).toEqual(['b'])
+  expect((await run('validate')).code).toBe(0)
+})
+
+const invalid = ['${config:x}', '${command:y}', '${workspaceFolder:root}', 'echo ${f%.txt}', '${A:-${B}}', 'a ${ b']
+
+describe.each(invalid)('B11: %s is not a reference that Toolway can resolve', (text) => {
+  const bad = { command: 'sh', args: ['-c', text] }
+  const client = json({ mcpServers: { bad, off: { ...bad, disabled: true }, good: { command: 'x' } } })
+
+  test.each([['init'], ['import', '../home/.cursor/mcp.json']])('%s skips the server and says so', async (...words) => {
+    const { run, at } = await user({ 'home/.cursor/mcp.json': client })
+    const { code, stderr } = await run(...words)
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/mcpServers\.bad\.args\[1\]: .*; skipped$/m)
+    expect(Object.keys(await written(at('shop', 'toolway.yaml')))).toEqual(['off', 'good'])
+    expect((await run('validate')).code).toBe(0)
+  })
+
+  test('connect --replace keeps the server in the client and says so', async () => {
+    const { run, at } = await user({ 'home/.cursor/mcp.json': client, 'shop/toolway.yaml': 'version: 1\n' })
+    const { code, stderr } = await run('connect', 'cursor', '--replace', '--yes')
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/^bad stays in Cursor: mcpServers\.bad\.args\[1\]: /m)
+    expect(Object.keys(await written(at('home', '.cursor', 'mcp.json')))).toEqual(['bad', 'toolway'])
+    expect((await run('validate')).code).toBe(0)
+  })
+})
+
+test('B11: nothing is written if the configuration could not be loaded with the servers', async () => {
+  const server = { command: 'x', env: { API_TOKEN: 's3cr3t-one' }, envFile: '.env' }
+  const { run, at } = await user({
+    'home/.cursor/mcp.json': json({ mcpServers: { a: server } }),
+    'home/.env/file': '',
+  })
+  for (const words of [['init'], ['import', '../home/.cursor/mcp.json']]) {
+    const { code, stderr } = await run(...words)
+    expect(code).toBe(2)
+    expect(stderr).toContain('mcpServers.a.envFile')
+    expect(stderr).not.toContain('s3cr3t')
+    expect(existsSync(at('shop', 'toolway.yaml'))).toBe(false)
+    expect(existsSync(at('home', '.config'))).toBe(false)
+  }
+})
+
+test('B11: a server whose envFile does not exist is imported disabled, also if its path contains a variable', async () => {
+  const mcpServers = { a: { command: 'x', envFile: '${HOME}/missing.env' } }
+  const { run, at } = await user({ 'shop/other.json': json({ mcpServers }) })
+  await run('import', 'other.json')
+  expect((await written(at('shop', 'toolway.yaml'))).a).toMatchObject({ disabled: true })
   expect((await run('validate')).code).toBe(0)
 })
 

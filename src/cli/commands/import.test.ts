@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chmod, lstat, readFile, stat, symlink } from 'node:fs/promises'
+import { chmod, lstat, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import * as files from '../../config/import/client-files.fixture.ts'
@@ -46,6 +46,38 @@ describe('B11: import adds the servers of a file to a configuration', () => {
     expect(stderr).toMatch(/github is in use; .*other\.json .* github-other$/m)
     const { mcpServers } = parse(await readFile(at('shop', 'toolway.yaml'), 'utf8'))
     expect(Object.keys(mcpServers)).toEqual(['first', 'filesystem', 'github', 'github-other'])
+  })
+
+  test("a client's servers are added once, whether they come from init, import or connect", async () => {
+    const client = servers({ files: { command: 'npx', args: ['-y', 'server-files'] } })
+    const { run, at } = await user({ 'home/.cursor/mcp.json': client, 'shop/.cursor/mcp.json': client })
+    await run('init')
+    const before = await readFile(at('shop', 'toolway.yaml'), 'utf8')
+    for (const path of [at('home', '.cursor', 'mcp.json'), '.cursor/mcp.json']) {
+      expect(JSON.parse((await run('import', path, '--json')).stdout)).toMatchObject({ added: [], written: false })
+    }
+    await run('import', at('home', '.cursor', 'mcp.json'), '--into', 'other.yaml')
+    await run('connect', 'cursor', '--replace', '--yes', '--config', 'other.yaml')
+    for (const file of ['toolway.yaml', 'other.yaml']) {
+      expect(parse(await readFile(at('shop', file), 'utf8')).mcpServers).toEqual(parse(before).mcpServers)
+    }
+  })
+
+  test('a server whose working folder 0.1.0 wrote is not added again', async () => {
+    const { run, at } = await user({
+      'home/.cursor/mcp.json': servers({ files: { command: 'npx', args: ['-y', 'x'] } }),
+    })
+    const text = `mcpServers:\n  files: {command: npx, args: [-y, x], cwd: ${at('home')}}\n`
+    await writeFile(at('shop', 'toolway.yaml'), text)
+    const { stdout } = await run('import', at('home', '.cursor', 'mcp.json'), '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ added: [], present: ['files'] })
+  })
+
+  test('B1: a note says which name a server with an invalid name gets', async () => {
+    const { run, at } = await user({ 'home/.cursor/mcp.json': servers({ 'my tools': { command: 'x' } }) })
+    for (const words of [['init'], ['import', at('home', '.cursor', 'mcp.json'), '--into', 'other.yaml']]) {
+      expect((await run(...words)).stderr).toMatch(/^my tools is imported as my-tools-2301b477, .*invalid/m)
+    }
   })
 
   test('secrets become references and are not shown', async () => {
@@ -95,6 +127,43 @@ describe('B11: import adds the servers of a file to a configuration', () => {
   })
 })
 
+describe('B11: more forms of files are read', () => {
+  test.each([
+    [
+      'settings.json',
+      '{"editor.fontSize": 12, "mcp": {"inputs": [], "servers": {"a": {"type": "stdio", "command": "x"}}}}',
+    ],
+    ['settings.json', '{"mcp.servers": {"a": {"command": "x"}}, "mcp.inputs": []}'],
+    ['config.yaml', 'name: Mine\nversion: 1.0.0\nschema: v1\nmodels: []\nmcpServers:\n  - {name: a, command: x}\n'],
+    ['a.json', '{"mcpServers": [{"name": "a", "command": "x"}]}'],
+  ])('%s, from its content', async (file, text) => {
+    const { run, at } = await user({ [`shop/${file}`]: text })
+    expect((await run('import', file, '--into', 'new.yaml')).code).toBe(0)
+    expect(parse(await readFile(at('shop', 'new.yaml'), 'utf8')).mcpServers).toEqual({ a: { command: 'x' } })
+    expect((await run('validate', '--config', file)).code).toBe(0)
+  })
+
+  test("a list of servers is another program's file: its references stay plain text", async () => {
+    const { run, at } = await user({
+      'shop/config.yaml': 'version: 1\nmcpServers:\n  - {name: a, command: x, args: ["${exec:touch ran}"]}\n',
+    })
+    await run('import', 'config.yaml')
+    expect(parse(await readFile(at('shop', 'toolway.yaml'), 'utf8')).mcpServers.a.args).toEqual(['$${exec:touch ran}'])
+  })
+
+  test('rules beside a list of servers are not ignored', async () => {
+    const text = 'version: 1\nagents: {a: {deny: {servers: [b]}}}\nmcpServers:\n  - {name: b, command: x}\n'
+    const { run } = await user({ 'shop/a.yaml': text })
+    expect((await run('validate', '--config', 'a.yaml')).code).toBe(2)
+  })
+
+  test('an entry that is not a section is skipped', async () => {
+    const { run } = await user({ 'shop/a.json': '{"mcpServers": {"a": "npx x", "b": {"command": "x"}, "c": null}}' })
+    const { stdout } = await run('import', 'a.json', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ added: ['b'], problems: [{ key: 'mcpServers.a' }] })
+  })
+})
+
 describe('B11: bad input is an error and changes nothing', () => {
   test.each([
     ['a file that is not there', {}, 'gone.json', /gone\.json: no such file/],
@@ -110,6 +179,25 @@ describe('B11: bad input is an error and changes nothing', () => {
       { 'shop/a.json': servers({ b: { command: 'x' } }), 'shop/toolway.yaml': '{"version": 1}' },
       'a.json',
       /flow style/,
+    ],
+    ['an entry without mcpServers', { 'shop/a.json': '{"a": {"command": "x"}}' }, 'a.json', /No servers .*a\.json/],
+    [
+      'a configuration without servers',
+      { 'shop/a.yaml': 'version: 1\n' },
+      'a.yaml',
+      /No servers .*mcpServers.*Cursor/s,
+    ],
+    [
+      'text instead of servers',
+      { 'shop/a.json': '{"mcpServers": "x"}' },
+      'a.json',
+      /a\.json:1.*mcpServers: .*section/s,
+    ],
+    [
+      'a list of servers without names',
+      { 'shop/a.json': '{"mcpServers": [{"command": "x"}]}' },
+      'a.json',
+      /a\.json:1.*name/s,
     ],
     ['the configuration itself', { 'shop/toolway.yaml': mine }, 'toolway.yaml', /into itself/],
   ])('%s', async (_, given, file, message) => {

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path'
 import { type ClientFile, clientFiles } from '../../clients/client-files.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
-import { kindOf } from '../../config/import/client-kind.ts'
+import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
+import { isForeign } from '../../config/import/dialect.ts'
 import { readServers } from '../../config/import/read-servers.ts'
 import { ConfigError } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
@@ -29,7 +30,13 @@ export async function importServers(shell: Shell, file: string, options: ImportO
   if (path === into) throw new UsageError('A file cannot be imported into itself.')
   const content = await readServers(path, homeOf(shell.env))
   if (content.servers.length === 0 && content.problems.length > 0) throw new ConfigError(content.problems)
-  const origin = { path: shortPath(path, shell), scope: scopeOf(path, shell), client: kindOf(path) }
+  if (content.servers.length === 0 && !(content.dialect && isForeign(content.dialect))) {
+    throw new UsageError(
+      `No servers were found in ${file}.`,
+      `Servers are read from mcpServers and from the files of ${Object.values(clientLabels).join(', ')} and Continue.`,
+    )
+  }
+  const origin = { path, shown: shortPath(path, shell), scope: scopeOf(path, shell), client: kindOf(path) }
   const found = content.servers
     .filter(({ problems }) => problems.length === 0)
     .map((server) => adaptServer(server, origin, into))

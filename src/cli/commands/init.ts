@@ -26,7 +26,7 @@ import {
 import type { CommonOptions } from '../load.ts'
 import { count } from '../table.ts'
 import { clientNamed, hostEnvironment } from './client-state.ts'
-import { readConfigFile } from './config-file.ts'
+import { readConfigFile, refuseInvalid } from './config-file.ts'
 import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
 
 interface InitOptions extends CommonOptions {
@@ -53,6 +53,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   const output = createOutput(shell, json)
   const found = await foundFiles(shell, options)
   const prepared = await prepareImport(shell, usable(found, path), new Map(), options.secrets)
+  await refuseInvalid(shell, path, prepared.added)
   const text = prepared.added.length > 0 ? starterWith(serversBlock(prepared.added.map(asWritten))) : starter
 
   if (!json) printFound(found, prepared, output, shell)

@@ -38,10 +38,11 @@ export async function planMove(
   }
   const { client, path, scope } = file
   const others = Object.keys(text.servers).filter((name) => name !== ownName)
-  const movable = others.flatMap((name) => {
-    const server = content.servers.find(({ key }) => key === keyPath([...text.path, name]))
-    return server && server.problems.length === 0 ? [{ name, server }] : []
-  })
+  const found = others.map((name) => ({
+    name,
+    server: content.servers.find(({ key }) => key === keyPath([...text.path, name])),
+  }))
+  const movable = found.flatMap(({ name, server }) => (server?.problems.length === 0 ? [{ name, server }] : []))
   const names = movable.map(({ name }) => name)
   const kept = others.filter((name) => !names.includes(name))
   const servers = movable.map(({ server }) => adaptServer(server, { client, path, scope }, into))
@@ -52,7 +53,11 @@ export async function planMove(
     kept,
     preview(output) {
       preview(output)
-      for (const name of kept) output.warn(`${name} stays in ${clientLabels[client]}: Toolway cannot run it.`)
+      for (const { name, server } of found.filter((one) => kept.includes(one.name))) {
+        const [problem] = server?.problems ?? []
+        const reason = problem ? `${problem.key}: ${problem.message}` : 'Toolway cannot run it'
+        output.warn(`${name} stays in ${clientLabels[client]}: ${reason}.`)
+      }
     },
     async write() {
       if (prepared.added.length > 0) await write()

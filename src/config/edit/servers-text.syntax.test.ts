@@ -80,12 +80,24 @@ const word = fc.string({ unit: fc.constantFrom(...'ab:#{}[]\'"$ -\n&*|,'), maxLe
 const definition = fc.record({ command: word, args: fc.array(word, { maxLength: 2 }) })
 const names = ['one', 'two', 'three']
 
+const syntaxes: readonly (readonly [string, (text: string) => unknown])[] = [
+  ['a.json', parseJson],
+  ['a.toml', parseToml],
+  ['a.yaml', parseYaml],
+]
+
+test.each(syntaxes)(
+  'B11: characters that only some programs take for line breaks stay in values, in %s',
+  (file, parse) => {
+    const separators = ['\u2028', '\u2029', '\u0085', '\r', '\v', '\f', '\n\u2028']
+    const env = Object.fromEntries(separators.map((separator, index) => [`V${index}`, `a${separator}b`]))
+    const args = separators.flatMap((separator) => [`${separator}b`, `a${separator}`, `a${separator}b`.repeat(30)])
+    const definition = { command: 'a\u2028b', args, env }
+    expect(parse(serversText(file, '').set({ name: 'one', definition }))).toEqual({ mcpServers: { one: definition } })
+  },
+)
+
 test('B11: whatever servers say, one that is set is there, and one that is removed is gone, in every syntax', () => {
-  const syntaxes: readonly (readonly [string, (text: string) => unknown])[] = [
-    ['a.json', parseJson],
-    ['a.toml', parseToml],
-    ['a.yaml', parseYaml],
-  ]
   fc.assert(
     fc.property(fc.array(definition, { minLength: 3, maxLength: 3 }), fc.constantFrom(...names), (all, name) => {
       for (const [file, parse] of syntaxes) {

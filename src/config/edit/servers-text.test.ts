@@ -43,7 +43,10 @@ test.each(['a: [', '{"version": 1}', 'mcpServers: [1]', '- a'])('B11: %s is refu
   expect(() => addServers(text, [one])).toThrow()
 })
 
-const plainText = fc.string({ unit: fc.constantFrom(...'abc:#{}[]\'"$ -\n&*!|>%@`,'), maxLength: 12 })
+const plainText = fc.string({
+  unit: fc.constantFrom(...'abc:#{}[]\'"$ -\n&*!|>%@`,\r\u0085\u2028\u2029'),
+  maxLength: 12,
+})
 const definition = fc.record(
   {
     command: plainText,

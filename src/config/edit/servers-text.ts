@@ -2,7 +2,7 @@ import { asRecord } from '../../lib/is-record.ts'
 import type { ServerDefinition } from '../import/read-servers.ts'
 import { contentOf, editText } from './edit-text.ts'
 import { FileProblem } from './file.ts'
-import { entryLines, unit } from './yaml-edit.ts'
+import { entryLines, indented, unit } from './yaml-edit.ts'
 
 export interface NewServer {
   readonly name: string
@@ -13,9 +13,7 @@ export interface NewServer {
 
 /** Formats servers for the `mcpServers` section, with each line indented by `indent`. */
 export const serversBlock = (servers: readonly NewServer[], indent = unit): string =>
-  servers
-    .map(({ name, definition, comment }) => entryLines(name, definition, comment).replace(/^(?=.)/gm, indent))
-    .join('')
+  servers.map(({ name, definition, comment }) => indented(entryLines(name, definition, comment), indent)).join('')
 
 /** A configuration as text. Edits change only `mcpServers`. */
 export interface ServersText {

@@ -21,6 +21,9 @@ import { FileProblem } from './file.ts'
 /** Indentation of what is written below a key. */
 export const unit = '  '
 
+/** Indents all lines except empty ones. `^` would also match after U+2028, which is not a line break in YAML. */
+export const indented = (text: string, indent: string): string => text.replace(/(?<![^\n])(?=[^\n])/g, indent)
+
 export function documentOf(text: string): Document.Parsed {
   const document = parseDocument(text, { keepSourceTokens: true })
   const [fault] = document.errors
@@ -79,7 +82,7 @@ export function yamlText(text: string) {
     const own = isSection
       ? entryLines(key, {}).replace(/ \{\}\n$/, '\n')
       : entryLines(key, nested(rest, value), comment)
-    const written = own.replace(/^(?=.)/gm, indent).replaceAll('\n', eol)
+    const written = indented(own, indent).replaceAll('\n', eol)
     return isSection ? written + lines(rest, value, indent + unit, comment) : written
   }
 

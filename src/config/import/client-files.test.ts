@@ -212,11 +212,11 @@ command = "x"
   test('Cline, in seconds, whose names are addresses', async () => {
     const { config, notes, warnings } = await read('cline_mcp_settings.json', files.cline)
     expect(config.mcpServers).toMatchObject({
-      github: { timeout: 60_000, disabled: false },
+      'github-bc20b824': { timeout: 60_000, disabled: false },
       remote: { transport: 'http', disabled: true },
     })
     expect(notes.join('\n')).toContain(
-      'the server github.com/modelcontextprotocol/servers/tree/main/src/github was renamed to github',
+      'the server github.com/modelcontextprotocol/servers/tree/main/src/github was renamed to github-bc20b824',
     )
     expect(warnings).toHaveLength(2)
   })
@@ -286,15 +286,37 @@ describe('B11: nothing of a client is dropped without a word', () => {
     expect(await problems()).toMatchObject([{ suggestion: 'my-server' }])
   })
 
-  test('names of ours and names that collide become others', async () => {
+  const namesFor = async (names: readonly string[]): Promise<string[]> => {
+    const mcpServers = Object.fromEntries(names.map((name) => [name, { command: 'x' }]))
+    const { load } = await project({ '.cursor/mcp.json': JSON.stringify({ mcpServers }) })
+    return Object.keys((await load({ paths: ['.cursor/mcp.json'] })).config.mcpServers)
+  }
+
+  test('B1, G6: an invalid name becomes a valid one with a hash, whatever other servers there are', async () => {
+    const invalid = ['native', 'a b', 'a/b', '日本', '中国', 'x/ok', '', ' ', 'é', '.a', 'x'.repeat(65), 'x'.repeat(66)]
+    const together = await namesFor([...invalid, 'a-b', 'ok', 'server'])
+    expect(together.slice(0, 6)).toEqual([
+      expect.stringMatching(/^native-[0-9a-f]{8}$/),
+      expect.stringMatching(/^a-b-[0-9a-f]{8}$/),
+      expect.stringMatching(/^b-[0-9a-f]{8}$/),
+      expect.stringMatching(/^server-[0-9a-f]{8}$/),
+      expect.stringMatching(/^server-[0-9a-f]{8}$/),
+      expect.stringMatching(/^ok-[0-9a-f]{8}$/),
+    ])
+    expect(new Set(together).size).toBe(invalid.length + 3)
+    expect(together.slice(-3)).toEqual(['a-b', 'ok', 'server'])
+    const alone = await Promise.all(invalid.map((name) => namesFor([name])))
+    expect(alone.flat()).toEqual(together.slice(0, invalid.length))
+  })
+
+  test('B6: a renamed server is not merged with a server in another file', async () => {
     const { load } = await project({
-      '.cursor/mcp.json': JSON.stringify({
-        mcpServers: Object.fromEntries(
-          ['native', 'a b', 'a-b', '日本', 'x/ok', 'ok'].map((name) => [name, { command: 'x' }]),
-        ),
-      }),
+      'f1.json':
+        '{"mcpServers": {"my tools": {"command": "a", "env": {"BANK_TOKEN": "secret"}}, "日本": {"command": "b"}}}',
+      'f2.json': '{"mcpServers": {"my-tools": {"command": "c"}, "中国": {"command": "d"}}}',
     })
-    const { config } = await load({ paths: ['.cursor/mcp.json'] })
-    expect(Object.keys(config.mcpServers)).toEqual(['native-server', 'a-b-2', 'a-b', 'server', 'ok-2', 'ok'])
+    const { config } = await load({ paths: ['f1.json', 'f2.json'] })
+    expect(Object.keys(config.mcpServers)).toHaveLength(4)
+    expect(config.mcpServers['my-tools']).toMatchObject({ command: 'c', env: {} })
   })
 })

@@ -48,5 +48,7 @@ export function folderOf(path: string): string {
 /** The editor's workspace folder; undefined for user-level files, because only the editor knows what is open. */
 export function workspaceOf(path: string, home: string): string | undefined {
   const folder = folderOf(path)
-  return folder === home || /[/\\]User[/\\](?:profiles[/\\][^/\\]+[/\\])?mcp\.json$/.test(path) ? undefined : folder
+  return folder === home || /[/\\]User[/\\](?:profiles[/\\][^/\\]+[/\\])?(?:mcp|settings)\.json$/.test(path)
+    ? undefined
+    : folder
 }

@@ -8,10 +8,19 @@ import { isEndpoints, translateEndpoints } from './endpoints.ts'
 import { isRules, translateRules } from './gateway-rules.ts'
 import { isGemini, translateGemini } from './gemini.ts'
 import { isMcpClient, translateMcpClient } from './mcp-client.ts'
-import { isMcpJson, isOwnFile, isPlain, isPlainClient, translateMcpJson, translateOwn } from './mcp-json.ts'
+import {
+  isMcpJson,
+  isOwnFile,
+  isPlain,
+  isPlainClient,
+  isServerList,
+  translateMcpJson,
+  translateOwn,
+  translateServerList,
+} from './mcp-json.ts'
 import { isOpencode, translateOpencode } from './opencode.ts'
 import { createReport, type TranslationReport } from './shape.ts'
-import { isVscode, translateVscode } from './vscode.ts'
+import { isVscode, isVscodeSettings, translateVscode } from './vscode.ts'
 import { isZed, translateZed } from './zed.ts'
 
 /** Formats of files that belong to other programs. These files usually list Toolway as a server too. */
@@ -51,12 +60,14 @@ const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => b
   { dialect: 'mcp-endpoints', recognises: isEndpoints, translate: translateEndpoints },
   { dialect: 'opencode', recognises: isOpencode, translate: translateOpencode },
   { dialect: 'gemini', recognises: isGemini, translate: translateGemini },
+  { dialect: 'vscode', recognises: isVscodeSettings, translate: translateVscode },
   { dialect: 'mcp-client', recognises: isMcpClient, translate: translateMcpClient },
   { dialect: 'gateway-rules', recognises: isRules, translate: translateRules },
   { dialect: 'codex', recognises: isCodex, translate: translateCodex },
   { dialect: 'zed', recognises: isZed, translate: translateZed },
   { dialect: 'claude-code', recognises: isClaudeCode, translate: translateClaudeCode },
   { dialect: 'vscode', recognises: isVscode, translate: translateVscode },
+  { dialect: 'mcpServers', recognises: isServerList, translate: translateServerList },
   { dialect: 'mcpServers', recognises: isPlain, translate: translatePlain },
   { dialect: 'toolway', recognises: () => true, translate: translateOwn },
 ]

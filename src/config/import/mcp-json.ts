@@ -1,8 +1,9 @@
 import { basename } from 'node:path'
-import { type BranchNode, countServers, find, mapServers } from '../tree.ts'
+import { type BranchNode, branch, countServers, find, mapServers, member, withMember } from '../tree.ts'
 import { normaliseServer } from './aliases.ts'
 import { type ClientKind, clientLabels, folderOf, workspaceOf } from './client-kind.ts'
 import { type ClientFormat, clientServers } from './client-server.ts'
+import { namedServers } from './foreign.ts'
 import { count, type TranslationReport } from './shape.ts'
 import { editorVariables } from './variables.ts'
 
@@ -20,7 +21,21 @@ const ours = ['agents', 'policy', 'auth', 'limits', 'defaults', 'server', 'versi
 
 /** Recognizes a Toolway configuration by its name, or by a section that only Toolway has. */
 export const isOwnFile = (tree: BranchNode): boolean =>
-  basename(tree.at.file.path).startsWith('toolway.') || ours.some((key) => find(tree, [key]))
+  !isServerList(tree) && (isNamedOurs(tree) || ours.some((key) => find(tree, [key])))
+
+const isNamedOurs = ({ at }: BranchNode): boolean => basename(at.file.path).startsWith('toolway.')
+
+/** Recognizes a file of Continue, which has a list of `{name, …}` under `mcpServers`, and also a `version`. */
+export const isServerList = (tree: BranchNode): boolean =>
+  find(tree, ['mcpServers'])?.kind === 'list' &&
+  !isNamedOurs(tree) &&
+  !ours.some((key) => key !== 'version' && tree.members.has(key))
+
+/** Converts a file whose servers are a list. */
+export function translateServerList(tree: BranchNode, report: TranslationReport, home: string): BranchNode {
+  const servers = namedServers(find(tree, ['mcpServers']), (_, fields, { at }) => branch(at, fields), report)
+  return translateMcpJson(servers ? withMember(tree, 'mcpServers', member(servers)) : tree, report, home)
+}
 
 /** Recognizes a client's file, even if the client keeps other settings in it. */
 export const isMcpJson = (tree: BranchNode): boolean => isPlain(tree) || !ours.some((key) => find(tree, [key]))

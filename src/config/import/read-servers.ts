@@ -4,6 +4,8 @@ import {
   escapeVariables,
   expand,
   interpolate,
+  invalidReference,
+  isDisabled,
   type ReferenceScheme,
   unescapeVariables,
 } from '../interpolate.ts'
@@ -16,6 +18,7 @@ import {
   branch,
   isWithin,
   type LeafNode,
+  type ListNode,
   mapLeaves,
   matchesPath,
   member,
@@ -27,7 +30,7 @@ import {
 import { asText, validate } from '../validate.ts'
 import { type ClientKind, folderOf, kindOf } from './client-kind.ts'
 import { type ConfigDialect, isForeign, plainSchemes, translate } from './dialect.ts'
-import { withPlainNames } from './plain-names.ts'
+import { validName } from './plain-names.ts'
 import { mapText, type TranslationReport } from './shape.ts'
 
 /** A server in Toolway's format, with variables and references not expanded. */
@@ -35,6 +38,8 @@ export type ServerDefinition = Readonly<Record<string, unknown>>
 
 export interface ReadServer {
   readonly name: string
+  /** The name in the file, if it is invalid in Toolway. */
+  readonly invalidName?: string | undefined
   readonly definition: ServerDefinition
   readonly key: string
   /** The working folder that the source file implies. Undefined for a URL, or if the file sets `cwd`. */
@@ -74,23 +79,38 @@ export async function readServersFrom(source: SourceFile, home: string, kind?: C
   const { tree, problems } = await parseDocument(source)
   if (problems.length > 0) return { ...nothingIn(path), problems: [...problems] }
   const { tree: translated, ...translation } = translate(tree, home, kind)
-  const named = isForeign(translation.dialect) ? withPlainNames(translated, translation) : translated
-  const portable = mapLeaves(mapLeaves(named, asText), carried) as BranchNode
+  const portable = mapLeaves(mapLeaves(translated, asText), carried) as BranchNode
   const section = portable.members.get('mcpServers')?.value
   const members = section?.kind === 'branch' ? [...section.members] : []
   const plain = plainSchemes(tree, translation.dialect, kind ?? kindOf(path))
-  const servers = members.flatMap(([name, { value }]) =>
-    value.kind === 'branch' ? [readServer(name, value, plain, translation.problems)] : [],
-  )
+  const servers = members.flatMap(([written, { value }]) => {
+    const name = isForeign(translation.dialect) ? validName(written) : written
+    const read =
+      value.kind === 'branch' ? [readServer(name, value, plain, translation.problems)] : notServer(name, value)
+    return name === written ? read : read.map((server) => ({ ...server, invalidName: written }))
+  })
   const own = servers.flatMap((server) => server.problems)
   return {
     path,
     ...translation,
-    problems: translation.problems.filter((problem) => !own.includes(problem)),
+    problems: [
+      ...translation.problems.filter((problem) => !own.includes(problem)),
+      ...(section && section.kind !== 'branch' ? notSection(section) : []),
+    ],
     servers,
     sections: [...portable.members.keys()].filter((key) => !['mcpServers', '$schema', 'version'].includes(key)),
   }
 }
+
+/** Reports a value that is not a section; an empty one counts as absent. */
+const notSection = (part: LeafNode | ListNode): ConfigProblem[] =>
+  part.kind === 'leaf' && part.value === null ? [] : [problemAt(part.at, 'expected a section (key: value)')]
+
+const notServer = (name: string, part: LeafNode | ListNode): ReadServer[] =>
+  notSection(part).map((problem) => ({
+    ...{ name, definition: {}, key: part.at.key, impliedFolder: undefined, plain: [] },
+    problems: [problem],
+  }))
 
 function readServer(
   name: string,
@@ -111,7 +131,7 @@ function readServer(
     problems: [
       ...problems.filter((problem) => isWithin(problem.key, key)),
       ...('problems' in outcome ? outcome.problems : []),
-      ...unfinished(server),
+      ...unusable(server, plain),
     ],
   }
 }
@@ -123,11 +143,18 @@ function impliedFolder(server: BranchNode): string | undefined {
   return cwd.at === command.at ? unescapeVariables(String(toPlain(cwd.value))) : undefined
 }
 
-/** Reports values that cannot be converted before their variables are expanded, and so cannot be imported. */
-function unfinished(server: BranchNode): ConfigProblem[] {
+/**
+ * Reports values that cannot be imported: those that cannot be converted before their variables are expanded and, as
+ * in a configuration that is loaded, references that are invalid, unless the server is disabled.
+ */
+function unusable(server: BranchNode, plain: readonly ReferenceScheme[]): ConfigProblem[] {
   const found: ConfigProblem[] = []
+  const isOff = isDisabled(server)
   mapLeaves(server, (part) => {
+    const text = typeof part.value === 'string' && !isOff ? escapeSchemes(part.value, plain) : ''
+    const fault = invalidReference(text)
     if (part.finish) found.push(problemAt(part.at, 'a variable cannot be imported here; write the value itself'))
+    else if (fault !== undefined) found.push(problemAt(part.at, fault))
     return part
   })
   return found

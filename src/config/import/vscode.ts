@@ -1,4 +1,4 @@
-import { type BranchNode, type ConfigTree, find, type LeafNode, mapLeaves } from '../tree.ts'
+import { type BranchNode, branch, type ConfigTree, find, type LeafNode, mapLeaves } from '../tree.ts'
 import { folderOf, workspaceOf } from './client-kind.ts'
 import { clientServers } from './client-server.ts'
 import { mapText, membersOf, type TranslationReport } from './shape.ts'
@@ -8,8 +8,26 @@ import { editorVariables, inputVariable } from './variables.ts'
 export const isVscode = ({ members }: BranchNode): boolean =>
   members.get('servers')?.value.kind === 'branch' && !members.has('mcpServers')
 
+/** Sections of files that have `mcp` or `mcp.servers` too, but are not VS Code's. */
+const notSettings = ['mcp_client', 'tool_forwarding', 'mcpServers', 'agents', 'policy', 'auth', 'limits']
+
+/** Recognizes VS Code's older `settings.json`, with the content of `mcp.json` under `mcp`. */
+export const isVscodeSettings = (tree: BranchNode): boolean =>
+  settingsOf(tree) !== undefined && !notSettings.some((key) => tree.members.has(key))
+
+/** The section `mcp` of VS Code's `settings.json`, whose keys can also be written as `mcp.servers`. */
+function settingsOf({ at, members }: BranchNode): BranchNode | undefined {
+  const dotted = ['servers', 'inputs'].flatMap((key) => {
+    const member = members.get(`mcp.${key}`)
+    return member ? [[key, member] as const] : []
+  })
+  const section = members.get('mcp')?.value ?? branch(at, dotted)
+  return section.kind === 'branch' && find(section, ['servers'])?.kind === 'branch' ? section : undefined
+}
+
 /** Converts VS Code's file. Inputs, which VS Code asks the user for, become variables. */
-export function translateVscode(document: BranchNode, report: TranslationReport, home: string): BranchNode {
+export function translateVscode(file: BranchNode, report: TranslationReport, home: string): BranchNode {
+  const document = settingsOf(file) ?? file
   membersOf(document, ['servers', 'inputs', '$schema'], report)
   const tree = mapLeaves(document, inputs(find(document, ['inputs']), report)) as BranchNode
   const folder = folderOf(tree.at.file.path)

@@ -4,7 +4,7 @@ import { called, type FoundServer, type ImportPlan, type PlannedServer, planImpo
 import { fileSecretStore, filesIn, variableSecretStore, variablesIn, writeSecrets } from '../../clients/secrets.ts'
 import type { NewServer } from '../../config/edit/servers-text.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
-import { type EnvVars, readSecretFile } from '../../config/interpolate.ts'
+import { type EnvVars, expand, readSecretFile } from '../../config/interpolate.ts'
 import { folder } from '../../config/locate.ts'
 import { inHome } from '../../config/paths.ts'
 import { homeOf, tildePath } from '../../core/home.ts'
@@ -48,10 +48,7 @@ const unsetIn = (env: EnvVars) => (value: unknown) =>
 /** Returns the variables and files that a definition needs but that are missing. */
 export const missingIn =
   (env: EnvVars) =>
-  (definition: ServerDefinition): readonly string[] => [
-    ...unsetIn(env)(definition),
-    ...missingFiles(definition, homeOf(env)),
-  ]
+  (definition: ServerDefinition): readonly string[] => [...unsetIn(env)(definition), ...missingFiles(definition, env)]
 
 /** Private files for secrets, in the user's configuration folder. */
 export function secretFiles(env: EnvVars): {
@@ -65,10 +62,12 @@ export function secretFiles(env: EnvVars): {
 }
 
 /** Files that a server refers to but that cannot be read. */
-function missingFiles(definition: ServerDefinition, home: string): string[] {
+function missingFiles(definition: ServerDefinition, env: EnvVars): string[] {
+  const home = homeOf(env)
   const absolute = (path: string) => inHome(path, home) ?? path
   const { envFile } = definition
-  const variables = typeof envFile === 'string' && !envFile.includes('${') ? [absolute(envFile)] : []
+  const named = typeof envFile === 'string' ? expand(envFile, env) : undefined
+  const variables = named && 'text' in named ? [absolute(named.text)] : []
   const secrets = filesIn(definition).map(absolute)
   return [
     ...variables.filter((path) => !existsSync(path)),
