@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { type ConfigDialect, isForeign, type Translation, translate } from './import/dialect.ts'
 import { rulesName, withCallerSessions } from './import/gateway-rules.ts'
-import { withPlainNames } from './import/plain-names.ts'
+import { namesIn, validNames, withPlainNames } from './import/plain-names.ts'
 import type { EnvVars } from './interpolate.ts'
 import { isFile, ownershipProblems, readSource } from './locate.ts'
 import { parseDocument } from './parse/document.ts'
@@ -35,17 +35,18 @@ export async function readDocuments(paths: readonly string[], options: ReadOptio
   const last = documents.findLastIndex(({ dialect }) => takesRules(dialect))
   // Insert the rules right after the servers that they apply to, so that later files still override the rules.
   const all = documents.toSpliced(last + 1, 0, ...rules)
-  return { documents: all.map((one) => finished(one, paired)), warnings }
+  const nameOf = validNames(all.flatMap(({ tree }) => namesIn(tree)))
+  return { documents: all.map((one) => finished(one, paired, nameOf)), warnings }
 }
 
 /**
  * Finishes an imported document. Servers get plain names, but servers with rules keep the names that the rules refer
  * to, and each caller gets its own connections to them.
  */
-function finished(document: ConfigDocument, paired: boolean): ConfigDocument {
+function finished(document: ConfigDocument, paired: boolean, nameOf: (written: string) => string): ConfigDocument {
   const { dialect, tree } = document
   if (paired && takesRules(dialect)) return { ...document, tree: withCallerSessions(tree) }
-  return isForeign(dialect) ? { ...document, tree: withPlainNames(tree, document) } : document
+  return isForeign(dialect) ? { ...document, tree: withPlainNames(tree, nameOf, document) } : document
 }
 
 const takesRules = (dialect: ConfigDialect) => dialect === 'mcpServers'

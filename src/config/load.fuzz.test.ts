@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
 import * as clients from './import/client-files.fixture.ts'
 import { translate } from './import/dialect.ts'
-import { withPlainNames } from './import/plain-names.ts'
+import { namesIn, validNames, withPlainNames } from './import/plain-names.ts'
 import { interpolate } from './interpolate.ts'
 import { parseDocument } from './parse/document.ts'
 import { validate } from './validate.ts'
@@ -51,7 +51,10 @@ test('whatever a file holds, it loads or its problems are told at their places; 
     fc.asyncProperty(damaged, async (file) => {
       const { tree, problems } = await parseDocument(file)
       const translation = translate(tree, '')
-      const filled = interpolate(withPlainNames(translation.tree, translation), {})
+      const filled = interpolate(
+        withPlainNames(translation.tree, validNames(namesIn(translation.tree)), translation),
+        {},
+      )
       const outcome = validate(filled.tree)
       const all = [
         ...problems,

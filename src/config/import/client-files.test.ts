@@ -212,11 +212,11 @@ command = "x"
   test('Cline, in seconds, whose names are addresses', async () => {
     const { config, notes, warnings } = await read('cline_mcp_settings.json', files.cline)
     expect(config.mcpServers).toMatchObject({
-      'github-bc20b824': { timeout: 60_000, disabled: false },
+      github: { timeout: 60_000, disabled: false },
       remote: { transport: 'http', disabled: true },
     })
     expect(notes.join('\n')).toContain(
-      'the server github.com/modelcontextprotocol/servers/tree/main/src/github was renamed to github-bc20b824',
+      'the server github.com/modelcontextprotocol/servers/tree/main/src/github was renamed to github',
     )
     expect(warnings).toHaveLength(2)
   })
@@ -292,21 +292,24 @@ describe('B11: nothing of a client is dropped without a word', () => {
     return Object.keys((await load({ paths: ['.cursor/mcp.json'] })).config.mcpServers)
   }
 
-  test('B1, G6: an invalid name becomes a valid one with a hash, whatever other servers there are', async () => {
-    const invalid = ['native', 'a b', 'a/b', '日本', '中国', 'x/ok', '', ' ', 'é', '.a', 'x'.repeat(65), 'x'.repeat(66)]
-    const together = await namesFor([...invalid, 'a-b', 'ok', 'server'])
-    expect(together.slice(0, 6)).toEqual([
-      expect.stringMatching(/^native-[0-9a-f]{8}$/),
-      expect.stringMatching(/^a-b-[0-9a-f]{8}$/),
-      expect.stringMatching(/^b-[0-9a-f]{8}$/),
-      expect.stringMatching(/^server-[0-9a-f]{8}$/),
-      expect.stringMatching(/^server-[0-9a-f]{8}$/),
-      expect.stringMatching(/^ok-[0-9a-f]{8}$/),
+  test('B1: an invalid name becomes a readable one, with a hash if another server could be meant', async () => {
+    expect(await namesFor(['native', 'a b', 'x/ok', '.c', 'x'.repeat(65)])).toEqual([
+      ...['native-server', 'a-b', 'ok', 'c', 'x'.repeat(64)],
     ])
-    expect(new Set(together).size).toBe(invalid.length + 3)
-    expect(together.slice(-3)).toEqual(['a-b', 'ok', 'server'])
-    const alone = await Promise.all(invalid.map((name) => namesFor([name])))
-    expect(alone.flat()).toEqual(together.slice(0, invalid.length))
+    const hash = (start: string) => expect.stringMatching(new RegExp(`^${start}-[0-9a-f]{8}$`))
+    expect(await namesFor(['a b', 'a/b c', 'a:b', 'a-b', 'x/ok', 'ok', '日本', '中国', '', ' '])).toEqual([
+      ...[hash('a-b'), 'a-b-c', hash('a-b'), 'a-b', hash('ok'), 'ok'],
+      ...[hash('server'), hash('server'), hash('server'), hash('server')],
+    ])
+    const long = ['x'.repeat(65), 'x'.repeat(66)]
+    expect(await namesFor(long)).toEqual([hash('x{55}'), hash('x{55}')])
+  })
+
+  test('B1, G6: of two servers that could have one name, neither gets it, so that rules do not move from one to the other', async () => {
+    const names = await namesFor(['a b', 'a:b'])
+    expect(new Set(names).size).toBe(2)
+    expect(names).not.toContain('a-b')
+    expect(await namesFor(['日本', '中国'])).toEqual([...(await namesFor(['日本'])), ...(await namesFor(['中国']))])
   })
 
   test('B6: a renamed server is not merged with a server in another file', async () => {

@@ -30,7 +30,7 @@ import {
 import { asText, validate } from '../validate.ts'
 import { type ClientKind, folderOf, kindOf } from './client-kind.ts'
 import { type ConfigDialect, isForeign, plainSchemes, translate } from './dialect.ts'
-import { validName } from './plain-names.ts'
+import { namesIn, validNames } from './plain-names.ts'
 import { mapText, type TranslationReport } from './shape.ts'
 
 /** A server in Toolway's format, with variables and references not expanded. */
@@ -83,8 +83,9 @@ export async function readServersFrom(source: SourceFile, home: string, kind?: C
   const section = portable.members.get('mcpServers')?.value
   const members = section?.kind === 'branch' ? [...section.members] : []
   const plain = plainSchemes(tree, translation.dialect, kind ?? kindOf(path))
+  const nameOf = validNames(namesIn(portable))
   const servers = members.flatMap(([written, { value }]) => {
-    const name = isForeign(translation.dialect) ? validName(written) : written
+    const name = isForeign(translation.dialect) ? nameOf(written) : written
     const read =
       value.kind === 'branch' ? [readServer(name, value, plain, translation.problems)] : notServer(name, value)
     return name === written ? read : read.map((server) => ({ ...server, invalidName: written }))
