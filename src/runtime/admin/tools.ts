@@ -28,7 +28,7 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
           .catch(() => Promise.reject(thrown)),
       )
     }
-    const served = await access.view(caller).resolve('tool', name)
+    const served = await access.view(caller).resolve('tool', name, { operation: 'find' })
     const decision = policy.decide(caller, served.entry)
     if (!decision.allowed) throw refusalOf(decision, served.entry.server)
     return served
