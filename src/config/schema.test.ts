@@ -220,3 +220,23 @@ test('every number and boolean may be text, because variables expand to text', (
   }
   expect(unwritable(editorSchema(), '')).toEqual([])
 })
+
+test('B6: an IPv6 address to listen on may have brackets', () => {
+  expect(configSchema.parse({ server: { host: '[::1]' } }).server.host).toBe('::1')
+})
+
+test.each(['/metrics', '/livez', '/readyz/', '/admin/api', '/admin/api/mcp', '/v1/models', '/.well-known/mcp'])(
+  'the MCP endpoint cannot replace %s',
+  (path) => {
+    expect(configSchema.safeParse({ server: { path } }).error?.issues).toMatchObject([{ path: ['server', 'path'] }])
+  },
+)
+
+test.each(['/', '/mcp', '/metrics-mcp', '/v1/mcp', '/admin/mcp'])('the MCP endpoint can be at %s', (path) => {
+  expect(configSchema.parse({ server: { path } }).server.path).toBe(path)
+})
+
+test('S7: sandbox.memory is enough for an interpreter', () => {
+  expect(configSchema.safeParse({ sandbox: { memory: '1B' } }).error?.issues[0]?.message).toContain('from 1MiB')
+  expect(configSchema.parse({ sandbox: { memory: '1MiB' } }).sandbox.memory).toBe(1_048_576)
+})
