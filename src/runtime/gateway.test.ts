@@ -63,15 +63,16 @@ test('F7: why decides for an agent and a tool, and rejects a tool that does not 
   expect(gateway.servers().map(({ name }) => name)).toContain('resting')
 })
 
-test('B11, G6: with policy.hideDenied, why explains a denial to operators and not to others', async () => {
+test('B11, G6: with policy.hideDenied, operators see every tool and why it is denied, and others do not', async () => {
   const token = `twk_${'n'.repeat(40)}`
   const hash = `sha256:${createHash('sha256').update(token).digest('hex')}`
   const auth = { keys: [{ id: 'guest', agents: ['none', 'all'], hash }] }
-  await using hiding = await startToolway({ ...config, policy: { hideDenied: true }, auth })
+  await using hiding = await startToolway({ ...config, defaults: {}, policy: { hideDenied: true }, auth })
   const denied = { allowed: false, rule: 'agents.none.deny.servers[0]' }
   expect(await hiding.gateway.why('none', 'native.hash')).toMatchObject({ decision: denied })
   const path = 'why?agent=none&tool=native.hash'
   expect(await ask(path, undefined, hiding)).toMatchObject({ status: 200, json: denied })
+  expect(await ask('tools/native__hash', undefined, hiding)).toMatchObject({ status: 200 })
   const asGuest = { ...hiding, token }
   const missing = await ask('why?agent=none&tool=nowhere.hash', undefined, asGuest)
   const hidden = await ask(path, undefined, asGuest)
