@@ -67,6 +67,8 @@ export interface View {
   resolve(kind: Kind, spelling: string, options?: LookupOptions): Promise<Served>
   /** Finds an entry by its server and its own name; waits and throws like `resolve`. */
   find(kind: Kind, server: string, name: string, options?: LookupOptions): Promise<Served>
+  /** An entry's own name, given any spelling of it; undefined if the spelling does not name this server. */
+  ownName?(kind: Kind, server: string, spelling: string): string | undefined
   /** The tools that best match a task, which may have several steps. Meta-tools are left out. */
   search(query: string, options: { limit: number; server?: string }): ToolMatches
   /** The sources with at least one entry that the caller may use, except for the meta-tools. */

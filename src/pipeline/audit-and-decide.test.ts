@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
+import type { View } from '../core/access.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
@@ -208,13 +209,14 @@ describe('F11: a view', () => {
     const denial = new ToolwayError('DENIED_BY_POLICY', 'Not for you.', { server: 'vault', rule: 'agents.a' })
     const errors = [down, new ToolwayError('TOOL_NOT_FOUND', 'There is no such tool.').concealing(denial)]
     const resolve = () => Promise.reject(errors.shift())
-    const { view, ends } = openPipeline({ view: () => ({ ...emptyView, resolve }) })
+    const ownName: View['ownName'] = (_, server, spelling) => spelling.split(`${server}__`)[1]
+    const { view, ends } = openPipeline({ view: () => ({ ...emptyView, resolve, ownName }) })
     const seen = view(callOf().caller)
     await expect(seen.resolve('tool', 'down__x')).rejects.toBe(down)
     await expect(seen.resolve('tool', 'vault__x')).rejects.toMatchObject({ data: { server: undefined } })
     expect(ends()).toMatchObject([
-      { operation: 'call_tool', server: 'down', tool: 'down__x', decision: 'ERROR', reason: 'server_unhealthy' },
-      { operation: 'call_tool', server: 'vault', tool: 'vault__x', decision: 'DENY' },
+      { operation: 'call_tool', server: 'down', tool: 'x', decision: 'ERROR', reason: 'server_unhealthy' },
+      { operation: 'call_tool', server: 'vault', tool: 'x', decision: 'DENY' },
     ])
   })
 

@@ -147,9 +147,15 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
     // Retryable failures, such as an unreachable server, are not refusals and are not counted as such.
     const note = ToolwayError.from(thrown).kind.retryable ? {} : noteOf(caller, whoOf(caller), refusals)
     // `brief` truncates the name in the record: the name is untrusted and can be of any length.
-    const server = lookup.server ?? ToolwayError.from(thrown).truth.details.server
-    const failed = { ...subject({ ...lookup, server }), brief: true } as const
+    const failed = { ...subject(lookup), ...named(lookup, thrown), brief: true } as const
     return log.end({ ...failed, ...endingOf(thrown), ...note, latency_ms: since(start) })
+  }
+
+  /** The server that a failed lookup was for, if the error names one, and the entry's own name there. */
+  const named = ({ kind, server, tool }: Lookup, thrown: unknown): Pick<Lookup, 'server' | 'tool'> => {
+    const meant = server ?? ToolwayError.from(thrown).truth.details.server
+    if (server !== undefined || meant === undefined || kind === undefined || tool === undefined) return { server, tool }
+    return { server: meant, tool: view.ownName?.(kind, meant, tool) ?? tool }
   }
 
   const auditFailure = <T>(lookup: Lookup, search: Promise<T>): Promise<T> => {
