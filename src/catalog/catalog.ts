@@ -40,7 +40,8 @@ export interface CatalogOptions {
 }
 
 export interface Catalog extends Disposable {
-  view(caller: Caller): View
+  /** The catalog as a caller sees it. With `hideDenied: false` denials are not hidden, whatever the configuration says. */
+  view(caller: Caller, options?: Pick<CatalogOptions, 'hideDenied'>): View
   /** Reports, debounced, which kinds of lists have changed. By then, views already show the new lists. */
   onChange(listener: ListChangeListener): Disposable
   /** Waits for sources whose entries are not known yet, regardless of permissions. */
@@ -113,11 +114,11 @@ export function createCatalog(options: CatalogOptions): Catalog {
     exposure: options.exposure,
     decide: options.decide,
     closed: options.closed,
-    hideDenied: options.hideDenied ?? false,
   }
 
   return {
-    view: (caller) => createView(caller, viewOptions),
+    view: (caller, { hideDenied = options.hideDenied ?? false } = {}) =>
+      createView(caller, { ...viewOptions, hideDenied }),
     onChange: (listener) => {
       // Take a snapshot now, so that the listener gets every later change even if nothing was listed before.
       snapshot()
@@ -252,9 +253,9 @@ export function createCatalogs(options: CatalogOptions): Catalog {
   const sessionChanges = options.sources.flatMap((source) => source.onSessionChange?.(sessionChanged) ?? [])
 
   return {
-    view(caller: Caller): View {
+    view(caller, shown) {
       const catalog = hasLists(caller) ? sessionCatalogOf(caller) : catalogOf(caller.capabilities)
-      return catalog.view(caller)
+      return catalog.view(caller, shown)
     },
     onChange(given) {
       const listener = once(given)

@@ -47,6 +47,10 @@ export function namedServers(names: Iterable<string>, spelling: string, configur
   return { servers: [...new Set(names)].filter(isNamed), qualifier }
 }
 
+/** The name that a spelling has on a server; undefined if the spelling does not start with the server's name. */
+export const nameOn = (server: string, spelling: string, configured: string): string | undefined =>
+  readings(spelling, configured).flatMap((reading) => namesAfter(server, reading))[0]
+
 const namesAfter = (server: string, { text, separators }: Reading): readonly string[] =>
   text.startsWith(server)
     ? separators

@@ -366,6 +366,18 @@ describe('finding', () => {
   })
 })
 
+test.each([
+  ['tool', 'files__read', 'read'],
+  ['tool', 'files.read', 'read'],
+  ['tool', 'toolway__files__read', 'read'],
+  ['tool', 'read', undefined],
+  ['resource', 'x://files/1', 'x://1'],
+  ['resource', 'x://1', undefined],
+] as const)('F11: the own name of the %s %s on its server is %s', (kind, spelling, own) => {
+  const { view } = setUp([fakeSource('files')])
+  expect(view.ownName?.(kind, 'files', spelling)).toBe(own)
+})
+
 describe('policy.hideDenied', () => {
   const sources = () => [
     ...own,

@@ -12,6 +12,7 @@ import { defaultCallMs, type SourceReadiness } from './readiness.ts'
 import {
   type NamedServers,
   namedServers,
+  nameOn,
   resolveName,
   resolveResource,
   resolveTemplate,
@@ -19,6 +20,7 @@ import {
 } from './resolve.ts'
 import type { SearchIndex } from './search/search-index.ts'
 import type { CatalogSnapshot } from './snapshot.ts'
+import { originalUri } from './uris.ts'
 import type { Visible } from './visibility.ts'
 
 export interface ViewOptions {
@@ -79,6 +81,8 @@ export function createView(caller: Caller, options: ViewOptions): View {
       if (found) return found
       throw serverNotReady(source, waitedFor(late, source, wait)) ?? unknownIn(kind, name, server)
     },
+    ownName: (kind, server, spelling) =>
+      isByUri(kind) ? originalUri(server, spelling) : nameOn(server, spelling, naming.separator),
     search: (query, { limit, server }) => {
       const among = options.visible(caller).items.tool
       const { items, total } = options.index().search(query, { limit, among, server })

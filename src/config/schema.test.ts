@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
+import { isRecord } from '../lib/is-record.ts'
+import { editorSchema } from './editor-schema.ts'
 import { configSchema } from './schema.ts'
 
 const complete = configSchema.parse({})
@@ -200,4 +202,41 @@ test('whichever keys a document sets, the rest has its defaults', () => {
     }),
     runs(40, 5_000),
   )
+})
+
+test('every number and boolean may be text, because variables expand to text', () => {
+  const { policy, version } = configSchema.parse({ policy: { hideDenied: 'true' }, version: '1' })
+  expect({ hideDenied: policy.hideDenied, version }).toEqual({ hideDenied: true, version: 1 })
+  expect(configSchema.safeParse({ version: '2' }).success).toBe(false)
+
+  const isText = (schema: unknown) => isRecord(schema) && schema.type === 'string'
+  const unwritable = (schema: unknown, path: string): readonly string[] => {
+    if (Array.isArray(schema)) {
+      return schema.some(isText) ? [] : schema.flatMap((one, at) => unwritable(one, `${path}[${at}]`))
+    }
+    if (!isRecord(schema)) return []
+    const own = ['boolean', 'number', 'integer'].includes(String(schema.type)) ? [path] : []
+    return [...own, ...Object.entries(schema).flatMap(([key, value]) => unwritable(value, `${path}.${key}`))]
+  }
+  expect(unwritable(editorSchema(), '')).toEqual([])
+})
+
+test('B6: an IPv6 address to listen on may have brackets', () => {
+  expect(configSchema.parse({ server: { host: '[::1]' } }).server.host).toBe('::1')
+})
+
+test.each(['/metrics', '/livez', '/readyz/', '/admin/api', '/admin/api/mcp', '/v1/models', '/.well-known/mcp'])(
+  'the MCP endpoint cannot replace %s',
+  (path) => {
+    expect(configSchema.safeParse({ server: { path } }).error?.issues).toMatchObject([{ path: ['server', 'path'] }])
+  },
+)
+
+test.each(['/', '/mcp', '/metrics-mcp', '/v1/mcp', '/admin/mcp'])('the MCP endpoint can be at %s', (path) => {
+  expect(configSchema.parse({ server: { path } }).server.path).toBe(path)
+})
+
+test('S7: sandbox.memory is enough for an interpreter', () => {
+  expect(configSchema.safeParse({ sandbox: { memory: '1B' } }).error?.issues[0]?.message).toContain('from 1MiB')
+  expect(configSchema.parse({ sandbox: { memory: '1MiB' } }).sandbox.memory).toBe(1_048_576)
 })

@@ -10,12 +10,16 @@ import { defaultsSection, serverSection } from './schema/server.ts'
 import { sinksSection } from './schema/sinks.ts'
 import { storesSection } from './schema/stores.ts'
 import { auditSection, captureSection, historySection, inboxSection, telemetrySection } from './schema/telemetry.ts'
+import { textLike } from './schema/values.ts'
+
+/** The only version. It is accepted as text too, because variables expand to strings. */
+const formatVersion = z.union([z.literal(1), textLike(/^1$/, '1')], { error: '1' }).transform(() => 1 as const)
 
 /** The configuration schema. Defaults are defined only here and in the section schemas; an empty document is valid. */
 export const configSchema = z
   .strictObject({
     $schema: z.string().optional().describe('URL of this schema, for editors.'),
-    version: z.literal(1).default(1).describe('Version of the configuration format.'),
+    version: formatVersion.prefault(1).describe('Version of the configuration format.'),
     server: serverSection.prefault({}).describe('The HTTP endpoint.'),
     mcpServers: mcpServersSection.default({}).describe('The MCP servers behind the gateway, by name.'),
     naming: namingSection.prefault({}).describe('How served tools are named.'),

@@ -11,6 +11,24 @@ test('names that lead nowhere are warnings', async () => {
   ])
 })
 
+test('B6: hosts and origins that no request can have are warnings', async () => {
+  const hosts = ['*', 'https://x.org/', 'x.org/mcp', 'y.org', 'y.org:8080', '[::1]:80']
+  const valid = ['https://App.example.com/', 'http://localhost:5173', 'null', 'vscode-webview://0Abc']
+  const origins = ['*', 'https://*.x.org', 'x.org', 'https://x.org:443', 'https://x.org/app', ...valid]
+  const text = JSON.stringify({ server: { allowedHosts: hosts, allowedOrigins: origins } })
+  const exactly = 'list each one, because patterns are not supported'
+  expect(await warningsOf(text)).toEqual([
+    `server.allowedHosts: * never matches; ${exactly}`,
+    'server.allowedHosts: https://x.org/ never matches; did you mean x.org?',
+    'server.allowedHosts: x.org/mcp never matches; did you mean x.org?',
+    `server.allowedOrigins: * never matches; ${exactly}`,
+    `server.allowedOrigins: https://*.x.org never matches; ${exactly}`,
+    'server.allowedOrigins: x.org never matches; did you mean https://x.org?',
+    'server.allowedOrigins: https://x.org:443 never matches; did you mean https://x.org?',
+    'server.allowedOrigins: https://x.org/app never matches; did you mean https://x.org?',
+  ])
+})
+
 test('keys without effect on a kind of server are warnings', async () => {
   const text =
     'mcpServers: { a: { command: x, headers: { A: b } }, b: { url: "http://x", env: { A: b }, args: [], cwd: . } }'

@@ -8,6 +8,7 @@ import { isOpenToOthers } from './unauthenticated.ts'
 export function configWarnings(config: Config, tree: ConfigTree): string[] {
   return [
     ...openToAll(config),
+    ...neverMatches(config),
     ...unknownModel(config),
     ...withoutEffect(config, tree),
     ...inArguments(config, tree),
@@ -20,6 +21,28 @@ export function configWarnings(config: Config, tree: ConfigTree): string[] {
 function openToAll(config: Config): string[] {
   if (!isOpenToOthers(config)) return []
   return [`auth.token is none and server.host is ${config.server.host}: anyone who can reach it may use every tool`]
+}
+
+/** Warns about hosts and origins that no request can have. Requests must have exactly one of those listed. */
+function neverMatches({ server: { allowedHosts, allowedOrigins } }: Config): string[] {
+  const warning = (key: string, value: string, meant: string | undefined) =>
+    `server.${key}: ${value} never matches; ${meant ? `did you mean ${meant}?` : 'list each one, because patterns are not supported'}`
+  const hosts = allowedHosts.filter((host) => /[\s/*?#@]/.test(host))
+  const origins = allowedOrigins.filter((origin) => originOf(origin) !== origin.toLowerCase().replace(/\/$/, ''))
+  return [
+    ...hosts.map((host) =>
+      warning('allowedHosts', host, (originOf(host) ?? originOf(`http://${host}`))?.split('//')[1]),
+    ),
+    ...origins.map((origin) => warning('allowedOrigins', origin, originOf(origin) ?? originOf(`https://${origin}`))),
+  ]
+}
+
+/** The Origin header that browsers send for a page; undefined if there is none. */
+function originOf(page: string): string | undefined {
+  if (page === 'null') return page
+  if (page.includes('*') || !URL.canParse(page)) return undefined
+  const { protocol, host } = new URL(page)
+  return host === '' ? undefined : `${protocol}//${host}`.toLowerCase()
 }
 
 function unknownModel({ models, chat }: Config): string[] {

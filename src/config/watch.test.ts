@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { until } from '../../tests/fixtures/until.ts'
-import { systemClock } from '../core/clock.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
 import { watchFiles } from './watch.ts'
 
 let folder: string
@@ -13,10 +13,18 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-function watching(...names: string[]) {
+/** A clock whose timers above a second do not fire during a test. */
+const unpolled: Clock = {
+  ...systemClock,
+  after: (ms, callback) => systemClock.after(ms > 1_000 ? 3_600_000 : ms, callback),
+}
+
+const watching = (...names: string[]) => watchingBy(systemClock, ...names)
+
+function watchingBy(clock: Clock, ...names: string[]) {
   let changes = 0
   const places = names.map((name) => join(folder, name))
-  const watch = watchFiles(places, systemClock, () => changes++)
+  const watch = watchFiles(places, clock, () => changes++)
   return {
     changes: () => changes,
     follow: (...others: string[]) => watch.follow(others.map((name) => join(folder, name))),
@@ -79,6 +87,32 @@ test('G8: a folder that is swapped behind a link is noticed, as a mounted config
   await symlink('two', join(folder, 'next'))
   await rename(join(folder, 'next'), join(folder, 'current'))
   await until(() => watch.changes() === 1, { what: 'the swap to be noticed' })
+})
+
+test('G8: a change to the real file behind a link to another folder is noticed without polling', async () => {
+  await mkdir(join(folder, 'dotfiles'))
+  await mkdir(join(folder, 'home'))
+  await writeFile(join(folder, 'dotfiles', 'a.yaml'), '1')
+  await symlink('../dotfiles/a.yaml', join(folder, 'home', 'a.yaml'))
+  using watch = watchingBy(unpolled, 'home/a.yaml')
+  await writeFile(join(folder, 'dotfiles', 'a.yaml'), 'longer')
+  await until(() => watch.changes() === 1, { what: 'the change to be noticed' })
+})
+
+test('G8: a folder that is moved away and made again is noticed without polling', async () => {
+  const home = join(folder, 'home')
+  const write = (text: string) => writeFile(join(home, 'a.yaml'), text)
+  await mkdir(home)
+  await write('1')
+  using watch = watchingBy(unpolled, 'home/a.yaml')
+  const noticed = (count: number) => until(() => watch.changes() === count, { what: `${count} changes` })
+  await rename(home, join(folder, 'away'))
+  await noticed(1)
+  await mkdir(home)
+  await write('2')
+  await noticed(2)
+  await write('another')
+  await noticed(3)
 })
 
 test('G8: what else happens in the folder is no change, and a burst is one', async () => {

@@ -1,3 +1,4 @@
+import type { Operation } from './audit.ts'
 import type { Call, Caller, Capabilities, Handler } from './call.ts'
 import type { Definition, Entry, Kind } from './entry.ts'
 import type { ErrorCode, ToolwayError } from './errors.ts'
@@ -63,9 +64,11 @@ export interface View {
    * Finds an entry by any of its spellings. Waits for servers that may have the entry and are still starting. Throws
    * TOOL_NOT_FOUND or SERVER_NOT_FOUND, with similar names as suggestions.
    */
-  resolve(kind: Kind, spelling: string, wait?: Wait): Promise<Served>
+  resolve(kind: Kind, spelling: string, options?: LookupOptions): Promise<Served>
   /** Finds an entry by its server and its own name; waits and throws like `resolve`. */
-  find(kind: Kind, server: string, name: string, wait?: Wait): Promise<Served>
+  find(kind: Kind, server: string, name: string, options?: LookupOptions): Promise<Served>
+  /** An entry's own name, given any spelling of it; undefined if the spelling does not name this server. */
+  ownName?(kind: Kind, server: string, spelling: string): string | undefined
   /** The tools that best match a task, which may have several steps. Meta-tools are left out. */
   search(query: string, options: { limit: number; server?: string }): ToolMatches
   /** The sources with at least one entry that the caller may use, except for the meta-tools. */
@@ -74,6 +77,11 @@ export interface View {
   refusal(server: string, kind?: Kind): ToolwayError | undefined
   /** If denials are hidden: the reason that `refusal` would have returned, for the audit record only. */
   concealed?(server: string): ToolwayError | undefined
+}
+
+export interface LookupOptions extends Wait {
+  /** What the entry is looked up for, as recorded if the lookup fails. Default: to call, read or get it. */
+  readonly operation?: Operation
 }
 
 /** A server missing from the lists, as reported in `_meta["dev.toolway/missing"]` (V2). */

@@ -9,6 +9,7 @@ export type Operation =
   | 'complete'
   | 'subscribe'
   | 'list'
+  /** Looks up an entry without using it. Recorded only if that fails. */
   | 'find'
   | 'authenticate'
   | 'refusals'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
+import type { View } from '../core/access.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
@@ -201,6 +202,30 @@ describe('F11: a view', () => {
       { operation: 'call_tool', tool: 'x'.repeat(900), brief: true, decision: 'ERROR', reason: 'tool_not_found' },
       { operation: 'get_prompt', server: 'files', tool: 'hello', decision: 'ERROR' },
     ])
+  })
+
+  test('names the server that a failed lookup was for, even if the caller is not told', async () => {
+    const down = new ToolwayError('SERVER_UNHEALTHY', 'It cannot be reached.', { server: 'down' })
+    const denial = new ToolwayError('DENIED_BY_POLICY', 'Not for you.', { server: 'vault', rule: 'agents.a' })
+    const errors = [down, new ToolwayError('TOOL_NOT_FOUND', 'There is no such tool.').concealing(denial)]
+    const resolve = () => Promise.reject(errors.shift())
+    const ownName: View['ownName'] = (_, server, spelling) => spelling.split(`${server}__`)[1]
+    const { view, ends } = openPipeline({ view: () => ({ ...emptyView, resolve, ownName }) })
+    const seen = view(callOf().caller)
+    await expect(seen.resolve('tool', 'down__x')).rejects.toBe(down)
+    await expect(seen.resolve('tool', 'vault__x')).rejects.toMatchObject({ data: { server: undefined } })
+    expect(ends()).toMatchObject([
+      { operation: 'call_tool', server: 'down', tool: 'x', decision: 'ERROR', reason: 'server_unhealthy' },
+      { operation: 'call_tool', server: 'vault', tool: 'x', decision: 'DENY' },
+    ])
+  })
+
+  test('records a failed lookup under the operation that it was for', async () => {
+    const { view, ends } = openPipeline()
+    const seen = view(callOf().caller)
+    await expect(seen.resolve('tool', 'x', { operation: 'find' })).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+    await expect(seen.find('tool', 'files', 'x', { operation: 'tasks/get' })).rejects.toThrow()
+    expect(ends()).toMatchObject([{ operation: 'find' }, { operation: 'tasks/get' }])
   })
 
   test('writes down a list that a bad cursor makes impossible', () => {

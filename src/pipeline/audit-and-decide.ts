@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Access, Page, View } from '../core/access.ts'
+import type { Access, LookupOptions, Page, View } from '../core/access.ts'
 import type { Audit, AuditEnd, AuditSubject, Operation } from '../core/audit.ts'
 import type { Call, Caller, Interceptor } from '../core/call.ts'
 import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
@@ -147,16 +147,26 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
     // Retryable failures, such as an unreachable server, are not refusals and are not counted as such.
     const note = ToolwayError.from(thrown).kind.retryable ? {} : noteOf(caller, whoOf(caller), refusals)
     // `brief` truncates the name in the record: the name is untrusted and can be of any length.
-    return log.end({ ...subject(lookup), brief: true, ...endingOf(thrown), ...note, latency_ms: since(start) })
+    const failed = { ...subject(lookup), ...named(lookup, thrown), brief: true } as const
+    return log.end({ ...failed, ...endingOf(thrown), ...note, latency_ms: since(start) })
   }
 
-  const auditFailure = <T>(kind: Kind, names: { server?: string; tool: string }, search: Promise<T>): Promise<T> => {
+  /** The server that a failed lookup was for, if the error names one, and the entry's own name there. */
+  const named = ({ kind, server, tool }: Lookup, thrown: unknown): Pick<Lookup, 'server' | 'tool'> => {
+    const meant = server ?? ToolwayError.from(thrown).truth.details.server
+    if (server !== undefined || meant === undefined || kind === undefined || tool === undefined) return { server, tool }
+    return { server: meant, tool: view.ownName?.(kind, meant, tool) ?? tool }
+  }
+
+  const auditFailure = <T>(lookup: Lookup, search: Promise<T>): Promise<T> => {
     const start = performance.now()
     return search.catch(async (thrown) => {
-      await recordFailure({ operation: operations[kind], kind, ...names }, thrown, start)
+      await recordFailure(lookup, thrown, start)
       throw thrown
     })
   }
+
+  const operationOf = (kind: Kind, { operation = operations[kind] }: LookupOptions = {}) => ({ operation, kind })
 
   const listed = (kind: Kind, cursor: string | undefined, start: number): Page => {
     try {
@@ -180,8 +190,10 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
         ?.catch(ignored)
       return page
     },
-    resolve: (kind, spelling, wait) => auditFailure(kind, { tool: spelling }, view.resolve(kind, spelling, wait)),
-    find: (kind, server, name, wait) => auditFailure(kind, { server, tool: name }, view.find(kind, server, name, wait)),
+    resolve: (kind, spelling, options) =>
+      auditFailure({ ...operationOf(kind, options), tool: spelling }, view.resolve(kind, spelling, options)),
+    find: (kind, server, name, options) =>
+      auditFailure({ ...operationOf(kind, options), server, tool: name }, view.find(kind, server, name, options)),
   }
 }
 

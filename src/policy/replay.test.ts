@@ -81,9 +81,11 @@ describe('B12: a proposed policy over recorded calls', () => {
     expect(replay({ agents }, [{ ...limited, server: 'db' }]).denied).toHaveLength(1)
   })
 
-  test('leaves out what was never found, and what names nothing', () => {
+  test('leaves out what was never found, whose server was not ready, and what names nothing', () => {
     const { tool: _, ...list } = past()
-    expect(replay({ agents }, [past({ decision: 'ERROR', reason: 'tool_not_found' }), list]).calls).toBe(0)
+    const failed = ['tool_not_found', 'server_unhealthy', 'auth_required']
+    const lookups = failed.map((reason) => past({ decision: 'ERROR', reason }))
+    expect(replay({ agents }, [...lookups, list]).calls).toBe(0)
   })
 
   test('what reads on a server that becomes read-only is said by the proposed readTools, not by the record', () => {

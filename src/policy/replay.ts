@@ -68,8 +68,7 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
   return {
     add(past) {
       const { server, tool, time } = past
-      // Policy was not evaluated for entries that were not found.
-      if (server === undefined || tool === undefined || (past.decision === 'ERROR' && notFound(past.reason))) return
+      if (server === undefined || tool === undefined || (past.decision === 'ERROR' && unresolved(past.reason))) return
       calls++
       if (past.reason === 'quarantined') return
       const agent = agentNow(past.agent)
@@ -165,7 +164,9 @@ const outcomeOf = (decision: Decision) =>
 
 const wasAllowed = ({ decision, reason }: PastCall): boolean => decision !== 'DENY' || !isPolicyReason(reason)
 
-const notFound = (reason: string | undefined): boolean => reason === 'tool_not_found' || reason === 'server_not_found'
+/** Whether a call failed before policy was evaluated, because its entry was not found or its server is not ready. */
+const unresolved = (reason = ''): boolean =>
+  ['tool_not_found', 'server_not_found', 'server_unhealthy', 'auth_required'].includes(reason)
 
 const callerOf = (agent: string, { anonymous }: PastCall): Caller => ({
   agent,

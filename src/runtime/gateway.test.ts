@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type * as z from 'zod'
 import { type LocalToolway, startToolway } from '../../tests/fixtures/toolway.ts'
@@ -20,9 +21,9 @@ beforeAll(async () => {
 })
 afterAll(() => toolway[Symbol.asyncDispose]())
 
-async function ask(path: string, body?: object) {
-  const { origin } = new URL(toolway.url)
-  const headers = { authorization: `Bearer ${toolway.token}`, origin, 'content-type': 'application/json' }
+async function ask(path: string, body?: object, { url, token }: Pick<LocalToolway, 'url' | 'token'> = toolway) {
+  const { origin } = new URL(url)
+  const headers = { authorization: `Bearer ${token}`, origin, 'content-type': 'application/json' }
   const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
   const response = await fetch(`${origin}/admin/api/${path}`, { headers, ...init })
   return { status: response.status, json: (await response.json()) as Record<string, unknown> }
@@ -60,4 +61,23 @@ test('F7: why decides for an agent and a tool, and rejects a tool that does not 
   await expect(gateway.why('all', 'native.hahs')).rejects.toThrow('native.hahs')
   await gateway.refresh()
   expect(gateway.servers().map(({ name }) => name)).toContain('resting')
+})
+
+test('B11, G6: with policy.hideDenied, operators see every tool and why it is denied, and others do not', async () => {
+  const token = `twk_${'n'.repeat(40)}`
+  const hash = `sha256:${createHash('sha256').update(token).digest('hex')}`
+  const auth = { keys: [{ id: 'guest', agents: ['none', 'all'], hash }] }
+  await using hiding = await startToolway({ ...config, defaults: {}, policy: { hideDenied: true }, auth })
+  const denied = { allowed: false, rule: 'agents.none.deny.servers[0]' }
+  expect(await hiding.gateway.why('none', 'native.hash')).toMatchObject({ decision: denied })
+  const path = 'why?agent=none&tool=native.hash'
+  expect(await ask(path, undefined, hiding)).toMatchObject({ status: 200, json: denied })
+  expect(await ask('tools/native__hash', undefined, hiding)).toMatchObject({ status: 200 })
+  const asGuest = { ...hiding, token }
+  const missing = await ask('why?agent=none&tool=nowhere.hash', undefined, asGuest)
+  const hidden = await ask(path, undefined, asGuest)
+  expect(missing).toMatchObject({ status: 404 })
+  expect(JSON.stringify(hidden).replaceAll('native', 'nowhere')).toBe(JSON.stringify(missing))
+  const allowed = await ask('why?agent=all&tool=hash', undefined, asGuest)
+  expect(allowed).toMatchObject({ status: 200, json: { server: 'native', allowed: true } })
 })

@@ -13,7 +13,10 @@ import { version } from './package-paths.ts'
 import type { ReloadStatus } from './reload.ts'
 import { serversOf } from './upstream-servers.ts'
 
-/** Explains whether an agent may use a tool, for `toolway why` and the dashboard. Accepts any spelling of the tool. */
+/**
+ * Explains to an operator whether an agent may use a tool, for `toolway why` and the dashboard. Accepts any spelling of
+ * the tool, and explains denials that are hidden from the agent (`policy.hideDenied`) as well.
+ */
 export async function explainDecision(
   { policy, catalog, token, inboundAuth, loaded }: Generation,
   { agent: name, tool, authenticated }: { agent: string; tool: string; authenticated: boolean },
@@ -21,7 +24,7 @@ export async function explainDecision(
 ): Promise<Why> {
   const credential = authenticated || token !== undefined ? operator : await inboundAuth.authenticate(undefined)
   const agent = policy.agents.size === 0 ? name : policy.agentOf(credential, name)
-  const view = catalog.view({ ...operator, agent })
+  const view = catalog.view({ ...operator, agent }, { hideDenied: false })
   // Lookups do not wait for servers that the agent may not use. Wait here: the operator may ask about their tools.
   const { entry } = await view.resolve('tool', tool).catch(async (thrown) => {
     if (!ToolwayError.from(thrown).kind.denial) throw thrown

@@ -262,6 +262,8 @@ function guardsOf(servers: Config['mcpServers'], clock: Clock) {
 
 interface InboundAuth {
   readonly authenticate: Authenticate & AsyncDisposable
+  /** Applies a change that this process made to the key file. */
+  keysChanged(): void
   readonly config: Config['auth']
 }
 
@@ -276,7 +278,8 @@ function createInboundAuth(
   if (before && before.token === token && isDeepStrictEqual(before.inboundAuth.config, auth)) return before.inboundAuth
   const keys = createKeys({ configured: auth.keys, folder: stores.path, usage, clock, log })
   const verify = auth.jwt && createVerifier?.({ config: auth.jwt, clock, log })
-  return { config: auth, authenticate: createAuthenticate({ token, keys, verify, clock }) }
+  const authenticate = createAuthenticate({ token, keys, verify, clock })
+  return { config: auth, authenticate, keysChanged: keys.changed }
 }
 
 /** Loads the chat code on the first request, because most gateways only proxy calls. */

@@ -51,20 +51,38 @@ describe('B6: the key file', () => {
     expect(log.lines).toEqual([])
   })
 
-  test('is looked at again after a second, and not before', async () => {
-    const keys = known()
+  test('is checked again after a second, and not before', async () => {
     const ci = keyOf('ci', { expires: '2027-01-01T00:00:00.000Z', agents: ['a'], admin: true })
     await add(ci)
-    expect(keys.find(ci.hash)).toBeUndefined()
-    clock.advance(999)
-    expect(keys.find(ci.hash)).toBeUndefined()
-    clock.advance(1)
-    expect(keys.find(ci.hash)).toEqual({
-      ...{ id: 'ci', hash: ci.hash, agents: ['a'], admin: true },
-      expires: Date.parse('2027-01-01'),
-    })
+    const keys = known()
+    const found = { id: 'ci', hash: ci.hash, agents: ['a'], admin: true, expires: Date.parse('2027-01-01') }
+    expect(keys.find(ci.hash)).toEqual(found)
     await rm(file)
-    clock.advance(1_000)
+    clock.advance(999)
+    expect(keys.find(ci.hash)).toEqual(found)
+    clock.advance(1)
+    expect(keys.find(ci.hash)).toBeUndefined()
+  })
+
+  test('is checked at once for a key that is not known, but not for each of many', async () => {
+    const keys = known()
+    const [ci, bot] = [keyOf('ci'), keyOf('bot')]
+    await add(ci)
+    expect(keys.find(ci.hash)).toBeDefined()
+    await add(bot)
+    clock.advance(99)
+    expect(keys.find(bot.hash)).toBeUndefined()
+    clock.advance(1)
+    expect(keys.find(bot.hash)).toBeDefined()
+  })
+
+  test('is checked at once after this process has changed it', async () => {
+    const ci = keyOf('ci')
+    await add(ci)
+    const keys = known()
+    expect(keys.find(ci.hash)).toBeDefined()
+    await changeKeyFile(folder, () => [])
+    keys.changed()
     expect(keys.find(ci.hash)).toBeUndefined()
   })
 

@@ -17,12 +17,20 @@ interface Keys {
   /** Whether any key was ever issued. If so, requests without a key are anonymous. */
   readonly inUse: boolean
   find(hash: string): KnownKey | undefined
+  /** Applies a change that this process made to the key file. */
+  changed(): void
   /** Records that a key was accepted. */
   used(key: KnownKey): void
 }
 
-/** How often the key file is checked. A new or revoked key is noticed within this time. */
+/** How often the key file is checked. A revoked key is noticed within this time. */
 const lookMs = 1_000
+
+/**
+ * How often the key file is checked for keys that are not known, in addition. A new key is usually accepted at once, and
+ * wrong keys do not cause a check each.
+ */
+const lookForUnknownMs = 100
 
 /**
  * Looks up keys from the configuration and the key file. The key file is checked for changes while Toolway is running.
@@ -48,6 +56,7 @@ export function createKeys(options: {
   let fromFile = new Map<string, KnownKey>()
   let mark: string | undefined
   let looked = Number.NEGATIVE_INFINITY
+  let lookedForUnknown = Number.NEGATIVE_INFINITY
   let problem: string | undefined
 
   const read = () => {
@@ -105,8 +114,13 @@ export function createKeys(options: {
     },
     find(hash) {
       lookAgain()
-      return configured.get(hash) ?? fromFile.get(hash)
+      const found = configured.get(hash) ?? fromFile.get(hash)
+      if (found || clock.monotonic() - lookedForUnknown < lookForUnknownMs) return found
+      look()
+      lookedForUnknown = looked
+      return fromFile.get(hash)
     },
+    changed: look,
     used: ({ id, previous }) => usage?.note(id, previous),
   }
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { getCompileCacheDir } from 'node:module'
 import { basename, dirname, join } from 'node:path'
+import { withoutBrackets } from '../../config/schema/server.ts'
 import type { Config } from '../../config/schema.ts'
 import { refuseUnauthenticated } from '../../config/unauthenticated.ts'
 import { systemClock } from '../../core/clock.ts'
@@ -111,7 +112,7 @@ function printStopping(shell: Shell, { json }: ServeOptions): void {
 
 function listeningOn(config: Config, options: ServeOptions): Config {
   const { host = config.server.host, port = config.server.port } = options
-  return { ...config, server: { ...config.server, host, port } }
+  return { ...config, server: { ...config.server, host: withoutBrackets(host), port } }
 }
 
 function bannerFacts({ loaded, token, view, local, servers }: Gateway, url: string, { cwd, env, stderr }: Shell) {

@@ -15,9 +15,8 @@ export const policySection = z.strictObject({
     .describe(
       "Whether an agent's allow.tools apply only to servers that its allow.servers (or its parent's) list as well; set when agent gateway rules are imported.",
     ),
-  hideDenied: z
-    .boolean()
-    .default(false)
+  hideDenied: flag()
+    .prefault(false)
     .describe('Reports denied servers and tools as not found. The audit log records the denial.'),
   pins: z.enum(['off', 'warn', 'quarantine']).default('warn').describe("What to do when a tool's definition changes."),
 })

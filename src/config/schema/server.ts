@@ -2,10 +2,21 @@ import * as z from 'zod'
 import { exposure } from './policy.ts'
 import { address, duration, flag, limit, names, numeric, size, text, textLike } from './values.ts'
 
+/** The host without the brackets that IPv6 addresses have in URLs. */
+export const withoutBrackets = (host: string): string => host.replace(/^\[(.*:.*)\]$/, '$1')
+
+/** Paths of Toolway's other endpoints. */
+const reserved =
+  /^\/(?:livez|readyz|metrics|oauth\/callback|v1\/chat\/completions)\/?$|^\/(?:admin\/api|assets|v1\/models|\.well-known)(?:\/|$)/
+
 export const serverSection = z.strictObject({
-  host: text('a host name or an IP address').default('127.0.0.1').describe('Address to listen on.'),
+  host: text('a host name or an IP address')
+    .transform(withoutBrackets)
+    .prefault('127.0.0.1')
+    .describe('Address to listen on.'),
   port: numeric({ max: 65_535 }).prefault(4322).describe('Port to listen on; 0: any free port.'),
   path: textLike(/^\/[\w./~-]*$/, 'a path that starts with /')
+    .refine((path) => !reserved.test(path), { error: 'a path that Toolway does not use itself, such as /mcp' })
     .default('/mcp')
     .describe('Path of the MCP endpoint; also served with /stream appended.'),
   allowedHosts: names('a host, with its port if it is not the default')

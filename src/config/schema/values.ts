@@ -64,7 +64,7 @@ export const duration = shared(({ least = '0', most = '24d' } = {}) => amount(ti
 export const limit = () => duration({ least: '1ms' })
 
 /** A size such as `64KiB` or `4MiB`; outputs bytes. */
-export const size = shared(() => amount(memory, '1B', '1024GiB'))
+export const size = shared(({ least = '1B' } = {}) => amount(memory, least, '1024GiB'))
 
 /** A number. Strings are accepted too, because variables expand to strings. */
 export const numeric = shared(({ min = 0, max = Number.MAX_SAFE_INTEGER, whole = true } = {}) => {

@@ -65,10 +65,11 @@ export function matrixOf({ current }: AdminContext, query: ToolsQuery): Matrix {
 /** Explains a policy decision. Non-admins may ask only about agents that they may act as. */
 export async function whyFor({ access, why }: AdminContext, caller: Caller, params: WhyParams): Promise<WhyView> {
   const agent = caller.admin ? (params.agent ?? caller.agent) : resolveAgent(access, caller, params.agent)
-  // Resolve the tool as the caller would, so that a denied lookup is counted and audited like a denied call.
-  if (!caller.admin) await access.view({ ...caller, agent }).resolve('tool', params.tool)
+  // Non-admins find a tool as for a call: failures are counted and audited, and hidden denials stay hidden.
+  const lookUp = () => access.view({ ...caller, agent }).resolve('tool', params.tool, { operation: 'find' })
+  const meant = caller.admin ? params.tool : (await lookUp()).name
   const authenticated = caller.admin || caller.authenticated
-  const { server, tool, decision, considered, ...found } = await why(agent, params.tool, { authenticated })
+  const { server, tool, decision, considered, ...found } = await why(agent, meant, { authenticated })
   const sentence = decision.allowed ? `${found.agent} may use ${server}.${tool}: ${decision.rule}.` : decision.reason
   return {
     agent: found.agent,

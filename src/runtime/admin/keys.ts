@@ -1,3 +1,4 @@
+import type { Caller } from '../../core/call.ts'
 import type { KeysService } from '../../serve/admin/service.ts'
 import { createApiKey, type IssuedKey, listKeys, revokeApiKey, rotateApiKey } from '../../stores/api-keys.ts'
 import { keyFile } from '../../stores/key-file.ts'
@@ -17,6 +18,13 @@ export function createKeysAdmin({ current, keyUsage, audit, clock }: AdminContex
     const { keys, problem = null } = listKeys(places(), keyUsage.lastUses())
     return { keys, problem, file: keyFile(config.stores.path), agents: Object.keys(config.agents) }
   }
+  /** Makes an audited change, which applies to the next request. */
+  const change = <T>(caller: Caller, action: Parameters<typeof audited>[2], work: () => Promise<T>) =>
+    audited(audit, caller, action, async () => {
+      const made = await work()
+      current().inboundAuth.keysChanged()
+      return made
+    })
   const issued = ({ key: secret, stored }: IssuedKey) => {
     const [key] = keys().keys.filter(({ id, source }) => id === stored.id && source === 'file')
     if (!key) throw new Error(`the key ${stored.id} was removed meanwhile`)
@@ -30,14 +38,14 @@ export function createKeysAdmin({ current, keyUsage, audit, clock }: AdminContex
       const expires = expiresInMs === undefined ? null : new Date(where.now + expiresInMs).toISOString()
       const action = { operation: 'create_key', arguments: { id, agents, admin, expires } }
       const wanted = { id, agents, admin, lifetimeMs: expiresInMs }
-      return issued(await audited(audit, caller, action, () => createApiKey(where, wanted)))
+      return issued(await change(caller, action, () => createApiKey(where, wanted)))
     },
     async rotateKey(caller, id, { keepOldMs }) {
       const action = { operation: 'rotate_key', arguments: { id, keepOldMs } }
-      return issued(await audited(audit, caller, action, () => rotateApiKey(places(), id, keepOldMs)))
+      return issued(await change(caller, action, () => rotateApiKey(places(), id, keepOldMs)))
     },
     async revokeKey(caller, id) {
-      await audited(audit, caller, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(places(), id))
+      await change(caller, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(places(), id))
       return keys()
     },
   }

@@ -132,7 +132,7 @@ export function createPlayground(context: AdminContext): { readonly admin: Playg
     },
     async completions(caller, { kind, name, argument, context: filled, agent }, signal) {
       const who = acting(caller, agent)
-      const served = await access.view(who).resolve(kind, name)
+      const served = await access.view(who).resolve(kind, name, { operation: 'complete' })
       const args = filled === undefined ? { argument } : { argument, context: { arguments: filled } }
       const input = { arguments: Json.of<Record<string, unknown>>(args), uri: served.uri, meta: {} }
       const call = { id: callId(), caller: who, entry: served.entry, input, signal, peer: nonInteractive }

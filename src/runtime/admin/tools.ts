@@ -19,16 +19,13 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
   const find = async (caller: Caller, name: string): Promise<Served> => {
     const { catalog, policy } = current()
     if (caller.admin) {
-      const { resolve } = catalog.view(caller)
+      const resolve = (who: Caller) => catalog.view(who, { hideDenied: false }).resolve('tool', name)
       // Some servers list a tool only to clients that can be asked, as the playground can.
-      return resolve('tool', name).catch((thrown) =>
-        catalog
-          .view({ ...caller, capabilities: askable })
-          .resolve('tool', name)
-          .catch(() => Promise.reject(thrown)),
+      return resolve(caller).catch((thrown) =>
+        resolve({ ...caller, capabilities: askable }).catch(() => Promise.reject(thrown)),
       )
     }
-    const served = await access.view(caller).resolve('tool', name)
+    const served = await access.view(caller).resolve('tool', name, { operation: 'find' })
     const decision = policy.decide(caller, served.entry)
     if (!decision.allowed) throw refusalOf(decision, served.entry.server)
     return served

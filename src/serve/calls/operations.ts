@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Access, MissingServer, Served } from '../../core/access.ts'
+import type { Access, LookupOptions, MissingServer, Served, View } from '../../core/access.ts'
 import type { Call, Caller, Handler, Input, LogLevel, Peer } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
 import { type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
@@ -98,7 +98,10 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
     async complete(received: ReceivedParams, caller: Caller, peer: CallPeer) {
       const { ref, argument } = received.params
       if (!isObject(ref) || !isObject(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
-      const served = await resolveReference(access.view(caller), ref, waitOf(received.params, peer))
+      const served = await resolveReference(access.view(caller), ref, {
+        ...waitOf(received.params, peer),
+        operation: 'complete',
+      })
       const { uri } = served
       const input = { arguments: completionOf(received), uri, meta: metaOf(received), ...restOf(received, completed) }
       return form(await run(access.complete, served, input, caller, peer))
@@ -108,7 +111,8 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
     async task(method: string, received: ReceivedParams, caller: Caller, peer: CallPeer) {
       const task = readTaskId(textParam(received.params, 'taskId'))
       if (task === undefined) throw invalid('Task not found: use a "taskId" from an earlier result.')
-      const served = await access.view(caller).find('tool', task.server, task.tool, waitOf(received.params, peer))
+      const lookup = { ...waitOf(received.params, peer), operation: method }
+      const served = await access.view(caller).find('tool', task.server, task.tool, lookup)
       const input = { arguments: Json.of({}), meta: metaOf(received), ...restOf(received, aboutTask) }
       const relay: Handler = (call) => access.relay(method, { ...call, timeoutMs: maxTaskMs })
       return form(await run(relay, served, input, caller, peer))
@@ -125,9 +129,9 @@ const waitOf = (params: Params, peer: CallPeer): Wait => ({
   progress: (waitedMs, servers) => tellWaiting(object(params, '_meta'), peer, waitedMs, servers),
 })
 
-function resolveReference(view: ReturnType<Access['view']>, ref: Params, wait: Wait): Promise<Served> {
-  if (ref.type === 'ref/prompt') return view.resolve('prompt', textParam(ref, 'name'), wait)
-  if (ref.type === 'ref/resource') return view.resolve('resource', textParam(ref, 'uri'), wait)
+function resolveReference(view: View, ref: Params, lookup: LookupOptions): Promise<Served> {
+  if (ref.type === 'ref/prompt') return view.resolve('prompt', textParam(ref, 'name'), lookup)
+  if (ref.type === 'ref/resource') return view.resolve('resource', textParam(ref, 'uri'), lookup)
   throw invalid('The "type" of "ref" must be "ref/prompt" or "ref/resource".')
 }
 

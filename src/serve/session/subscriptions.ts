@@ -32,7 +32,7 @@ export function createResourceSubscriptions(options: {
   const followed = new Map<string, ActiveSubscription>()
 
   const begin = async (uri: string, caller: Caller, following: () => ActiveSubscription): Promise<AsyncDisposable> => {
-    const served = await access.view(caller).resolve('resource', uri)
+    const served = await access.view(caller).resolve('resource', uri, { operation: 'subscribe' })
     const message = news(uri)
     return access.subscribe(caller, served, () => {
       if (!following().over) tell(message)

@@ -66,7 +66,7 @@ async function meaning(view: View, name: string, usable: Usable, wait: Wait): Pr
   const known = spelt()
   if (known.length > 0) return known
   try {
-    const { entry } = await view.resolve('tool', spelling, wait)
+    const { entry } = await view.resolve('tool', spelling, { ...wait, operation: 'find' })
     const served = view.list('tool').filter((one) => one.entry === entry && usable(one))
     if (served.length > 0) return served
     // If the caller may not use the server, the message must not reveal whether the server has the tool.

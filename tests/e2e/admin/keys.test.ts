@@ -24,11 +24,11 @@ const statusOf = async (key: string) => (await asking(originOf(gateway), key)('s
 const keyNamed = async (name: string) => (await ask('keys')).json.keys.find(({ id }: { id: string }) => id === name)
 
 describe('V9: an admin', () => {
-  test('creates, uses, rotates and revokes a key, and none of its secrets is kept anywhere', async () => {
+  test('creates, uses, rotates and revokes a key at once, and none of its secrets is kept anywhere', async () => {
     const made = await ask('keys', { body: { id: 'bot', agents: ['dev'], expiresInMs: 3_600_000 } })
     expect(made).toMatchObject({ status: 200, json: { key: { id: 'bot', agents: ['dev'], admin: false } } })
     const { secret: first } = made.json
-    await expect.poll(() => statusOf(first)).toBe(200)
+    expect(await statusOf(first)).toBe(200)
     const called = await asking(originOf(gateway), first)('tools/probe.echo/call', {
       body: { arguments: { message: 'hi' } },
     })
@@ -38,13 +38,12 @@ describe('V9: an admin', () => {
     const rotated = await ask('keys/bot/rotate', { body: {} })
     const { secret: second, key } = rotated.json
     expect(key.previous.until - key.created).toBeLessThanOrEqual(3_600_000)
-    await expect.poll(() => statusOf(second)).toBe(200)
+    expect(await statusOf(second)).toBe(200)
     expect(await statusOf(first)).toBe(200)
 
     expect((await ask('keys/bot/revoke', { method: 'POST' })).status).toBe(200)
-    // After a few wrong credentials, an address gets 429 for the next ones.
-    await expect.poll(() => statusOf(second)).toBeOneOf([401, 429])
-    expect(await statusOf(first)).toBeOneOf([401, 429])
+    expect(await statusOf(second)).toBe(401)
+    expect(await statusOf(first)).toBe(401)
     expect(await keyNamed('bot')).toBeUndefined()
 
     const audit = (await ask('audit?limit=100')).text
