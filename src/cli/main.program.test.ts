@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process'
+import { type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -108,3 +109,16 @@ test('B11: a closed output is not a failure', async () => {
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
 })
+
+test.skipIf(process.platform !== 'linux')(
+  'B11: an output that cannot be written is one line and exit code 1',
+  async () => {
+    await using place = await folder()
+    await using full = await open('/dev/full', 'w')
+    const env = { ...place.env, ...compiled }
+    const stdio: StdioOptions = ['ignore', full.fd, 'pipe']
+    const child = spawn(process.execPath, [toolwayMain, 'tools', '--json'], { cwd: place.cwd, env, stdio })
+    const [stderr, [code]] = await Promise.all([text(child.stderr as Readable), once(child, 'exit')])
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^error: .*stdout.*ENOSPC.*\n$/) })
+  },
+)
