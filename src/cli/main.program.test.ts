@@ -122,3 +122,14 @@ test.skipIf(process.platform !== 'linux')(
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^error: .*stdout.*ENOSPC.*\n$/) })
   },
 )
+
+test.skipIf(process.platform === 'win32').each([
+  ['/dev/stdin', 'cat config | "$0" "$1" validate --config /dev/stdin'],
+  ['/dev/fd/3', 'cat config | "$0" "$1" validate --config /dev/fd/3 3<&0 </dev/null'],
+])('B11: a configuration is read from a pipe of the shell: %s', async (_, script) => {
+  await using place = await folder({ config: { server: { port: 4711 } } })
+  const env = { ...place.env, ...compiled }
+  const child = spawn('sh', ['-c', script, process.execPath, toolwayMain], { cwd: place.cwd, env, stdio: 'pipe' })
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+})

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmod, chown, lchown, mkdir, rename, symlink } from 'node:fs/promises'
 import { delimiter } from 'node:path'
@@ -89,6 +90,14 @@ describe.skipIf(process.platform === 'win32')(
     })
   },
 )
+
+test.skipIf(process.platform === 'win32')('B11: a named pipe is refused, because it may have no writer', async () => {
+  const { problems, at } = await project()
+  execFileSync('mkfifo', [at('pipe.yaml')])
+  expect(await problems({ paths: ['pipe.yaml'] })).toMatchObject([
+    { file: at('pipe.yaml'), message: expect.stringContaining('named pipe') },
+  ])
+})
 
 describe('B6: the first configuration file', () => {
   const defaultState = 'home/.local/state/toolway/default'
