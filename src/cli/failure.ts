@@ -22,6 +22,7 @@ const hints = (command: string): Partial<Record<ErrorCode | 'NO_GATEWAY', string
   NO_FALLBACK_CONFIGURED: 'Specify the agent with --agent.',
   FALLBACK_AGENT_NOT_IN_RULES: 'Specify another agent with --agent.',
   QUARANTINED: `\`${command} pins show TOOL\` shows what changed; \`${command} pins approve TOOL\` approves it.`,
+  AUDIT_UNAVAILABLE: `\`${command} doctor\` checks the folder of the audit log (audit.path).`,
   TIMEOUT: 'Increase the time limit with --timeout.',
   NO_GATEWAY: `\`${command} serve\` starts a gateway; --host and --port name another one.`,
 })
@@ -42,7 +43,16 @@ function describe(thrown: unknown, command: string): Failure {
     const { code, hint } = thrown
     return { code, message, hint: code === 'NO_GATEWAY' ? hints(command)[code] : hint }
   }
-  return { message, hint: 'Run it again with --log debug to see the stack trace.' }
+  return { message, hint: fileHint(thrown, command) ?? 'Run it again with --log debug to see the stack trace.' }
+}
+
+/** What to do about a file or folder that cannot be written. */
+function fileHint(thrown: unknown, command: string): string | undefined {
+  const { code = '', path, syscall = 'spawn' } = thrown as NodeJS.ErrnoException
+  if (!(thrown instanceof Error) || path === undefined || syscall.startsWith('spawn')) return undefined
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'Free some space there, or set stores.path to another folder.'
+  if (!['EACCES', 'EPERM', 'EROFS', 'ENOTDIR'].includes(code)) return undefined
+  return `\`${command} doctor\` checks the state folders; stores.path sets another one.`
 }
 
 /** Prints an error: a few lines on stderr, or JSON on stdout. */

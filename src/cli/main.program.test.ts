@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process'
+import { type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -105,6 +106,30 @@ test('B11: a closed output is not a failure', async () => {
   await using place = await folder()
   const child = start(['tools', '--json'], place)
   child.stdout.destroy()
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'B11: an output that cannot be written is one line and exit code 1',
+  async () => {
+    await using place = await folder()
+    await using full = await open('/dev/full', 'w')
+    const env = { ...place.env, ...compiled }
+    const stdio: StdioOptions = ['ignore', full.fd, 'pipe']
+    const child = spawn(process.execPath, [toolwayMain, 'tools', '--json'], { cwd: place.cwd, env, stdio })
+    const [stderr, [code]] = await Promise.all([text(child.stderr as Readable), once(child, 'exit')])
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^error: .*stdout.*ENOSPC.*\n$/) })
+  },
+)
+
+test.skipIf(process.platform === 'win32').each([
+  ['/dev/stdin', 'cat config | "$0" "$1" validate --config /dev/stdin'],
+  ['/dev/fd/3', 'cat config | "$0" "$1" validate --config /dev/fd/3 3<&0 </dev/null'],
+])('B11: a configuration is read from a pipe of the shell: %s', async (_, script) => {
+  await using place = await folder({ config: { server: { port: 4711 } } })
+  const env = { ...place.env, ...compiled }
+  const child = spawn('sh', ['-c', script, process.execPath, toolwayMain], { cwd: place.cwd, env, stdio: 'pipe' })
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
 })

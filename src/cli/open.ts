@@ -1,4 +1,7 @@
+import { keepState } from '../config/load.ts'
+import { locate } from '../config/locate.ts'
 import type { Config } from '../config/schema.ts'
+import { homeOf } from '../core/home.ts'
 import { labelledLog } from '../core/log.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../runtime/gateway.ts'
 import type { Shell } from './kit.ts'
@@ -21,7 +24,17 @@ export async function openWatching(
   const lines = openLog(shell, options.log ?? first.config.telemetry.log)
   const log = shared ? labelledLog(lines, { worker: shared.number }) : lines
   const source = { paths: options.config ?? [], env: shell.env, cwd: shell.cwd }
-  return createGateway(first, { load: () => read(true), watch: options.watch !== false, source, print, shared, log })
+  const reload = async () => {
+    if (first.files.length === 0) await keepFoundState(shell)
+    return read(true)
+  }
+  return createGateway(first, { load: reload, watch: options.watch !== false, source, print, shared, log })
+}
+
+/** If somebody has created a configuration file, keeps using this state folder after a restart and in commands. */
+async function keepFoundState({ env, cwd }: Shell): Promise<void> {
+  const { paths } = await locate([], env, cwd, homeOf(env))
+  if (paths[0] !== undefined) await keepState(paths[0], env)
 }
 
 /** Opens a gateway for one command: it waits longer for servers than a client would, and logs only errors. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { mountSmallDisk } from '../../tests/fixtures/small-disk.ts'
 import { version } from '../runtime/package-paths.ts'
 import { toolway } from './kit.fixture.ts'
 
@@ -42,6 +43,16 @@ describe('B11: help and version', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('Usage: toolway')
   })
+})
+
+test('B11: a full disk is an error that names the file and the setting', async ({ skip }) => {
+  const mounted = await mountSmallDisk('64k')
+  if (typeof mounted === 'string') return skip(mounted)
+  await using disk = mounted
+  disk.fill()
+  const { code, stderr } = await toolway(['keys', 'create', 'x'], { env: { HOME: disk.path } })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/^error: ENOSPC.*\/audit-key'\nhint: .*stores\.path/)
 })
 
 describe('B11: usage errors exit with 2 and suggest what was meant', () => {

@@ -9,9 +9,14 @@ process.on('SIGINT', interrupt.receive)
 process.on('SIGTERM', interrupt.receive)
 if (!isDeafToHangup()) process.on('SIGHUP', interrupt.receive)
 
-// The program that reads our output may close it early (`| head`); that is not an error.
+let crashed = false
+
 stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
+  // The program that reads our output may close it early (`| head`); that is not an error.
+  if (error.code !== 'EPIPE' && !crashed) {
+    crashed = true
+    stderr.write(`error: The output cannot be written to stdout (${error.message}).\n`)
+  }
   interrupt.stop()
 })
 stderr.on('error', () => {})
@@ -19,7 +24,6 @@ stderr.on('error', () => {})
 // A bug must not leave child processes behind: stop gracefully and exit with an error. The stop has a time limit,
 // because the bug may also prevent it from finishing, and a process that hangs is never restarted.
 const crashLimitMs = 30_000
-let crashed = false
 process.on('uncaughtException', (error) => {
   if (crashed) process.exit(exit.failed)
   crashed = true

@@ -94,6 +94,35 @@ describe('B11: connect and undo', () => {
     expect((await bytes()).toString()).toBe('{}')
   })
 
+  test('B11: connecting again after a change by others keeps the original and what they wrote', async () => {
+    const { connect, undo, bytes, path, at } = await connecting('{"mcpServers": {"mine": {"command": "x"}}}')
+    await connect()
+    const theirs = (await bytes()).toString().replace('mine', 'theirs')
+    await writeFile(path, theirs)
+    expect(await connect({ ...way, args: ['other'] })).toMatchObject({ changed: true })
+    expect(await connect({ ...way, args: ['third'] })).toMatchObject({ changed: true })
+    const copies = (await readdir(at('state'))).filter((name) => name.endsWith('.kept'))
+    expect(await Promise.all(copies.map((name) => readFile(at('state', name), 'utf8')))).toEqual([theirs])
+    const connected = (await bytes()).toString()
+    await expect(undo()).rejects.toThrow('has changed since it was connected')
+    const { kept } = await undo(true)
+    expect((await bytes()).toString()).toBe('{"mcpServers": {"mine": {"command": "x"}}}')
+    expect(await readFile(kept as string, 'utf8')).toBe(connected)
+    expect((await readdir(at('state'))).filter((name) => name.endsWith('.kept'))).toHaveLength(2)
+  })
+
+  test('B11: connecting a file without the entry starts from that file and keeps the earlier original', async () => {
+    const { connect, undo, bytes, path, at } = await connecting('{"first": 1}')
+    await connect()
+    await writeFile(path, '{"second": 2}')
+    expect(await connect()).toMatchObject({ changed: false })
+    await undo()
+    expect((await bytes()).toString()).toBe('{"second": 2}')
+    const [copy, ...others] = await readdir(at('state'))
+    expect(others).toEqual([])
+    expect(await readFile(at('state', copy as string), 'utf8')).toBe('{"first": 1}')
+  })
+
   test('a backup that is damaged changes nothing', async () => {
     const { connect, undo, bytes } = await connecting('{}')
     const { backup } = await connect()

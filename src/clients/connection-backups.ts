@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { FileProblem, type FileSnapshot, readSnapshot, remove, replaceFile } from '../config/edit/file.ts'
 import type { ClientKind } from '../config/import/client-kind.ts'
 import { jsonValue } from '../lib/parse-json.ts'
+import { clientText, ownName } from './entry.ts'
 
 /** A record of Toolway's change to a client's file, needed to undo it. */
 interface Connection {
@@ -15,9 +16,18 @@ interface Connection {
   /** Hashes of the original content and of the content that Toolway wrote. */
   readonly before: string
   readonly after: string
+  /** True if somebody else changed the file between two of Toolway's changes; undo discards that change. */
+  readonly changed?: boolean
   /** Folders created for the file, innermost first. */
   readonly folders: readonly string[]
   readonly at: string
+}
+
+interface WriteResult {
+  /** The path of the original content, which undo restores. */
+  readonly backup: string
+  /** True if somebody else has changed the file since it was connected, so that undo needs `force`. */
+  readonly changed: boolean
 }
 
 export type ConnectionBackups = ReturnType<typeof createConnectionBackups>
@@ -44,6 +54,13 @@ export function createConnectionBackups(folder: string, now: () => number) {
     await replaceFile({ ...found, mode: 0o600, owner: undefined }, bytes)
   }
 
+  /** Keeps content that would otherwise be lost, under a name of its own. Returns its path. */
+  const keepCopy = async (client: ClientKind, path: string, bytes: Buffer): Promise<string> => {
+    const file = `${stem(client, path)}.${hashOf(bytes).slice(0, 12)}.kept`
+    await keep(file, bytes)
+    return file
+  }
+
   const recorded = async (client: ClientKind, path: string): Promise<Connection | undefined> => {
     try {
       return jsonValue(await readFile(`${stem(client, path)}.json`, 'utf8')) as Connection
@@ -62,15 +79,25 @@ export function createConnectionBackups(folder: string, now: () => number) {
   }
 
   return {
-    /** Backs up the current content, then writes the new content. Returns the path of the backup. */
-    async write(client: ClientKind, before: FileSnapshot, content: string): Promise<{ readonly backup: string }> {
+    /**
+     * Backs up the current content, then writes the new content. While the file is connected, the first backup stays, so
+     * that undo restores the original; content that somebody else wrote since is kept beside it.
+     */
+    async write(client: ClientKind, before: FileSnapshot, content: string): Promise<WriteResult> {
       const { path } = before
       const bytes = Buffer.from(before.mark + content)
       const backup = `${stem(client, path)}.backup`
       const earlier = await recorded(client, path)
-      // If Toolway wrote the current content, keep the first backup, so that undo restores the original state.
-      const first = earlier && earlier.after === hashOf(before.bytes) ? earlier : undefined
-      if (!first) await keep(backup, before.bytes ?? Buffer.alloc(0))
+      const isOurs = earlier?.after === hashOf(before.bytes)
+      const first = isOurs || hasEntry(client, before) ? earlier : undefined
+      if (first) {
+        if (!isOurs && before.bytes) await keepCopy(client, path, before.bytes)
+      } else {
+        const replaced = earlier?.existed ? await readFile(backup).catch(() => undefined) : undefined
+        if (replaced) await keepCopy(client, path, replaced)
+        await keep(backup, before.bytes ?? Buffer.alloc(0))
+      }
+      const changed = first !== undefined && (first.changed === true || !isOurs)
       const record: Connection = {
         version: 1,
         client,
@@ -79,6 +106,7 @@ export function createConnectionBackups(folder: string, now: () => number) {
         mode: first?.mode ?? before.mode,
         before: first?.before ?? hashOf(before.bytes),
         after: hashOf(bytes),
+        ...(changed && { changed }),
         folders: first?.folders ?? [],
         at: new Date(now()).toISOString(),
       }
@@ -87,7 +115,7 @@ export function createConnectionBackups(folder: string, now: () => number) {
       await note(record)
       const folders = await replaceFile(before, bytes)
       if (folders.length > 0) await note({ ...record, folders })
-      return { backup }
+      return { backup, changed }
     },
 
     /** Restores the original file. Fails if the file has changed since Toolway wrote it, unless `force` is set. */
@@ -96,15 +124,14 @@ export function createConnectionBackups(folder: string, now: () => number) {
       if (!record) throw new FileProblem(`Nothing to undo: Toolway has not changed ${path}.`)
       const found = await readSnapshot(path)
       const current = hashOf(found.bytes)
-      const changed = current !== record.after && current !== record.before
+      const changed = current !== record.before && (record.changed === true || current !== record.after)
       if (changed && !force) {
         throw new FileProblem(
           `${path} has changed since it was connected; undoing would lose those changes.`,
           '--remove removes only the entry for Toolway; --force restores the original file anyway.',
         )
       }
-      const kept = changed && found.bytes ? `${stem(client, path)}.changed` : undefined
-      if (kept && found.bytes) await keep(kept, found.bytes)
+      const kept = changed && found.bytes ? await keepCopy(client, path, found.bytes) : undefined
       if (current !== record.before) await putBack(record, found, await backupOf(stem(client, path), record))
       await forget(client, path)
       return { restored: record.existed, forced: changed, kept }
@@ -113,6 +140,10 @@ export function createConnectionBackups(folder: string, now: () => number) {
     has: async (client: ClientKind, path: string) => (await recorded(client, path)) !== undefined,
   }
 }
+
+/** Whether a client's file contains the entry for Toolway. */
+const hasEntry = (client: ClientKind, { path, bytes, text }: FileSnapshot): boolean =>
+  bytes !== undefined && Object.hasOwn(clientText(client, path, text).servers, ownName)
 
 async function backupOf(stem: string, { existed, before }: Connection): Promise<Buffer> {
   if (!existed) return Buffer.alloc(0)

@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmod, chown, lchown, rename, symlink } from 'node:fs/promises'
+import { chmod, chown, lchown, mkdir, rename, symlink } from 'node:fs/promises'
 import { delimiter } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { keepState } from './load.ts'
 import { project } from './project.fixture.ts'
 
 const port = (number: number) => `server: { port: ${number} }`
@@ -88,6 +90,41 @@ describe.skipIf(process.platform === 'win32')(
     })
   },
 )
+
+test.skipIf(process.platform === 'win32')('B11: a named pipe is refused, because it may have no writer', async () => {
+  const { problems, at } = await project()
+  execFileSync('mkfifo', [at('pipe.yaml')])
+  expect(await problems({ paths: ['pipe.yaml'] })).toMatchObject([
+    { file: at('pipe.yaml'), message: expect.stringContaining('named pipe') },
+  ])
+})
+
+describe('B6: the first configuration file', () => {
+  const defaultState = 'home/.local/state/toolway/default'
+
+  test('keeps the state from before it existed; later ones get a folder each', async () => {
+    const { load, at } = await project({ [`${defaultState}/keys.json`]: '', 'a.yaml': '', 'b.yaml': '' })
+    const env = { HOME: at('home') }
+    const kept = { folder: at(defaultState), keeper: at('a.yaml') }
+    expect(await keepState(at('a.yaml'), env)).toEqual(kept)
+    expect(await keepState(at('b.yaml'), env)).toEqual(kept)
+    const [none, a, b] = await Promise.all([[], ['a.yaml'], ['b.yaml']].map((paths) => load({ paths })))
+    expect(none?.config.stores.path).toBe(kept.folder)
+    expect(a?.config.stores).toMatchObject({ path: kept.folder, common: at('home/.local/state/toolway') })
+    expect(b?.config.stores.path).not.toBe(kept.folder)
+  })
+
+  test('has a folder of its own if there was no state, or if it has state already', async () => {
+    const { load, at } = await project({ 'a.yaml': '' })
+    const env = { HOME: at('home') }
+    expect(await keepState(at('a.yaml'), env)).toBeUndefined()
+    const own = (await load({ paths: ['a.yaml'] })).config.stores.path
+    await mkdir(own, { recursive: true })
+    await mkdir(at(defaultState, 'pins'), { recursive: true })
+    expect(await keepState(at('a.yaml'), env)).toBeUndefined()
+    expect((await load({ paths: ['a.yaml'] })).config.stores.path).toBe(own)
+  })
+})
 
 test('state lies apart for each configuration, and where XDG_STATE_HOME says', async () => {
   const { load, at } = await project({ 'a.yaml': '', 'b.yaml': '' })

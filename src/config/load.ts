@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { readdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type * as z from 'zod'
 import { homeOf } from '../core/home.ts'
@@ -129,8 +131,8 @@ type Checked = z.output<typeof configSchema>
 
 /** Sets the folders whose defaults depend on the location of the configuration. */
 function withFolders(config: Checked, tree: ConfigTree, paths: readonly string[], env: EnvVars, home: string): Config {
-  const state = join(folder(env.XDG_STATE_HOME, join(home, '.local', 'state')), 'toolway')
-  const path = config.stores.path ?? join(state, nameOf(paths))
+  const state = stateFolder(env, home)
+  const path = config.stores.path ?? join(state, keeperOf(state) === paths.join('\n') ? 'default' : nameOf(paths))
   const common = config.stores.path ?? state
   return {
     ...config,
@@ -138,6 +140,43 @@ function withFolders(config: Checked, tree: ConfigTree, paths: readonly string[]
     stores: { ...config.stores, path, common },
     audit: { ...config.audit, path: config.audit.path ?? join(path, 'audit') },
   }
+}
+
+const stateFolder = (env: EnvVars, home: string): string =>
+  join(folder(env.XDG_STATE_HOME, join(home, '.local', 'state')), 'toolway')
+
+/** Names the configuration file that keeps using the state folder of a gateway without a file. */
+const keeperFile = (state: string): string => join(state, 'default', 'configuration')
+
+function keeperOf(state: string): string | undefined {
+  try {
+    return readFileSync(keeperFile(state), 'utf8').trimEnd()
+  } catch {
+    return undefined
+  }
+}
+
+interface KeptState {
+  /** The state folder of a gateway without a configuration file. */
+  readonly folder: string
+  /** The configuration file that keeps using it. */
+  readonly keeper: string
+}
+
+/**
+ * Lets the configuration file at `path`, which is the first one that is found here, keep the keys, approvals and audit
+ * log from before it existed. Otherwise a running gateway and the commands would use different state folders. Returns
+ * undefined if there is no such state. Only one file can keep it.
+ */
+export async function keepState(path: string, env: EnvVars): Promise<KeptState | undefined> {
+  const state = stateFolder(env, homeOf(env))
+  const known = join(state, 'default')
+  const content = await readdir(known).catch(() => [])
+  if (content.length === 0 || existsSync(join(state, nameOf([path])))) return undefined
+  // If it cannot be written, or another file is its keeper, the new file has a state folder of its own.
+  await writeFile(keeperFile(state), `${path}\n`, { flag: 'wx', mode: 0o600 }).catch(() => {})
+  const keeper = keeperOf(state)
+  return keeper === undefined ? undefined : { folder: known, keeper }
 }
 
 /** Name of this configuration's subfolder in the user's state folder. State is not stored in the project. */

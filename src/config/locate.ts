@@ -109,6 +109,7 @@ export async function readSource(path: string): Promise<SourceFile | ConfigProbl
   try {
     const facts = await stat(path)
     if (facts.isDirectory()) return fileProblem(path, reasons.EISDIR as string)
+    if (facts.isFIFO() && !isInherited(path)) return fileProblem(path, namedPipe)
     if (facts.size > maxBytes) return tooLarge(path)
     // Limit the read as well, because a device has no reported size and may be endless.
     const bytes = await buffer(createReadStream(path, { end: maxBytes }))
@@ -118,6 +119,11 @@ export async function readSource(path: string): Promise<SourceFile | ConfigProbl
     return fileProblem(path, reasons[code] ?? `this file cannot be read: ${code}`)
   }
 }
+
+const namedPipe = 'this is a named pipe, which may have no writer; specify a regular file, /dev/stdin or <(COMMAND)'
+
+/** Whether a path names an open file of this process, as /dev/stdin and the shell's <(COMMAND) do. */
+const isInherited = (path: string): boolean => /^\/(?:dev\/stdin$|dev\/fd\/|proc\/\w+\/fd\/)/.test(path)
 
 const tooLarge = (path: string) => fileProblem(path, `this file is larger than ${maxBytes / 1024 ** 2} MiB`)
 

@@ -134,7 +134,9 @@ function faultOnPath(file: string): string | undefined {
     // Skip symbolic links, whose mode is meaningless. The caller checks the target as well.
     if (!found.isSymbolicLink() && othersCanWrite(found) && !isProtected(found, below)) {
       const mode = (found.mode & 0o7777).toString(8)
-      return `other users can change ${path} (mode ${mode}); run chmod go-w on it`
+      // A folder with the sticky bit, such as /tmp, is meant for all users, so its mode must stay.
+      const remedy = isSticky(found) ? 'move the files of this command to another folder' : 'run chmod go-w on it'
+      return `other users can change ${path} (mode ${mode}); ${remedy}`
     }
     below = found
     if (path === dirname(path)) return undefined
@@ -151,9 +153,11 @@ const othersCanWrite = ({ mode, uid, gid }: Stats): boolean =>
 const isTrustedGroup = (uid: number, gid: number): boolean =>
   gid === 0 || (process.platform === 'darwin' && gid === 80) || (gid === uid && uid === process.getuid?.())
 
+const isSticky = (found: Stats): boolean => found.isDirectory() && (found.mode & 0o1000) !== 0
+
 /** Whether the sticky bit protects `below`: in a folder with that bit, such as /tmp, only owners can replace files. */
 const isProtected = (folder: Stats, below: Stats | undefined): boolean =>
-  below !== undefined && (folder.mode & 0o1000) !== 0 && (below.uid === 0 || below.uid === process.getuid?.())
+  below !== undefined && isSticky(folder) && (below.uid === 0 || below.uid === process.getuid?.())
 
 const foreign =
   'commands run only for toolway.yaml and for files named with --config; this file was found automatically'

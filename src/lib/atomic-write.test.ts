@@ -37,14 +37,15 @@ test('where it cannot be replaced the error is thrown and nothing is left beside
   expect(readdirSync(folder)).toEqual(['b'])
 })
 
-test('on a full disk neither a new nor a replaced file leaves anything beside it', async ({ skip }) => {
+test('B11: on a full disk the error names the file, and nothing is left beside it', async ({ skip }) => {
   const mounted = await mountSmallDisk('64k')
   if (typeof mounted === 'string') return skip(mounted)
   await using disk = mounted
   const path = join(disk.path, 'a')
   disk.fill()
-  await expect(writeNew(path, 'x'.repeat(5_000))).rejects.toMatchObject({ code: 'ENOSPC' })
-  await expect(writeAtomic(path, 'x'.repeat(5_000))).rejects.toMatchObject({ code: 'ENOSPC' })
+  const full = { code: 'ENOSPC', path, message: expect.stringContaining(path) }
+  await expect(writeNew(path, 'x'.repeat(5_000))).rejects.toMatchObject(full)
+  await expect(writeAtomic(path, 'x'.repeat(5_000))).rejects.toMatchObject(full)
   disk.free()
   expect(readdirSync(disk.path)).toEqual([])
   expect(await writeNew(path, 'x')).toBe(true)

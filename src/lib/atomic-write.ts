@@ -23,7 +23,7 @@ export async function writeAtomic(
     await rename(temporary, path)
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {})
-    throw error
+    throw named(error, path)
   }
   await syncFolder(folder)
 }
@@ -37,11 +37,20 @@ export async function writeNew(path: string, content: string): Promise<boolean> 
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
+    throw named(error, path)
   } finally {
     // Also if the disk is full, which leaves an empty file.
     await rm(temporary, { force: true })
   }
+}
+
+/** Adds the file's path to an error of `write` or `fsync`, which does not name the file. */
+function named(error: unknown, path: string): unknown {
+  const failure = error as NodeJS.ErrnoException
+  if (failure.code === undefined || failure.path !== undefined) return error
+  failure.message += ` '${path}'`
+  failure.path = path
+  return failure
 }
 
 async function write(path: string, content: string | Uint8Array, { mode = 0o600, owner }: AtomicWriteOptions) {

@@ -3,6 +3,7 @@ import { chmod, chown, readdir, readFile, stat, watch } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { lockForEdit, readSnapshot } from '../../config/edit/file.ts'
+import { toolway } from '../kit.fixture.ts'
 import { user } from './clients.fixture.ts'
 
 const mine = `# My own words.
@@ -20,6 +21,29 @@ async function withFile(name = 'toolway.yaml', content = mine, variables: Record
   const one = await user({ [`shop/${name}`]: content }, variables)
   return { ...one, text: () => readFile(one.at('shop', name), 'utf8') }
 }
+
+describe('B11: the first file', () => {
+  test.each([
+    ['add', 'files', '--', 'x'],
+    ['init', '--yes'],
+    ['import', 'other.json', '--yes'],
+  ])('that %s creates keeps the keys from before', async (...words) => {
+    const { run, at } = await user({ 'shop/other.json': '{"mcpServers": {"a": {"command": "x"}}}' })
+    await run('keys', 'create', 'before')
+    expect((await run(...words)).stderr).toContain('are still used; they are in ~/.local/state/toolway/default.')
+    expect((await run('keys', 'list')).stdout).toMatch(/^before /m)
+    expect(await readdir(at('home', '.local', 'state', 'toolway'))).toEqual(['default'])
+  })
+
+  test('of another folder does not get them, and the output says so', async () => {
+    const { run, surroundings, at } = await user({ 'other/README': '' })
+    await run('keys', 'create', 'before')
+    await run('init', '--yes')
+    const elsewhere = (...words: string[]) => toolway(words, { ...surroundings, cwd: at('other') })
+    expect((await elsewhere('add', 'files', '--', 'x')).stderr).toContain('are not used with it')
+    expect((await elsewhere('keys', 'list')).stdout).toBe('')
+  })
+})
 
 describe('B11: add puts a server into the configuration', () => {
   test('a command after --, with all its arguments, and every other byte stays', async () => {

@@ -53,9 +53,10 @@ export async function addServer(
   const changes = after !== file.before.text
   if (changes && !json && (dryRun || replaced)) showChange(file, after, output)
   const written = changes && !dryRun
+  let stateNote: string | undefined
   if (written) {
     await prepared.writeSecrets()
-    await writeConfig(file, after)
+    stateNote = await writeConfig(file, after, shell)
   }
   const lost = settingsLost(file, server)
   const left = secretsLeft(file, name, server.definition)
@@ -67,6 +68,7 @@ export async function addServer(
   const how = replaced ? `Replaced ${name} in` : `Added ${name} to`
   if (written) output.print(`${how} ${file.named}. ${appliedAutomatically}`)
   else if (!changes) output.print(`${file.named} already contains ${name} with these settings.`)
+  if (stateNote !== undefined) output.note(stateNote)
   if (lost.length > 0) output.warn(`These settings from the old entry were removed: ${lost.join(', ')}.`)
   if (left.length > 0) output.note(`Its old secrets are still in ${left.join(', ')}.`)
   noteOf(prepared, output, 'file')
@@ -194,7 +196,7 @@ export async function removeServer(shell: Shell, name: string, options: EditConf
   const after = editText(named, () => text.remove(name))
   await refuseWorse(file, after)
   if (!options.json) showChange(file, after, output)
-  if (!options.dryRun) await writeConfig(file, after)
+  if (!options.dryRun) await writeConfig(file, after, shell)
   const left = secretsLeft(file, name)
   if (options.json) output.value({ file: path, name, left, written: !options.dryRun })
   else if (!options.dryRun) {

@@ -6,6 +6,7 @@ import { type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../..
 import { addServers, type ServersText, serversBlock, serversText } from '../../config/edit/servers-text.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
+import { keepState } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import { isWithin } from '../../config/tree.ts'
@@ -84,9 +85,28 @@ export async function refuseWorse({ before, problemsWith }: ConfigFile, text: st
 export const showChange = ({ before, named, servers }: ConfigFile, after: string, output: Output): void =>
   printDiff(named, before.text, after, servers.values(), output)
 
-export const writeConfig = async ({ before }: Pick<ConfigFile, 'before'>, after: string): Promise<void> => {
+/** Writes the file. Returns what to tell the user about the state folder, if there was no configuration before. */
+export async function writeConfig(
+  { before }: Pick<ConfigFile, 'before'>,
+  after: string,
+  shell: Shell,
+): Promise<string | undefined> {
   await using _lock = await lockForEdit(before)
+  const isFirst = before.bytes === undefined && (await isFoundFirst(before.path, shell))
   await replaceFile(before, Buffer.from(before.mark + after))
+  const kept = isFirst ? await keepState(before.path, shell.env) : undefined
+  if (!kept) return undefined
+  const folder = shortPath(kept.folder, shell)
+  const what = 'Keys, approvals and audit records from before this file existed'
+  return kept.keeper === before.path
+    ? `${what} are still used; they are in ${folder}.`
+    : `${what} are not used with it: they are in ${folder}, which belongs to ${shortPath(kept.keeper, shell)}.`
+}
+
+/** Whether a new file will be loaded by default where none has been found so far. */
+async function isFoundFirst(path: string, { env, cwd }: Shell): Promise<boolean> {
+  const { paths, places } = await locate([], env, cwd, homeOf(env))
+  return paths.length === 0 && places.includes(path)
 }
 
 /** A server's secret files that are no longer used once the server is replaced by `now` or removed. */
@@ -141,9 +161,10 @@ export async function planServers(
     preview(output: Output) {
       if (after !== before.text) printDiff(named, before.text, after, servers.values(), output)
     },
-    async write() {
+    async write(output?: Output) {
       await prepared.writeSecrets()
-      await writeConfig({ before }, after)
+      const note = await writeConfig({ before }, after, shell)
+      if (note !== undefined) output?.note(note)
     },
   }
 }

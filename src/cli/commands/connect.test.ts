@@ -100,9 +100,15 @@ describe('B11: connect connects a client to Toolway', () => {
       code: 2,
       stderr: expect.stringContaining('changed since'),
     })
-    expect((await run('connect', 'cursor', '--remove', '--yes')).code).toBe(0)
+    expect(await run('connect', 'cursor', '--remove', '--yes')).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('--undo --force restores it'),
+    })
     expect(await readFile(path, 'utf8')).toBe(cursor.replace('mine', 'theirs'))
     expect((await run('connect', 'cursor', '--remove', '--yes')).stdout).toContain('Cursor is not connected')
+    expect((await run('connect', 'cursor', '--undo')).code).toBe(2)
+    expect((await run('connect', 'cursor', '--undo', '--force')).code).toBe(0)
+    expect(await readFile(path, 'utf8')).toBe(cursor)
   })
 
   test('--undo --force shows what is lost', async () => {

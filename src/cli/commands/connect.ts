@@ -52,17 +52,17 @@ export async function connect(shell: Shell, name: string | undefined, options: C
   const edit = options.remove ? await disconnected(file, shell) : await connected(file, shell, options)
   const changes = edit.after !== edit.before.text
   if (!options.json) preview(edit, changes, output, shell)
-  const backup =
+  const written =
     changes && !options.dryRun && (await confirmed(shell, options, edit)) ? await write(edit, shell) : undefined
-  if (options.json) output.value({ ...asJson(edit), written: backup !== undefined, backup: backup ?? null })
-  else if (backup !== undefined) printResult(edit, backup, output, shell)
-  return changes && !options.dryRun && backup === undefined ? exit.failed : exit.ok
+  if (options.json) output.value({ ...asJson(edit), written: written !== undefined, backup: written?.backup ?? null })
+  else if (written) printResult(edit, written, output, shell)
+  return changes && !options.dryRun && !written ? exit.failed : exit.ok
 }
 
 /** Writes both files. Our configuration is written first, so that a server is always in at least one of them. */
-async function write({ file, before, after, move }: Edit, shell: Shell): Promise<string> {
+async function write({ file, before, after, move }: Edit, shell: Shell) {
   await move.write()
-  return (await connectionsOf(shell).write(file.client, before, after)).backup
+  return connectionsOf(shell).write(file.client, before, after)
 }
 
 async function confirmed(shell: Shell, { yes, json }: ConnectOptions, { file }: Edit): Promise<boolean> {
@@ -85,7 +85,9 @@ function preview(edit: Edit, changes: boolean, output: Output, shell: Shell): vo
   if (entry && way) noteToken(entry, way, output)
 }
 
-function printResult({ file, way, move, variables }: Edit, backup: string, output: Output, shell: Shell): void {
+type Written = Awaited<ReturnType<typeof write>>
+
+function printResult({ file, way, move, variables }: Edit, written: Written, output: Output, shell: Shell): void {
   const label = clientLabels[file.client]
   const how = way?.kind === 'http' ? `connect to Toolway at ${way.url}` : 'start Toolway'
   output.print(
@@ -94,7 +96,10 @@ function printResult({ file, way, move, variables }: Edit, backup: string, outpu
       : `${label} no longer uses Toolway.`,
   )
   move.report(output)
-  output.note(`The original file is kept in ${shortPath(backup, shell)}; --undo restores it.`)
+  const restoring = written.changed
+    ? '--undo --force restores it and discards the changes that were made since the file was connected'
+    : '--undo restores it'
+  output.note(`The original file is kept in ${shortPath(written.backup, shell)}; ${restoring}.`)
   if (variables.length === 0) return
   output.warn(
     `The configuration uses environment variables (${variables.join(', ')}): ${label} must pass them to Toolway.`,

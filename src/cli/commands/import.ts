@@ -56,7 +56,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
     else output.print(`Nothing to add to ${named}.`)
   }
   const written = added.length > 0 && !dryRun && (await confirmed(shell, options))
-  if (written) await write()
+  if (written) await write(output)
   if (json) {
     output.value({
       into,

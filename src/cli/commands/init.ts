@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
-import { type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../../config/edit/file.ts'
+import { type FileSnapshot, readSnapshot, replaceFile } from '../../config/edit/file.ts'
 import { serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import {
@@ -26,7 +26,7 @@ import {
 import type { CommonOptions } from '../load.ts'
 import { count } from '../table.ts'
 import { clientNamed, hostEnvironment } from './client-state.ts'
-import { readConfigFile, refuseInvalid } from './config-file.ts'
+import { readConfigFile, refuseInvalid, writeConfig } from './config-file.ts'
 import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
 
 interface InitOptions extends CommonOptions {
@@ -66,12 +66,12 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
     if (!(await confirm(shell, `Write ${file}?`))) return exit.failed
   }
   await prepared.writeSecrets()
-  await using _lock = await lockForEdit(before)
   if (before.bytes && before.text.trim() !== '') await keepOld(before, `${path}.backup`, output)
-  await replaceFile(before, Buffer.from(text))
+  const stateNote = await writeConfig({ before: { ...before, mark: '' } }, text, shell)
   if (json) output.value(asJson(path, found, prepared))
   else {
     printNextSteps(file, found, prepared, output, commandName(shell.env))
+    if (stateNote !== undefined) output.note(stateNote)
     if (prepared.added.length > 0) noteOf(prepared, output, options.secrets)
   }
   return exit.ok

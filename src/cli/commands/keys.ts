@@ -83,8 +83,9 @@ export async function revokeKey(shell: Shell, id: string, options: CommonOptions
   await changing(() =>
     audited(config, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(placesOf(config), id)),
   )
+  const file = relativeTo(keyFile(config.stores.path), shell.cwd)
   if (options.json) output.value({ id, revoked: true })
-  else output.print(`Revoked ${id}. A running gateway stops accepting it within a second.`)
+  else output.print(`Revoked ${id}. A running gateway that uses ${file} stops accepting it within a second.`)
   return exit.ok
 }
 
@@ -166,7 +167,7 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
     printIssued(
       issued,
       {},
-      `${once} Its hash is in ${file}; a running gateway accepts it within a second.`,
+      `${once} Its hash is in ${file}; a running gateway that uses this file accepts it within a second.`,
       output,
       config,
     )

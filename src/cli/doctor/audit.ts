@@ -97,7 +97,8 @@ export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path
     const lanes = listLanes(folder)
     const foreign = await foreignFile(folder, lanes)
     if (foreign !== undefined) {
-      return problem(`${short(foreign)} belongs to another user, so nothing can be recorded there`, ownAgain(folder))
+      const message = `${short(foreign.path)} belongs to another user, so nothing can be recorded there`
+      return problem(message, ownAgain(join(folder, foreign.lane), '-R'))
     }
     const holders = lanes.flatMap((lane) => {
       const pid = holderOf(join(folder, lane, 'lock'))
@@ -110,11 +111,11 @@ export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path
   },
 })
 
-async function foreignFile(folder: string, lanes: readonly string[]): Promise<string | undefined> {
+async function foreignFile(folder: string, lanes: readonly string[]) {
   for (const lane of lanes) {
     for (const name of ['', ...(await readdir(join(folder, lane)))]) {
       const path = join(folder, lane, name)
-      if (isForeign(statSync(path, { throwIfNoEntry: false })?.uid ?? process.getuid?.() ?? 0)) return path
+      if (isForeign(statSync(path, { throwIfNoEntry: false })?.uid ?? process.getuid?.() ?? 0)) return { lane, path }
     }
   }
   return undefined

@@ -37,5 +37,9 @@ export function isForeign(uid: number): boolean {
   return own !== 0 && own !== uid
 }
 
-/** The command that gives files back to the user. Running Toolway even once with sudo leaves files owned by root. */
-export const ownAgain = (path: string): string => `sudo chown -R "$(id -u)" ${quoted(path)}`
+/**
+ * The command that gives a file or folder back to the user. Running Toolway even once with sudo leaves files owned by
+ * root. Use `-R` only for a folder that contains nothing but Toolway's files.
+ */
+export const ownAgain = (path: string, recursive?: '-R'): string =>
+  `sudo chown ${recursive ? '-R ' : ''}"$(id -u)" ${quoted(path)}`

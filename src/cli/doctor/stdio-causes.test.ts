@@ -41,6 +41,17 @@ test('B11: a command that is not executable', async () => {
   await writeFile(join(at.cwd, 'server'), '')
   const finding = await findingOf({ command: './server', cwd: at.cwd }, { failure: { code: 'EACCES' } })
   expect(finding).toMatchObject({ remedy: `chmod +x ${join(at.cwd, 'server')}` })
+  const found = await findingOf({ command: 'server', env: { PATH: at.cwd } }, { failure: { code: 'EACCES' } })
+  expect(found).toMatchObject({ remedy: `chmod +x ${join(at.cwd, 'server')}` })
+})
+
+test('B11: the mode of a folder that is configured as a command is not changed', async () => {
+  await using at = await folder()
+  const finding = await findingOf({ command: at.cwd }, { failure: { code: 'EACCES' } })
+  expect(finding).toMatchObject({
+    message: expect.stringContaining('permission denied'),
+    remedy: expect.stringContaining(`ls -ld ${at.cwd}`),
+  })
 })
 
 test.each([

@@ -83,26 +83,43 @@ const commandMissing: RecogniseCause<StdioServer> = ({ name, failure, config }) 
   return { message: `the command ${command} was not found`, remedy }
 }
 
-/** The path of a command's executable file, looked up in PATH; undefined if there is none. */
-function findCommand({ command, cwd = '.', env }: StdioServer): string | undefined {
+/** The path of a command's file, looked up in PATH; undefined if there is none. */
+function findCommand({ command, cwd = '.', env }: StdioServer, isWanted = isExecutable): string | undefined {
   const path = env.PATH ?? process.env.PATH ?? ''
   const places = command.includes('/')
     ? [resolve(cwd, command)]
     : path.split(delimiter).map((one) => join(one, command))
-  return places.find((place) => {
-    try {
-      accessSync(place, constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
+  return places.find(isWanted)
 }
 
-const notExecutable: RecogniseCause<StdioServer> = ({ failure, config: { command, cwd = '.' } }) => {
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    // Missing, or in a folder that this user cannot enter.
+    return false
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return isFile(path)
+  } catch {
+    return false
+  }
+}
+
+const notExecutable: RecogniseCause<StdioServer> = ({ name, failure, config }) => {
   if (failure.code !== 'EACCES') return
-  const file = command.includes('/') ? resolve(cwd, command) : command
-  return { message: `the command ${command} is not executable`, remedy: `chmod +x ${quoted(file)}` }
+  const { command, cwd = '.' } = config
+  const file = findCommand(config, isFile)
+  if (file !== undefined && !isExecutable(file)) {
+    return { message: `the command ${command} is not executable`, remedy: `chmod +x ${quoted(file)}` }
+  }
+  // A folder, or a file on a file system where nothing can be executed.
+  const look = `ls -ld ${quoted(file ?? resolve(cwd, command))}   # then correct mcpServers.${name}.command`
+  return { message: `the command ${command} cannot be executed: permission denied`, remedy: look }
 }
 
 const wants =

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { beginOf, endOf, openLog } from '../../audit/audit.fixture.ts'
@@ -8,7 +8,7 @@ import { keptAuditKey } from '../../stores/secret-file.ts'
 import { auditChecks } from './audit.ts'
 import { checkup, configured } from './checkup.fixture.ts'
 import type { CheckFinding } from './finding.ts'
-import { storeSpaceCheck } from './stores.ts'
+import { storeFolderCheck, storeSpaceCheck } from './stores.ts'
 
 type Place = Awaited<ReturnType<typeof configured>>
 
@@ -39,7 +39,65 @@ test('B11: a file instead of the folder is a problem', async () => {
   const file = join(at.cwd, 'file')
   await writeFile(file, '')
   const { of } = await checkup(at)
-  expect(of('stores.folder')[0]).toMatchObject({ status: 'problem', remedy: `mv ${file} ${file}.old` })
+  expect(of('stores.folder')[0]).toMatchObject({
+    status: 'problem',
+    remedy: 'stores.path: /a/folder/that/can/be/written',
+  })
+})
+
+test('B11: for a missing folder, the remedy creates it and leaves its parents unchanged', async () => {
+  await using at = await configured()
+  const path = join(at.cwd, 'new', 'state')
+  const run = (code: string) => denied({ stores: path, audit: join(at.cwd, 'log') }, code)
+  expect(await run('EACCES')).toEqual([
+    `sudo mkdir -p ${path} && sudo chown "$(id -u)" ${path}`,
+    `sudo mkdir -p ${join(at.cwd, 'log')} && sudo chown "$(id -u)" ${join(at.cwd, 'log')}`,
+  ])
+  expect(await run('EROFS')).toEqual([
+    'stores.path: /a/folder/that/can/be/written',
+    'audit.path: /a/folder/that/can/be/written',
+  ])
+})
+
+test.skipIf(process.getuid?.() !== 0)(
+  "B11: another user's folder gets a new owner only if Toolway alone uses it",
+  async () => {
+    await using at = await configured()
+    const [empty, shared, own] = ['empty', 'shared', 'toolway'].map((name) => join(at.cwd, name)) as [
+      string,
+      string,
+      string,
+    ]
+    for (const path of [empty, shared, own]) {
+      await mkdir(path)
+      if (path !== empty) await writeFile(join(path, 'file'), '')
+      await chown(path, 65534, 65534)
+    }
+    const changed = (path: string) => [`sudo chown -R "$(id -u)" ${path} && chmod u+rwx ${path}`]
+    expect(await denied({ stores: empty }, 'EACCES')).toEqual(changed(empty))
+    expect(await denied({ stores: own }, 'EACCES')).toEqual(changed(own))
+    expect(await denied({ stores: shared }, 'EACCES')).toEqual(['stores.path: /a/folder/that/can/be/written'])
+  },
+)
+
+/** The remedies for folders in which nothing can be created. */
+async function denied({ stores, audit = stores }: { stores: string; audit?: string }, code: string) {
+  const config = { stores: { path: stores, common: stores }, audit: { path: audit } } as never
+  const check = storeFolderCheck(
+    config,
+    (path) => path,
+    () => Promise.reject(Object.assign(new Error(code), { code })),
+  )
+  return ((await check.run(never)) as CheckFinding[]).map(({ remedy }) => remedy)
+}
+
+test('B11: the mode of a folder that is meant for all users is not changed', async () => {
+  await using at = await configured()
+  await mkdir(join(at.cwd, 'state'))
+  await chmod(join(at.cwd, 'state'), 0o1777)
+  expect((await checkup(at)).of('stores.folder')).toMatchObject([
+    { status: 'problem', remedy: 'stores.path: /a/folder/that/can/be/written' },
+  ])
 })
 
 test('B11: a folder that others may write to is a problem', async () => {
@@ -47,7 +105,7 @@ test('B11: a folder that others may write to is a problem', async () => {
   await mkdir(join(at.cwd, 'state'))
   await chmod(join(at.cwd, 'state'), 0o777)
   expect((await checkup(at)).of('stores.folder')).toMatchObject([
-    { status: 'problem', message: expect.stringContaining('mode 777'), remedy: expect.stringMatching(/^chmod 700 /) },
+    { status: 'problem', message: expect.stringContaining('mode 777'), remedy: expect.stringMatching(/^chmod go-w /) },
   ])
 })
 

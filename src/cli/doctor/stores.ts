@@ -1,5 +1,5 @@
-import { mkdtemp, rmdir, stat, statfs } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdtemp, readdir, rmdir, stat, statfs } from 'node:fs/promises'
+import { dirname, join, sep } from 'node:path'
 import type { Config } from '../../config/schema.ts'
 import { connectPostgres, postgresErrorReason } from '../../stores/postgres/connection.ts'
 import { currentSchemaVersion, schemaVersion } from '../../stores/postgres/migrations.ts'
@@ -8,52 +8,100 @@ import { type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning }
 import { isForeign, octal, ownAgain } from './private-file.ts'
 
 /** Checks that the state folders are writable. */
-export const storeFolderCheck = ({ stores, audit }: Config, short: (path: string) => string): DoctorCheck => ({
+export const storeFolderCheck = (
+  { stores, audit }: Config,
+  short: (path: string) => string,
+  tryWrite = createAndRemove,
+): DoctorCheck => ({
   name: 'stores.folder',
   async run() {
-    const folders = [...new Set([stores.path, stores.common, audit.path])]
-    const found = await Promise.all(folders.map((path) => folderProblem(path, short(path))))
+    const stored = [stores.path, stores.common, join(stores.path, 'audit')]
+    const folders = [...new Set([stores.path, stores.common, audit.path])].map((path) => {
+      return { path, setting: stored.includes(path) ? 'stores.path' : 'audit.path', shown: short(path) }
+    })
+    const found = await Promise.all(folders.map((folder) => folderProblem(folder, tryWrite)))
     return findingsOr(found, ok(`${short(stores.path)} is writable`))
   },
 })
 
-async function folderProblem(path: string, shown: string): Promise<CheckFinding | undefined> {
-  const there = await nearest(path)
-  if (!there.isFolder) {
-    const remedy = `mv ${quoted(there.path)} ${quoted(`${there.path}.old`)}`
-    return problem(`${shown} cannot be a folder: ${there.path} is a file`, remedy)
-  }
-  const writable = there.path === path ? '' : `, and it cannot be created in ${there.path}`
-  try {
-    // Try to create a folder, because file modes do not reveal a read-only file system or an exhausted quota.
-    await rmdir(await mkdtemp(join(there.path, '.toolway-doctor-')))
-  } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    return problem(`${shown} is not writable (${code})${writable}`, remedies[code]?.(there.path) ?? elsewhere)
-  }
-  if (there.path !== path) return undefined
-  if (isForeign(there.uid)) return problem(`${shown} belongs to another user`, ownAgain(path))
-  if (process.platform === 'win32' || (there.mode & 0o022) === 0) return undefined
-  return problem(`others may write to ${shown} (mode ${octal(there.mode)})`, `chmod 700 ${quoted(path)}`)
+interface StateFolder {
+  readonly path: string
+  readonly shown: string
+  /** The setting that names it. */
+  readonly setting: string
 }
 
-const elsewhere = 'stores.path: /a/folder/that/can/be/written'
+async function folderProblem(folder: StateFolder, tryWrite: typeof createAndRemove): Promise<CheckFinding | undefined> {
+  const { path, shown, setting } = folder
+  const elsewhere = `${setting}: /a/folder/that/can/be/written`
+  const there = await nearest(path)
+  if (!there.isFolder) return problem(`${shown} cannot be a folder: ${there.path} is a file`, elsewhere)
+  const exists = there.path === path
+  try {
+    await tryWrite(there.path)
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    const why = exists ? '' : `, and it cannot be created in ${there.path}`
+    const remedy = await (exists ? existingRemedy(there, code) : missingRemedy(path, there, code))
+    return problem(`${shown} is not writable (${code})${why}`, remedy ?? elsewhere)
+  }
+  if (!exists) return undefined
+  if (isForeign(there.uid)) {
+    return problem(`${shown} belongs to another user`, (await isToolways(path)) ? ownAgain(path, '-R') : elsewhere)
+  }
+  if (process.platform === 'win32' || (there.mode & 0o022) === 0) return undefined
+  // Folders with the sticky bit, such as /tmp, are meant for all users.
+  const remedy = (there.mode & 0o1000) === 0 ? `chmod go-w ${quoted(path)}` : elsewhere
+  return problem(`others may write to ${shown} (mode ${octal(there.mode)})`, remedy)
+}
 
-const remedies: Readonly<Record<string, (path: string) => string>> = {
-  EACCES: (path) => `${ownAgain(path)} && chmod u+rwx ${quoted(path)}`,
-  EPERM: (path) => `${ownAgain(path)} && chmod u+rwx ${quoted(path)}`,
-  ENOSPC: (path) => `df -h ${quoted(path)}   # free some space there`,
-  EDQUOT: () => 'quota   # free some space there',
+/** Creates a folder, because file modes do not reveal a read-only file system or an exhausted quota. */
+const createAndRemove = async (path: string): Promise<void> => rmdir(await mkdtemp(join(path, '.toolway-doctor-')))
+
+async function existingRemedy({ path, uid }: NearestFolder, code: string): Promise<string | undefined> {
+  if (!isDenied(code)) return spaceRemedy(path, code)
+  const writable = `chmod u+rwx ${quoted(path)}`
+  if (uid === process.getuid?.()) return writable
+  return (await isToolways(path)) ? `${ownAgain(path, '-R')} && ${writable}` : undefined
+}
+
+/** Creates the folder itself; its parents belong to others. */
+function missingRemedy(path: string, parent: NearestFolder, code: string): string | undefined {
+  if (!isDenied(code)) return spaceRemedy(parent.path, code)
+  return parent.isHidden ? undefined : `sudo mkdir -p ${quoted(path)} && ${ownAgain(path)}`
+}
+
+const isDenied = (code: string): boolean => code === 'EACCES' || code === 'EPERM'
+
+function spaceRemedy(path: string, code: string): string | undefined {
+  if (code === 'ENOSPC') return `df -h ${quoted(path)}   # free some space there`
+  return code === 'EDQUOT' ? 'quota   # free some space there' : undefined
+}
+
+/** Whether only Toolway uses a folder. Others, such as /var/lib, must not get another owner with all their content. */
+async function isToolways(path: string): Promise<boolean> {
+  if (path.split(sep).some((name) => /^\.?toolway$/i.test(name))) return true
+  const content = await readdir(path).catch(() => undefined)
+  return content?.length === 0
+}
+
+interface NearestFolder {
+  readonly path: string
+  readonly isFolder: boolean
+  readonly mode: number
+  readonly uid: number
+  /** Whether the wanted path may exist in a folder that this user cannot enter. */
+  readonly isHidden: boolean
 }
 
 /** The folder, or its nearest existing parent. */
-async function nearest(path: string): Promise<{ path: string; isFolder: boolean; mode: number; uid: number }> {
+async function nearest(path: string, isHidden = false): Promise<NearestFolder> {
   try {
     const found = await stat(path)
-    return { path, isFolder: found.isDirectory(), mode: found.mode, uid: found.uid }
+    return { path, isFolder: found.isDirectory(), mode: found.mode, uid: found.uid, isHidden }
   } catch (error) {
     if (dirname(path) === path) throw error
-    return nearest(dirname(path))
+    return nearest(dirname(path), isHidden || isDenied((error as NodeJS.ErrnoException).code ?? ''))
   }
 }
 

@@ -25,8 +25,7 @@ export function writableByOthers(path: string): string | undefined {
     const facts = lstatSync(next)
     const problem = problemOf(next, facts)
     if (problem !== undefined) return problem
-    if (shared && !facts.isDirectory())
-      return `Other users can write to the folder ${at}; move the plugin to another folder.`
+    if (shared && !facts.isDirectory()) return elsewhere(at)
     if (facts.isSymbolicLink()) {
       if (++links > maxLinks) return `${path} has a loop of symbolic links.`
       const target = readlinkSync(next)
@@ -37,8 +36,12 @@ export function writableByOthers(path: string): string | undefined {
     shared = facts.isDirectory() && openToOthers(facts)
     at = next
   }
-  return shared ? `Other users can write to ${at}; run "chmod go-w ${at}".` : undefined
+  return shared ? elsewhere(at) : undefined
 }
+
+/** A folder with the sticky bit, such as /tmp, is meant for all users, so its mode must stay. */
+const elsewhere = (folder: string): string =>
+  `Other users can write to the folder ${folder}; move the plugin to another folder.`
 
 const partsOf = (path: string) => path.split(sep).filter((name) => name !== '' && name !== '.')
 

@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { type Stats, statSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
 import type { ToolwayError } from '../../core/errors.ts'
@@ -98,9 +99,14 @@ async function spawned(options: ServerProcessOptions, mark?: Readonly<Record<str
   }
 }
 
-function cannotStart({ name, command, cwd }: ServerProcessOptions, error: NodeJS.ErrnoException): ToolwayError {
+function cannotStart(options: ServerProcessOptions, thrown: NodeJS.ErrnoException): ToolwayError {
+  const { name, command, cwd } = options
   const setting = `mcpServers.${name}`
-  const say = (why: string) => unsentError(name, `Could not start ${name}: ${why}`, bare(error))
+  const error = bare(thrown)
+  // For a name that is nowhere in PATH, the system reports EACCES if it cannot enter one of the folders in PATH, or if
+  // one of them contains a folder of that name.
+  if (error.code === 'EACCES' && !command.includes('/') && !isInPath(options)) error.code = 'ENOENT'
+  const say = (why: string) => unsentError(name, `Could not start ${name}: ${why}`, error)
   if (cwd !== undefined && !isFolder(cwd))
     return say(`the folder ${cwd} does not exist. Create it, or correct ${setting}.cwd.`)
   if (error.code === 'ENOENT')
@@ -111,12 +117,23 @@ function cannotStart({ name, command, cwd }: ServerProcessOptions, error: NodeJS
 }
 
 /** Node's error without the process's arguments, which may contain secrets. */
-function bare(error: NodeJS.ErrnoException): Error {
+function bare(error: NodeJS.ErrnoException): NodeJS.ErrnoException {
   const [message] = error.message.split(' Received ', 1)
   return Object.assign(new Error(message), error.code !== undefined && { code: error.code })
 }
 
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+const isInPath = ({ command, env }: ServerProcessOptions): boolean =>
+  (childEnvironment(env).PATH ?? '').split(delimiter).some((folder) => kindOf(join(folder, command))?.isFile())
+
+const isFolder = (path: string): boolean => kindOf(path)?.isDirectory() ?? false
+
+function kindOf(path: string): Stats | undefined {
+  try {
+    return statSync(path)
+  } catch {
+    return undefined
+  }
+}
 
 /** Variables that name trusted certificates, which are needed behind a proxy that inspects TLS. */
 const trust = 'NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE'

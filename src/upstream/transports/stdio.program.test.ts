@@ -1,3 +1,6 @@
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { serverProgram } from '../../../tests/fixtures/programs.ts'
@@ -60,6 +63,16 @@ describe('starting', () => {
     const error = await opening({ ...options, env: { KEY: 'a-secret-value' } }).catch((thrown) => thrown)
     expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', message: expect.stringMatching(sentence) })
     expect(error.message).not.toContain('a-secret-value')
+  })
+
+  test('E1: a name for which PATH has only a folder is not found', async () => {
+    await using place = await mkdtempDisposable(join(tmpdir(), 'toolway-path-'))
+    await mkdir(join(place.path, 'no-such-command'))
+    // The system reports EACCES, as it does for a folder in PATH that cannot be entered.
+    const error = await opening({ command: 'no-such-command', env: { PATH: place.path } }).catch((thrown) => thrown)
+    expect(error).toMatchObject({ message: expect.stringContaining('was not found'), cause: { code: 'ENOENT' } })
+    await writeFile(join(place.path, 'plain'), '')
+    await expect(opening({ command: 'plain', env: { PATH: place.path } })).rejects.toThrow('not executable')
   })
 
   test.each([
