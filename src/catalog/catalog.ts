@@ -41,7 +41,7 @@ export interface CatalogOptions {
 
 export interface Catalog extends Disposable {
   /** The catalog as a caller sees it. With `hideDenied: false` denials are not hidden, whatever the configuration says. */
-  view(caller: Caller, options?: Pick<CatalogOptions, 'hideDenied'>): View
+  view(caller: Caller, options?: { readonly hideDenied: boolean }): View
   /** Reports, debounced, which kinds of lists have changed. By then, views already show the new lists. */
   onChange(listener: ListChangeListener): Disposable
   /** Waits for sources whose entries are not known yet, regardless of permissions. */
@@ -114,11 +114,11 @@ export function createCatalog(options: CatalogOptions): Catalog {
     exposure: options.exposure,
     decide: options.decide,
     closed: options.closed,
+    hideDenied: options.hideDenied ?? false,
   }
 
   return {
-    view: (caller, { hideDenied = options.hideDenied ?? false } = {}) =>
-      createView(caller, { ...viewOptions, hideDenied }),
+    view: (caller, own) => createView(caller, own ? { ...viewOptions, ...own } : viewOptions),
     onChange: (listener) => {
       // Take a snapshot now, so that the listener gets every later change even if nothing was listed before.
       snapshot()

@@ -97,7 +97,7 @@ test('G3: a session sees the lists that a server has for it alone, and nobody el
   expect(catalog.view(callerOf({ session: 'bob' })).search('enabled', { limit: 5 }).tools).toEqual([])
 })
 
-test('F4, G3: a session is told of changes that only it sees, and once of those that all see', async () => {
+test('F4, G3: only the session with its own lists is notified when they change; a change for all is reported once', async () => {
   const { source, common, list, own, listeners } = withSessions()
   const { catalog, clock } = setUp([source])
   const told: [kinds: Kind[], session: string | undefined][] = []

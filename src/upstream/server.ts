@@ -266,7 +266,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 
   function listedBytes(): number {
-    return [...listings.values()].reduce((sum, { bytes }) => sum + bytes, sessionListings.bytes)
+    return [...listings.values()].reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
   function exceeded(limit: LimitExceeded, method: string, entry: string): void {

@@ -76,7 +76,7 @@ describe('B2: subscriptions/listen', () => {
     expect(await prompts.next()).toMatchObject({ method: 'notifications/prompts/list_changed', params: tagged('7') })
   })
 
-  test('G3: nothing is told of lists that only other sessions see', async () => {
+  test('G3: a stream does not report changes of lists that only another session sees', async () => {
     const door = await openDoor()
     const notifications = { toolsListChanged: true, promptsListChanged: true, resourceSubscriptions: ['test://7'] }
     const { next } = await listen(door, notifications)

@@ -152,6 +152,22 @@ test('G3, F4: a tool that is added during a call, on a connection for that call 
   expect(names()).toEqual(['read'])
 })
 
+test('security: the lists of sessions are bounded in bytes; those with the largest lists see the common ones', async () => {
+  const { call, add, tools, server } = setUp()
+  const sessions = ['12', '14', '13', '12', '11', '0.001', '12'].map((size, at) => ({
+    size: Number(size),
+    name: `${at}`,
+  }))
+  for (const { name, size } of sessions) {
+    const own = await call(name)
+    const page = 'x'.repeat(size * 1024 * 10)
+    tools[own] = Array.from({ length: 100 }, (_, at) => `${at}${page}`)
+    await add(own, 'enabled')
+  }
+  const own = sessions.filter(({ name }) => server.hasListsFor(name, {}))
+  expect(own.map(({ size }) => size)).toEqual([12, 13, 12, 11, 0.001, 12])
+})
+
 test('security: one caller has a bounded number of sessions with lists of their own', async () => {
   const http = { command: undefined, url: 'http://127.0.0.1:1/mcp' }
   const { call, add, server } = setUp({ ...http, session: 'caller', spares: 0 })

@@ -16,7 +16,6 @@ export interface SessionListings extends AsyncDisposable {
   connectionClosed(): void
   /** Forgets the listings that no longer differ from the common one. */
   commonChanged(): void
-  readonly bytes: number
 }
 
 export interface SessionListingsOptions {
@@ -38,6 +37,8 @@ interface SessionListing extends ConnectionSession {
 /** The maximum number of sessions with their own listing, of all callers and of one. Others see the common listing. */
 const maxListings = 256
 const maxPerPrincipal = 64
+/** The maximum number of bytes in all of them. Beyond it, the sessions with the largest ones see the common listing. */
+const maxBytes = 64 * 1024 * 1024
 
 export function createSessionListings(options: SessionListingsOptions): SessionListings {
   const kept = new Map<string, SessionListing>()
@@ -66,9 +67,6 @@ export function createSessionListings(options: SessionListingsOptions): SessionL
     commonChanged() {
       for (const [key, own] of kept) if (!differs(own) && !own.listing.fetching) forgetCommon(key, own)
     },
-    get bytes() {
-      return [...kept.values()].reduce((sum, { listing }) => sum + listing.bytes, 0)
-    },
     async [Symbol.asyncDispose]() {
       for (const { listing } of kept.values()) end(listing)
       kept.clear()
@@ -85,17 +83,29 @@ export function createSessionListings(options: SessionListingsOptions): SessionL
   function news(key: string, open: InitializedConnection): void {
     const own = kept.get(key)
     if (own?.open !== open) return
-    const { session, capabilities } = own
-    if (differs(own)) {
-      // The change may concern everybody.
-      options.common(capabilities).outdated()
-      options.changed(session, capabilities)
-    } else forgetCommon(key, own)
+    if (!differs(own)) {
+      forgetCommon(key, own)
+      return
+    }
+    // The change may concern everybody.
+    options.common(own.capabilities).outdated()
+    options.changed(own.session, own.capabilities)
+    forgetLargest()
   }
 
   /** Forgets a listing that is the common one, unless it is about to be fetched again. */
   function forgetCommon(key: string, own: SessionListing): void {
     if (!own.listing.behind) remove(key, own)
+  }
+
+  function forgetLargest(): void {
+    let bytes = [...kept.values()].reduce((sum, { listing }) => sum + listing.bytes, 0)
+    const largestFirst = [...kept].sort(([, one], [, other]) => other.listing.bytes - one.listing.bytes)
+    for (const [key, own] of largestFirst) {
+      if (bytes <= maxBytes) return
+      bytes -= own.listing.bytes
+      remove(key, own)
+    }
   }
 
   function makeRoomFor(principal: string | undefined): void {
