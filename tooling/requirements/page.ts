@@ -83,7 +83,7 @@ function naming(requirement: Requirement, titles: readonly Title[]): readonly Ti
 /** The files of these titles, by folder. */
 function proof(titles: readonly Title[]): string[] {
   const files = Map.groupBy(titles, ({ file }) => file)
-  const folders = Map.groupBy(files, ([file]) => file.split('/', 2).join('/'))
+  const folders = Map.groupBy(files, ([file]) => file.split('/').slice(0, -1).slice(0, 2).join('/'))
   const lines = [...folders].map(([folder, members]) => {
     const links = members.map(([file, { length }]) => {
       const name = file.slice(folder.length + 1).replace(/(?:\.test)?\.ts$/, '')
