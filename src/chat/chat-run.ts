@@ -18,7 +18,7 @@ export type ArgumentCheck = (
 
 /** Dependencies shared by all answers. */
 export interface ChatDependencies {
-  readonly access: Pick<Access, 'handle' | 'view'>
+  readonly access: Pick<Access, 'handle' | 'answerChat' | 'view'>
   readonly config: Config['chat']
   readonly prompts: Prompts
   readonly validate: ArgumentCheck

@@ -1,5 +1,5 @@
-import type { Chat, ChatEvent, ChatRequest } from '../core/chat.ts'
-import { ToolwayError } from '../core/errors.ts'
+import type { Chat, ChatEvent, ChatMessage, ChatRequest, ContentPart } from '../core/chat.ts'
+import { invalidArguments, ToolwayError } from '../core/errors.ts'
 import { didYouMean } from '../lib/near.ts'
 import { type AgentHooks, agent } from './agent-loop.ts'
 import { type ChatDependencies, compilePrompts, createChatRun } from './chat-run.ts'
@@ -11,20 +11,46 @@ export interface CreateChatOptions extends Omit<ChatDependencies, 'prompts'> {
   /** The models, keyed by their names in the configuration. The caller disposes of them. */
   readonly models: ReadonlyMap<string, Model>
   readonly hooks?: AgentHooks
+  /** Rejects with the reason if a model server must not fetch this URL. The message continues "The image URL … ". */
+  vetImage?(url: string): Promise<unknown>
 }
 
 /** Creates a chat that answers with the staged loop or the agent loop, using any configured model. */
 export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
-  const { models, hooks, ...shared } = options
-  const { config, clientToolState } = shared
+  const { models, hooks, vetImage, ...shared } = options
+  const { access, config, clientToolState } = shared
   const dependencies: ChatDependencies = { ...shared, prompts: compilePrompts(config.prompts) }
   const names = () => modelNames(models, config)
   const open = new Set<AbortController>()
 
   return { models: names, visionModels: () => visionModels(models), answer, [Symbol.asyncDispose]: close }
 
+  /** Streams an answer that the policy allows, and reports its end to the audit log. */
   async function* answer(request: ChatRequest): AsyncGenerator<ChatEvent> {
+    const allowed = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
+    const audited = access.answerChat(request, () => {
+      allowed.resolve()
+      return ended.promise
+    })
+    audited.catch(allowed.reject)
+    await allowed.promise
+    try {
+      yield* answerAllowed(request)
+      ended.resolve()
+    } catch (thrown) {
+      ended.reject(thrown)
+      throw thrown
+    } finally {
+      // Has no effect unless the client stopped reading.
+      ended.reject(abandoned())
+      await audited.catch(() => {})
+    }
+  }
+
+  async function* answerAllowed(request: ChatRequest): AsyncGenerator<ChatEvent> {
     const model = pick(request.model)
+    await vetImages(request.messages)
     const own = new AbortController()
     open.add(own)
     const signal = AbortSignal.any([request.signal, own.signal])
@@ -40,8 +66,19 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     } finally {
       open.delete(own)
       // If the client stopped reading, cancel everything that is still running.
-      own.abort(new ToolwayError('CANCELLED', 'The client closed the connection before the answer was complete.'))
+      own.abort(abandoned())
     }
+  }
+
+  /** Checks the URLs that the model server would fetch: it may be in a network that the caller cannot reach. */
+  async function vetImages(messages: readonly ChatMessage[]): Promise<void> {
+    const urls = messages.flatMap(imageUrls).filter((url) => !/^data:/i.test(url))
+    if (urls.length > maxImageUrls) throw invalidArguments(`Send at most ${maxImageUrls} images as URLs.`)
+    const vet = (url: string) =>
+      vetImage?.(url).catch(({ message }: Error) => {
+        throw invalidArguments(`The image URL ${message}; send the image as a data: URL, or use a public http(s) URL.`)
+      })
+    await Promise.all(urls.map(vet))
   }
 
   function pick(requested: string | undefined): Model {
@@ -60,6 +97,17 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     for (const controller of open) controller.abort(reason)
   }
 }
+
+/** Each is looked up in a small thread pool that file access also needs. */
+const maxImageUrls = 32
+
+const imageUrls = ({ content }: ChatMessage): readonly string[] =>
+  Array.isArray(content)
+    ? content.flatMap((part: ContentPart) => (part.type === 'image_url' ? [part.image_url.url] : []))
+    : []
+
+const abandoned = () =>
+  new ToolwayError('CANCELLED', 'The client closed the connection before the answer was complete.')
 
 function failure(thrown: unknown, isAborted: boolean): ToolwayError {
   if (thrown instanceof ToolwayError) return thrown

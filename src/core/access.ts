@@ -1,5 +1,6 @@
 import type { Operation } from './audit.ts'
 import type { Call, Caller, Capabilities, Handler } from './call.ts'
+import type { ChatRequest } from './chat.ts'
 import type { Definition, Entry, Kind } from './entry.ts'
 import type { ErrorCode, ToolwayError } from './errors.ts'
 import type { Result } from './result.ts'
@@ -13,6 +14,11 @@ export interface Access {
   readonly complete: Handler
   /** Forwards a request about something an earlier call started, such as a task, if the policy allows the entry. */
   relay(method: string, call: Call): Promise<Result>
+  /**
+   * Answers a chat, if the policy allows the caller to use `toolway.chat`. The answer is audited as one operation; the
+   * calls that the model makes are audited on their own.
+   */
+  answerChat(request: ChatRequest, answer: () => Promise<void>): Promise<void>
   /**
    * The agent that a credential acts as (G7). Throws INVALID_AGENT_ID if it may not act as `asked`. If no agent is
    * asked for and no fallback is configured, the caller can still name an agent in a meta-tool's arguments.
@@ -82,6 +88,8 @@ export interface View {
 export interface LookupOptions extends Wait {
   /** What the entry is looked up for, as recorded if the lookup fails. Default: to call, read or get it. */
   readonly operation?: Operation
+  /** The id of the operation that it is looked up for, as recorded if the lookup fails. */
+  readonly parent?: string | undefined
 }
 
 /** A server missing from the lists, as reported in `_meta["dev.toolway/missing"]` (V2). */

@@ -134,7 +134,7 @@ function argumentsOf({ input, entry }: Call): Readonly<Record<string, unknown>> 
   return uri === undefined || uri === entry.name ? input.arguments.exact : { ...input.arguments.exact, uri }
 }
 
-type Lookup = Pick<AuditSubject, 'operation' | 'kind' | 'server' | 'tool'>
+type Lookup = Pick<AuditSubject, 'operation' | 'kind' | 'server' | 'tool' | 'parent'>
 
 /**
  * A view that audits listings and failed lookups: a lookup that finds nothing never becomes a call and would leave no
@@ -166,7 +166,9 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
     })
   }
 
-  const operationOf = (kind: Kind, { operation = operations[kind] }: LookupOptions = {}) => ({ operation, kind })
+  const operationOf = (kind: Kind, { operation = operations[kind], parent }: LookupOptions = {}) => {
+    return { operation, kind, parent }
+  }
 
   const listed = (kind: Kind, cursor: string | undefined, start: number): Page => {
     try {

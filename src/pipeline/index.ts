@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Access } from '../core/access.ts'
 import type { Audit, Operation } from '../core/audit.ts'
 import { type Call, type Caller, compose, type Handler, type Interceptor, type Peer } from '../core/call.ts'
+import type { ChatRequest } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
@@ -45,7 +46,7 @@ export interface PipelineOptions {
   readonly log: Log
 }
 
-export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe' | 'view' | 'rejected'>
+export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'answerChat' | 'subscribe' | 'view' | 'rejected'>
 
 /**
  * Defines the order of the interceptors. Those before `retry` run once per call, those after it once per attempt.
@@ -85,6 +86,18 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const interceptors = [...recorded(method), ...scanned, timeout(clock), ...perAttempt]
       return compose(interceptors, (allowed) => relayed(method, allowed))(call)
     },
+    async answerChat(request, answer) {
+      const interceptors = [
+        auditAndDecide({ log: options.audit, decide, refuse, operation: 'chat', refusals }),
+        rateLimit(options.limits),
+      ]
+      await compose(interceptors, async (call) => {
+        // Refuses a caller that has not chosen one of its agents: a chat, unlike a meta-tool, has no argument for that.
+        options.actAs?.(call, undefined)
+        await answer()
+        return resultOf({})
+      })(chatting(request))
+    },
     async subscribe(caller, { entry, uri = entry.name }, updated) {
       const call = subscribing(caller, entry, uri)
       // Stop sending updates when the policy no longer allows the caller to read the resource.
@@ -116,8 +129,8 @@ const noCompletions = resultOf({ completion: { values: [], total: 0, hasMore: fa
 /** A subscription for a source that never reports changes. Subscribing to such a source is not an error. */
 const nothingToFollow: AsyncDisposable = { async [Symbol.asyncDispose]() {} }
 
-/** Returns the caller acting as the given agent; throws if the caller may not act as that agent. */
-type ActAs = (call: Pick<Call, 'caller' | 'entry'>, agent: string) => Caller
+/** Returns the caller acting as the given agent; throws if it may not, or if no agent is given and it has none. */
+type ActAs = (call: Pick<Call, 'caller' | 'entry'>, agent: string | undefined) => Caller
 
 /**
  * Lets a caller name its agent in a meta-tool's arguments (`agent_id`). Audit, statistics, metrics, traces and limits
@@ -138,6 +151,18 @@ function asNamed(call: Call, actAs: ActAs): Call {
     return call
   }
 }
+
+/** What the rules and limits for chats apply to. Like a meta-tool, it is allowed unless denied. */
+const chatEntry: Entry = {
+  ...{ kind: 'tool', server: metaSource, name: 'chat', definition: {} },
+  traits: { readOnly: false, idempotent: false, timeoutMs: 0, carries: true },
+  run: () => Promise.reject(new Error('a chat is not a tool')),
+}
+
+const chatting = ({ id, caller, model, mode, signal, peer }: ChatRequest): Call => ({
+  ...{ id, caller, entry: chatEntry, signal, peer },
+  input: { arguments: Json.of({ model, mode }), meta: {} },
+})
 
 const subscribing = (caller: Caller, entry: Entry, uri: string): Call => ({
   id: randomUUID(),

@@ -140,6 +140,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     handle: inCurrent(({ pipeline }) => pipeline.handle),
     complete: inCurrent(({ pipeline }) => pipeline.complete),
     relay: (method, call) => generations.run(({ pipeline }) => pipeline.relay(method, call)),
+    answerChat: (...params) => generations.run(({ pipeline }) => pipeline.answerChat(...params)),
     subscribe: (...params) => generations.run(({ pipeline }) => pipeline.subscribe(...params)),
     view: (caller) => current().pipeline.view(caller),
     rejected(request) {

@@ -30,6 +30,7 @@ import { compileCapture } from '../policy/capture.ts'
 import { policyDoubts } from '../policy/config-warnings.ts'
 import { createPolicy, type Policy } from '../policy/decide.ts'
 import { compileGuards } from '../policy/guards/index.ts'
+import { vetForModel } from '../policy/guards/url.ts'
 import { compileConcurrency, compileLimits } from '../policy/limits.ts'
 import { createAuthenticate } from '../serve/auth/authenticate.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
@@ -186,6 +187,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
       config: config.chat,
       validate,
       clientToolState: context.clientToolState,
+      vetImage: (url) => vetForModel(url, { allowPrivate: config.native.fetch.allowPrivate, clock }),
       clock,
       log,
     }),

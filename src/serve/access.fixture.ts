@@ -172,6 +172,7 @@ export function createTestAccess(): TestAccess {
       return complete(call)
     },
     relay: () => Promise.reject(new Error('nothing to relay')),
+    answerChat: (_request, answer) => answer(),
     offered: { capabilities: {}, instructions: '' },
     listTtls,
     offers() {

@@ -148,6 +148,7 @@ export function createHouse(options: HouseOptions): House {
   }
   const access: Access = {
     relay: () => Promise.reject(new Error('nothing to relay')),
+    answerChat: (_request, answer) => answer(),
     offers: () => ({ capabilities: {}, instructions: '' }),
     subscribe: () => Promise.reject(new Error('nothing to follow')),
     notifyServers() {},

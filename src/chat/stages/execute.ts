@@ -51,7 +51,8 @@ export async function* execute(
   }
 
   for (const call of calls) {
-    const served = call.problem === undefined ? call.tool?.served : undefined
+    const offered = call.problem === undefined ? call.tool?.served : undefined
+    const served = call.tool ? offered : await deniedTool(run, call)
     if (!served) {
       const text = `Error: ${call.problem ?? 'The client runs this tool.'}`
       ran.set(call, { call: call.call, text, isError: true })
@@ -66,6 +67,19 @@ export async function* execute(
   }
   while (running > 0) yield* endedCalls()
   return calls.map((call) => ran.get(call) as CallResult)
+}
+
+/**
+ * The tool that a model called although the caller may not use it: the pipeline refuses and audits the call. The record
+ * of a name that nothing has is left by the lookup.
+ */
+async function deniedTool({ access, request, signal }: ChatRun, { call }: ParsedCall): Promise<Served | undefined> {
+  const view = access.view(request.caller)
+  // Servers had their time to start when the tools were discovered.
+  const options = { parent: request.id, signal, timeoutMs: 1 }
+  const found = await view.resolve('tool', call.function.name, options).catch(() => undefined)
+  const isAllowed = view.list('tool').some(({ entry }) => entry === found?.entry)
+  return isAllowed ? undefined : found
 }
 
 /** Runs one call. Never rejects: a failure becomes a result for the model. */

@@ -30,6 +30,9 @@ export interface VettedUrl {
 /** Thrown if a URL is refused. The message continues "The argument … ", without the URL, which may be secret. */
 export class UnsafeUrl extends Error {}
 
+/** Thrown if no address of a URL's host is known here. Another program may know it. */
+class UnknownHost extends UnsafeUrl {}
+
 const maxLength = 8192
 const lookupMs = 5000
 
@@ -46,6 +49,18 @@ export async function vetUrl(text: string, options: VetOptions): Promise<VettedU
     throw new UnsafeUrl(`resolves to ${allowPrivate ? 'a reserved' : 'a private or reserved'} address`)
   }
   return { url, addresses }
+}
+
+/**
+ * Checks a URL that a model server will fetch. A name that only the model server can resolve is accepted unless it is
+ * internal by its form.
+ */
+export async function vetForModel(text: string, options: VetOptions): Promise<void> {
+  try {
+    await vetUrl(text, options)
+  } catch (error) {
+    if (!(error instanceof UnknownHost)) throw error
+  }
 }
 
 /** Whether two URLs have the same scheme, host and port. Redirects to another origin are not followed. */
@@ -97,7 +112,7 @@ function plainUrl(text: string): URL {
 }
 
 async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<readonly Address[]> {
-  const unknown = () => new UnsafeUrl('has a host that could not be resolved')
+  const unknown = () => new UnknownHost('has a host that could not be resolved')
   using limit = deadline(clock, lookupMs, unknown)
   try {
     const found = await waitFor(lookup(host), limit.signal)
