@@ -19,6 +19,7 @@ const failed: ReadonlySet<Health> = new Set(['unhealthy', 'needs-auth', 'disable
 /** Waits for sources that have not finished their first start (V2). Does not wait for sources that failed to start. */
 export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions) {
   const asking = new Map<Source, Promise<void>>()
+  const listing = new Map<Source, Promise<void>>()
   const settled = new Set<Source>()
   const timers = new Map<Disposable, () => void>()
 
@@ -35,6 +36,17 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
     return answer
   }
 
+  /** Lists the source's entries, unless that was done since Toolway started: it may have more than in an earlier run. */
+  const listed = (source: Source): Promise<void> => {
+    const known = listing.get(source)
+    if (known || !isUnconfirmed(source)) return known ?? asked(source)
+    const answer = asked(source)
+      .then(() => (isUnconfirmed(source) ? source.refresh() : undefined))
+      .finally(() => listing.delete(source))
+    listing.set(source, answer)
+    return answer
+  }
+
   /** Whether the source's entries are not known yet: its first start is running or has not begun. */
   const pending = (source: Source): boolean => {
     const { health } = source.status()
@@ -43,11 +55,11 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
     return health === 'stale' && source.entries().length === 0
   }
 
-  const within = (source: Source, ms: number, open?: DisposableStack): Promise<boolean> => {
+  const within = (ms: number, answer: Promise<void>, open?: DisposableStack): Promise<boolean> => {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const timer = after(ms, () => resolve(false))
     open?.use(timer)
-    void asked(source).then(() => {
+    void answer.then(() => {
       timer[Symbol.dispose]()
       resolve(true)
     })
@@ -76,7 +88,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
         const first = brief === undefined && source.entries().length === 0
         // Also trigger sources that have already started, so that they can refresh, but do not wait for them.
         if (pending(source) && waitsFor(source))
-          waiting.push(within(source, first ? deadlineMs.first : deadlineMs.known))
+          waiting.push(within(first ? deadlineMs.first : deadlineMs.known, asked(source)))
         else void asked(source)
       }
       if (waiting.length > 0) await Promise.all(waiting)
@@ -84,9 +96,15 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
     /**
      * Triggers the sources that a call needs, even if they had no entries before, and waits until each has settled or
      * timed out, or until `enough` returns true. Returns the sources that timed out. Rejects with the signal's reason.
+     * For an entry that is `missing`, entries that are known from an earlier run are not enough.
      */
-    async of(needed: readonly Source[], wait: Wait = {}, enough = () => false): Promise<readonly Source[]> {
+    async of(
+      needed: readonly Source[],
+      wait: Wait = {},
+      { enough = () => false, missing = false }: { enough?: () => boolean; missing?: boolean } = {},
+    ): Promise<readonly Source[]> {
       const { signal, timeoutMs } = wait
+      const answered = missing ? listed : asked
       signal?.throwIfAborted()
       const left = new Set(needed)
       const late: Source[] = []
@@ -95,7 +113,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
       const waits = new Map(
         needed.map((source) => [
           source,
-          within(source, timeoutMs ?? source.timeoutMs ?? defaultCallMs, open).then((inTime) => {
+          within(timeoutMs ?? source.timeoutMs ?? defaultCallMs, answered(source), open).then((inTime) => {
             left.delete(source)
             if (!inTime) late.push(source)
           }),
@@ -126,5 +144,8 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
     },
   }
 }
+
+/** Whether the source's entries, if it has any, are those of an earlier run. */
+const isUnconfirmed = (source: Source): boolean => ['stale', 'starting'].includes(source.status().health)
 
 const namesOf = (sources: Iterable<Source>): readonly string[] => [...sources].map(({ name }) => name)

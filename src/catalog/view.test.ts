@@ -107,6 +107,28 @@ describe('waiting', () => {
     await expect(found).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
   })
 
+  test.each(['stale', 'starting'] as const)(
+    'V2: a call to a tool that is new since the last run asks a server that is %s, once',
+    async (health) => {
+      let fetches = 0
+      const old = fakeSource('old', { tools: ['a'], health })
+      const source: FakeSource = {
+        ...old,
+        async refresh() {
+          fetches++
+          old.offer({ tools: ['a', 'b'] })
+          old.become('healthy')
+        },
+      }
+      const { view } = setUp([source])
+      await view.ready()
+      const found = await Promise.all([view.resolve('tool', 'old__b'), view.find('tool', 'old', 'b')])
+      expect(found.map(({ name }) => name)).toEqual(['old__b', 'old__b'])
+      await expect(view.resolve('tool', 'old__c')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+      expect(fetches).toBe(1)
+    },
+  )
+
   test('G2: a list is there as soon as everybody has spoken', async () => {
     const slow = fakeSource('slow', { silent: true })
     const { view } = setUp([slow])

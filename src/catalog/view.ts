@@ -76,7 +76,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
       const source = sources.get(server)
       if (!source) throw unknownServer(server, serverNames())
       openAmong([server])
-      const late = await readiness.of([source], wait)
+      const late = await readiness.of([source], wait, { missing: true })
       const [found] = usable(entryOf(kind, server, name))
       if (found) return found
       throw serverNotReady(source, waitedFor(late, source, wait)) ?? unknownIn(kind, name, server)
@@ -176,7 +176,8 @@ export function createView(caller: Caller, options: ViewOptions): View {
     // If there are several candidates, stop waiting as soon as one of them has the entry.
     const candidates =
       named.length > 0 ? named : starting((server) => isByUri(kind) || couldBeNamed(server, spelling, naming))
-    const late = await readiness.of(candidates, wait, () => usable(meanings(kind, spelling)).length > 0)
+    const enough = () => usable(meanings(kind, spelling)).length > 0
+    const late = await readiness.of(candidates, wait, { enough, missing: true })
 
     const found = resolveNow(kind, spelling)
     if (found) return found
