@@ -3,6 +3,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { configSchema, type ServerConfig } from '../../config/schema.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Caller, Peer } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
 import type { ConnectionScope } from './connect.ts'
@@ -12,7 +13,8 @@ import { openRpcConnection } from './rpc-connection.ts'
 
 const asking = { elicitation: {} }
 
-function linesWith(changes: object, era: HandshakeResult['era'] = 'legacy', mayLog = true) {
+function linesWith(changes: object, spoken: HandshakeResult['era'] = 'legacy', mayLog = true) {
+  let era = spoken
   const peers: (ScriptedPeer & ConnectionScope)[] = []
   const clock = createManualClock()
   const config = configSchema.parse({ mcpServers: { s: changes } }).mcpServers.s as ServerConfig
@@ -42,7 +44,12 @@ function linesWith(changes: object, era: HandshakeResult['era'] = 'legacy', mayL
       callOf({ caller: { ...callOf().caller, ...caller }, peer: { ...callOf().peer, ...peer } }),
       async ({ connection }) => connection,
     )
-  return { lines, peers, use, clock }
+  /** The server speaks this era from now on, and has lost its connections. */
+  const become = async (now: HandshakeResult['era']) => {
+    era = now
+    await lines.interrupt(new ToolwayError('SERVER_UNAVAILABLE', 'replaced'))
+  }
+  return { lines, peers, use, become, clock }
 }
 
 const loud = { rounds: true, logLevel: 'info' } as const
@@ -182,6 +189,16 @@ test('B2: a server of the stateless era needs one line, which goes with none of 
   expect(await use({ session: 'b' })).toBe(a)
   expect(a.owned).toBe(false)
   expect(peers).toHaveLength(1)
+})
+
+test('T5: calls go on when a server of the stateless era is replaced by one with sessions', async () => {
+  const { use, become, peers } = linesWith(http, 'modern')
+  await use({ session: 'a' })
+  await become('legacy')
+  const shared = await use({ session: 'a' })
+  expect(await use({ session: 'b' })).toBe(shared)
+  expect(await use({ session: 'c', capabilities: asking })).not.toBe(shared)
+  expect(peers.slice(1).some(({ disposed }) => disposed)).toBe(false)
 })
 
 test('G3: lines of callers that never say goodbye are bounded', async () => {

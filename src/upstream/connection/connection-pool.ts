@@ -457,8 +457,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         awaitRoots(opened, scope.capabilities, owners.get(managed), clock)
         const modern = opened.handshake.era === 'modern'
         if (modern && config.session === 'shared' && !personal && !stateless && !logging.has(managed)) adopt(managed)
-        if (managed === stateless && !modern) disown(managed)
         if (managed === stateless) opened.connection.owned = false
+        if (managed === stateless && !modern) disown(managed)
         options.opened(opened, scope.capabilities, managed)
       },
       closed(error) {
@@ -479,10 +479,12 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /** Stops sharing one connection, because the server has gone back to the session-based protocol. */
+  /** Stops sharing one connection among all callers, because the server has gone back to the session-based protocol. */
   function disown(managed: ManagedConnection): void {
     stateless = undefined
-    drop(shared, 'stateless', managed)
+    shared.delete('stateless')
+    // One that was opened for all clients with the same capabilities continues as theirs.
+    if (![...shared.values()].includes(managed)) end(managed)
   }
 
   /** Shares this connection among all callers, so that neither its first caller nor the warm pool owns it. */

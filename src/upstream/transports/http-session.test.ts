@@ -101,6 +101,27 @@ describe('sessions', () => {
     expect(heard.downs).toBe(0)
   })
 
+  test.each([400, 404, 405])(
+    'T5, F12: HTTP %i from a server without sessions ends the connection only if it rejects the handshake too',
+    async (status) => {
+      let replaced = false
+      const server = await serving((got, response) => {
+        const { method, id } = got.message ?? {}
+        if (method === 'server/discover' && !replaced) return json(response, result(id))
+        return response.writeHead(status).end('Bad Request: Missing session ID')
+      })
+      const { transport, heard } = await opened(server.url)
+      await ask(transport, heard, 0, 'server/discover')
+      transport.established('2026-07-28', 'modern')
+      const { code, details } = await thrown(call(transport))
+      expect([code, details.unsent, transport.usable]).toEqual(['SERVER_UNAVAILABLE', undefined, true])
+      replaced = true
+      expect(await thrown(call(transport, 2))).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+      expect(transport.usable).toBe(false)
+      expect(await heard.down).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    },
+  )
+
   test('F12: what was under way when a session ended may still be answered, and is OUTCOME_UNKNOWN otherwise', async () => {
     const answers: (() => void)[] = []
     const { server, transport, heard } = await rogue(

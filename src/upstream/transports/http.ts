@@ -24,6 +24,7 @@ import {
   connectionLost,
   LimitExceeded,
   noResponse,
+  protocolChanged,
   rejectedRequest,
   rejectedSession,
   sessionEnded,
@@ -76,6 +77,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   /** Whether the server has so far answered only the handshake in this session. */
   let fresh = true
   let checking: Promise<void> | undefined
+  /** The message that a stateless server accepted as its handshake; sent again to check that it still does. */
+  let hello: Pick<OutgoingMessage, 'body' | 'headers'> | undefined
   /** Why nothing can be sent any more; undefined while messages can be sent. */
   let over: ToolwayError | undefined
   remember()
@@ -97,6 +100,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       version = protocolVersion
       remember()
       if (era === 'modern') return
+      hello = undefined
       void keepServerStream({
         server: name,
         clock,
@@ -134,6 +138,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   async function post(message: OutgoingMessage, until: AbortSignal | undefined): Promise<void> {
     const { body, exchange, signal, repeatable } = message
     const within = session
+    if (version === undefined) hello = { body, headers: message.headers }
     const all = message.headers ? { ...headers.post, ...message.headers } : headers.post
     const { head, text } = await asked(body, all, until, (head) => answer(head, exchange, signal))
     if (head.status < 300) {
@@ -144,6 +149,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     const forgotten = within !== undefined && forgets(head, text)
     if (!forgotten && passOn(text, body, exchange)) return
     settled(exchange)
+    const mayBeReplaced = !forgotten && version !== undefined && hello !== undefined && mayBeOtherProtocol(head)
+    if (mayBeReplaced && (await hasChangedProtocol())) throw over
     if (!forgotten) throw rejectedRequest(place(), head, text?.toString('latin1'))
     const error = rejectedSession(name, head.status, fresh, repeatable)
     endSession()
@@ -189,6 +196,25 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     using limit = deadline(clock, checkMs, tooSlow)
     const { head, text } = await asked(sessionCheck, headers.post, limit.signal, (head) => discardBody(head, clock))
     if (head.status >= 300 && forgets(head, text)) endSession()
+  }
+
+  /** Whether a server that was stateless rejects even the handshake now, because an older version has replaced it. */
+  async function hasChangedProtocol(): Promise<boolean> {
+    checking ??= greetAgain()
+      .catch((error) => log.debug({ server: name, err: error }, 'could not check which protocol the server speaks'))
+      .finally(() => {
+        checking = undefined
+      })
+    await checking
+    return over !== undefined
+  }
+
+  async function greetAgain(): Promise<void> {
+    if (!hello) return
+    using limit = deadline(clock, checkMs, tooSlow)
+    const all = { ...headers.post, ...hello.headers }
+    const { head } = await asked(hello.body, all, limit.signal, (head) => discardBody(head, clock))
+    if (mayBeOtherProtocol(head)) endConnection(protocolChanged(place()))
   }
 
   function answer(head: ResponseHead, exchange?: number, signal?: AbortSignal): ResponseBodyReader {
@@ -316,6 +342,9 @@ function forgets({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): bool
   }
   return status === 404 || (status === 400 && /session/i.test(text.toString('latin1')))
 }
+
+/** Whether a server of another revision may respond like this. */
+const mayBeOtherProtocol = ({ status }: ResponseHead): boolean => [400, 404, 405].includes(status)
 
 /** Whether a response contains messages, or announces them for later. */
 const isReadable = (head: ResponseHead): boolean =>

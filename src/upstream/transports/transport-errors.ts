@@ -107,6 +107,10 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
 export const sessionEnded = ({ name }: TransportState): ToolwayError =>
   unsentError(name, `${name} has ended the session; try again.`)
 
+/** The error for requests that a server of another revision rejected unread. */
+export const protocolChanged = ({ name }: TransportState): ToolwayError =>
+  unsentError(name, `${name} no longer speaks the protocol revision that it did; try again.`)
+
 /** The error for a request rejected because of its session. Some servers run such a request before rejecting it. */
 export function rejectedSession(server: string, status: number, fresh: boolean, repeatable = false): ToolwayError {
   const what = fresh ? 'rejected the session that it had just opened' : 'ended the session'
