@@ -30,6 +30,7 @@ type Settings = Pick<BulkheadOptions, 'clock' | 'maxWaitMs'> & {
   agentLimit: BulkheadOptions['agentLimit']
   total: number
   queue: number
+  isStarting?: BulkheadOptions['isStarting']
 }
 
 /** A bulkhead by a clock of the test; its `options` may be changed on the way. */

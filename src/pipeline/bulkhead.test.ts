@@ -130,6 +130,21 @@ describe('who has to go', () => {
     expect(house.clock.pending).toBe(0)
   })
 
+  test('V2: to wait for a server that is starting is not load, until it has started', async () => {
+    let starting = true
+    const house = bulkheadOf({ isStarting: () => starting })
+    const [first] = fill(house, 2)
+    const [patient, late] = [house.begin(), house.begin()]
+    house.clock.advance(20_000)
+    expect(house.stats().queued).toBe(2)
+    await first?.end()
+    expect(patient.sent).toBe(true)
+    starting = false
+    house.clock.advance(500)
+    await expect(late.answer).rejects.toMatchObject({ code: 'OVERLOADED' })
+    expect(house.clock.pending).toBe(0)
+  })
+
   test('B7: nobody waits longer than half the time that its call has', async () => {
     const house = bulkheadOf()
     fill(house, 2)

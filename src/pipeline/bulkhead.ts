@@ -13,6 +13,8 @@ export interface BulkheadOptions {
   agentLimit(agent: string): number | undefined
   total(): number
   queue(): number
+  /** Whether calls hold the server's slots only because it is starting, which is not load. */
+  isStarting?(server: string): boolean
   /** Maximum waiting time. If half the call's timeout is shorter, that applies instead. */
   readonly maxWaitMs?: number
   readonly clock: Clock
@@ -197,6 +199,9 @@ interface QueuedCall {
   refuse(error: Error): void
 }
 
+/** How often a call that has waited too long checks whether its server is still starting. */
+const startingCheckMs = 500
+
 /** How long a call waits for its refusal if its caller has used up its share of the queue. */
 const overShareMs = 500
 
@@ -207,7 +212,7 @@ interface MaxWait {
 }
 
 /** The waiting calls, in one queue per caller, agent and server. They are served round robin, as slots become free. */
-function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
+function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'isStarting' | 'clock'>) {
   const queues = new Map<string, Set<QueuedCall>>()
   /** The waiting calls of each caller, oldest first. */
   const ofCallers = new Map<string, Set<QueuedCall>>()
@@ -271,10 +276,14 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
       const waiter: QueuedCall = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
       const gone = () => waiter.refuse(signal.reason)
       const tooLong = () => {
+        if (options.isStarting?.(call.entry.server)) {
+          timer = options.clock.after(startingCheckMs, tooLong)
+          return
+        }
         room.refused++
         waiter.refuse(overloaded(call, needs, `no slot became free within ${durationText(ms)} (${from})`))
       }
-      const timer = options.clock.after(ms, tooLong)
+      let timer = options.clock.after(ms, tooLong)
       signal.addEventListener('abort', gone, { once: true })
       queues.set(key, queue)
       queue.add(waiter)

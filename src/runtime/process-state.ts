@@ -267,4 +267,5 @@ const concurrencyLimits = (current: () => CurrentSettings) => ({
   agentLimit: (agent: string) => current().concurrencyOf.agent(agent),
   total: () => current().loaded.config.limits.concurrency,
   queue: () => current().loaded.config.limits.queue,
+  isStarting: (server: string) => current().servers.get(server)?.server.opening() === true,
 })

@@ -70,6 +70,8 @@ export interface UpstreamServer extends Source, ServerOffers {
   notifyServer(caller: Caller, method: string): void
   sessionEnded(caller: Caller): void
   breakerChanged(): void
+  /** Whether it is being started or connected to, and has no connection yet. */
+  opening(): boolean
   readonly control: ServerControl
 }
 
@@ -94,7 +96,6 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   let wantedAt = 0
   let fetched = false
   const findings = createServerFindings(name, log)
-
   const history = createServerHistory(clock)
 
   const control = createServerControl({
@@ -183,6 +184,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     notifyServer: (caller, method) => pool.notifyServer(caller.session, method),
     sessionEnded: (caller) => pool.sessionEnded(caller.session),
     breakerChanged: healthMayHaveChanged,
+    opening: () => pool.opening && !pool.connected,
     control,
     async [Symbol.asyncDispose]() {
       const closing = [...listings.values()].map((listing) => listing[Symbol.asyncDispose]())
