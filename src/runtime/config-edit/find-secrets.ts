@@ -85,8 +85,9 @@ function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
   if (word === undefined || word === '' || isReference(word)) return []
   const shifted = (head: string, spans: readonly TextSpan[]) =>
     spans.map(({ key, start, end }) => ({ key, start: start + head.length, end: end + head.length }))
-  const [, option, name = '', value] = /^((?:--?)?([\w-]+)=)(.+)$/s.exec(word) ?? []
+  const [, option, variable, name = '', value] = /^((--env=|-e=?)?(?:--?)?([\w-]+)=)(.+)$/s.exec(word) ?? []
   if (option !== undefined && value !== undefined && !word.includes('://')) {
+    if (variable !== undefined || before === '-e' || before === '--env') return shifted(option, ofVariable(name, value))
     return isSecretName(name) || hasForm(value) ? shifted(option, whole(name, value)) : []
   }
   const [, header, field = '', content] = /^(([\w-]+):\s*)([^/\s].*)$/s.exec(word) ?? []
