@@ -59,6 +59,20 @@ describe("V9: edits of the operator's own file", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o640)
   })
 
+  test('are shown as a diff without secrets in TOML too', async () => {
+    const toml = join(folder, 'toolway.toml')
+    const before = '[mcpServers.one]\ncommand = "x" # mine\nenv = { API_TOKEN = "abc-inline" }\n'
+    await writeFile(toml, before)
+    const edit = { changes: [{ path: ['mcpServers', 'one', 'description'], value: 'd' }] }
+    const proposal = await editor([toml]).propose(edit)
+    expect(proposal).toMatchObject({ problems: [], paths: ['mcpServers.one.description'] })
+    expect(proposal.diff).toContainEqual(['+', 'description = "d"'])
+    expect(JSON.stringify([proposal.diff, proposal.shown])).not.toContain('abc-inline')
+    await editor([toml]).apply(proposal, proposal.hash, 'os:me')
+    expect(await readFile(toml, 'utf8')).toBe(`${before}description = "d"\n`)
+    await rm(toml)
+  })
+
   test('that make the configuration worse are refused and change nothing', async () => {
     await writeFile(path, mine)
     const edit = { changes: [{ path: ['agents', 'coder', 'alow'], value: ['x'] }] }
