@@ -53,6 +53,22 @@ test('V9: the same holds for plain values and for JSON with comments', () => {
   expect(one.restore(text)).toBe(json)
 })
 
+test('V9: secrets in block comments of JSON are hidden', () => {
+  const json = `{ /* old: "API_TOKEN": "my-own-token" */
+  "a": "b /* token: kept */", /*
+    "password":
+      "hunter2" */
+  /* harmless */
+}
+`
+  const one = hider()
+  const shown = one.hide('toolway.json', json) ?? ''
+  expect(shown).not.toMatch(secrets)
+  for (const part of ['/* token: kept */', '/* harmless */']) expect(shown).toContain(part)
+  expect(one.restore(shown)).toBe(json)
+  expect(hider().hide('toolway.json', shown)).toBe(shown)
+})
+
 test('V9: a placeholder depends on the secret only, and an unknown one is refused', () => {
   const [, id] = /token: (<secret \w+>)/.exec(hider().hide('a.yaml', yaml) ?? '') ?? []
   expect(hider().hide('a.yaml', 'auth: { token: my-own-token }\n')).toContain(id)

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { parseTree } from 'jsonc-parser'
+import { createScanner, parseTree } from 'jsonc-parser'
 import { parse as parseToml } from 'smol-toml'
 import { isMap, isScalar, isSeq, type ParsedNode } from 'yaml'
 import type { Redactor } from '../../audit/redact/redactor.ts'
@@ -227,14 +227,24 @@ const writtenScalars: Readonly<Record<Syntax, (text: string) => WrittenScalar[]>
   toml: (text) => tomlScalars(text, scanToml(text), parseToml(text), []),
 }
 
-/** The positions of all comments. In YAML and JSON, also of what looks like a comment inside a value. */
+/** The positions of all comments. In YAML, also of what looks like a comment inside a value. */
 function commentsIn(file: string, text: string): Span[] {
   const syntax = syntaxOf({ path: file, text })
   if (syntax === 'toml') return tomlComments(text)
-  return [...text.matchAll(/(?:^|(?<=\s))(?:#|\/\/)[^\r\n]*/gm)].map(({ 0: { length }, index }) => ({
-    start: index,
-    end: index + length,
-  }))
+  if (syntax === 'yaml') {
+    return [...text.matchAll(/(?:^|(?<=\s))(?:#|\/\/)[^\r\n]*/gm)].map(({ 0: { length }, index }) => ({
+      start: index,
+      end: index + length,
+    }))
+  }
+  const comments: Span[] = []
+  const scanner = createScanner(text)
+  while (scanner.getPosition() < text.length) {
+    scanner.scan()
+    const start = scanner.getTokenOffset()
+    if (/^\/[/*]/.test(text.slice(start, start + 2))) comments.push({ start, end: scanner.getPosition() })
+  }
+  return comments
 }
 
 function yamlScalars(node: ParsedNode | null, path: Path): WrittenScalar[] {
