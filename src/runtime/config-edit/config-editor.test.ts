@@ -226,6 +226,15 @@ describe("V9: edits of the operator's own file", () => {
     const second = join(empty, 'second.yaml')
     await writeFile(second, 'version: 1\n')
     expect((await editor([path, second]).file()).obstacle).toContain('several files')
+    const value = { command: 'x', env: { API_TOKEN: 'a-new-secret' } }
+    const { warnings, shown } = await editor([path, second]).propose({
+      changes: [{ path: ['mcpServers', 'b'], value }],
+    })
+    expect(warnings).toEqual([
+      expect.stringMatching(/line 5 .*API_TOKEN: "<secret \w+>"/),
+      expect.stringContaining(join('secrets', 'b.API_TOKEN')),
+    ])
+    expect(shown).not.toContain('a-new-secret')
     const foreign = join(empty, 'opencode.json')
     await writeFile(foreign, '{"mcp": {"a": {"type": "local", "command": ["x"]}}}')
     const refused = editor([foreign])

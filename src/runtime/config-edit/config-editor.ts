@@ -11,12 +11,13 @@ import type { LoadedConfig } from '../../config/load.ts'
 import type { ConfigProblem } from '../../config/problems.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import { keyPath, type Path } from '../../config/tree.ts'
+import { secretPlaceholder } from '../../config/validate.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { type ConfigSource, type EditedFile, newProblems, openEditedFile } from './config-file.ts'
 import type { EditHistory, RecordedEdit } from './edit-history.ts'
 import { findSecrets } from './find-secrets.ts'
-import { createSecretHider, placeholders } from './hide-secrets.ts'
+import { createSecretHider } from './hide-secrets.ts'
 import { secretFiles } from './prepare-import.ts'
 import { starterWith } from './starter.ts'
 
@@ -100,6 +101,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       paths: changedPaths(path, before.text, after),
       problems: newProblems(old.problems, next.problems),
       warnings: [
+        ...(file.obstacle === undefined ? [] : copyWarnings(shown ?? '', files.files)),
         ...next.newCommands.map((line) => `Runs ${line.slice(0, 500)} to read a secret`),
         ...(next.loaded?.warnings ?? []).filter((warning) => !old.loaded?.warnings.includes(warning)),
       ],
@@ -221,6 +223,19 @@ const changedMeanwhile = (path: string) =>
     `${path}, or what is added to it, has changed since the preview; nothing was written. Review the change again.`,
   )
 
+/** What somebody has to do who copies the new text because the file cannot be written here. */
+function copyWarnings(shown: string, secrets: ReturnType<typeof secretFiles>['files']['files']): string[] {
+  const places = shown
+    .split('\n')
+    .flatMap((line, index) => (secretPlaceholder.test(line) ? [`line ${index + 1} (${line.trim()})`] : []))
+  return [
+    ...(places.length === 0
+      ? []
+      : [`The new text has placeholders where the file has secrets. Put the secrets back in ${places.join(', ')}.`]),
+    ...secrets.map(({ path }) => `The new text refers to ${path}. Create this file with the secret as its content.`),
+  ]
+}
+
 /** Reports why a file cannot be edited as an error of the request. */
 async function inFile<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
@@ -272,7 +287,7 @@ async function withStoredSecrets(
   keep: (secret: string, server: string, key: string) => Promise<string>,
 ): Promise<unknown> {
   const keepNew: typeof keep = async (secret, server, key) =>
-    placeholders.test(secret) ? secret : keep(secret, server, key)
+    secretPlaceholder.test(secret) ? secret : keep(secret, server, key)
   const walk = async (old: unknown, value: unknown, path: Path): Promise<unknown> => {
     if (isDeepStrictEqual(old, value)) return value
     if (path.length === 2 && path[0] === 'mcpServers' && isRecord(value)) {

@@ -12,6 +12,7 @@ import { type Syntax, syntaxOf } from '../../config/parse/document.ts'
 import { placeKey, scanToml } from '../../config/parse/toml.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
+import { secretPlaceholder } from '../../config/validate.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { isSecretName } from '../../core/secret-name.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
@@ -47,7 +48,7 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
   /** The parts of a value that must not be shown. */
   const spansIn = (path: Path, value: unknown, found: ReadonlyMap<string, readonly Span[]>): readonly Span[] => {
     const text = String(value)
-    if (value === null || typeof value === 'boolean' || text === '' || placeholders.test(text)) return []
+    if (value === null || typeof value === 'boolean' || text === '' || secretPlaceholder.test(text)) return []
     const whole = [{ start: 0, end: text.length }]
     const kind = secretKindAt(path)
     // The values of variables and headers have user-defined names, so the mark is on the section.
@@ -181,9 +182,6 @@ const assignsSecret = (text: string): boolean =>
   [...text.matchAll(/([\w-]+)["']?\s*[:=]\s*["']?([^\s"',{}]+)/g)].some(
     ([, name = '', value = '']) => isSecretName(name) && !keywords.has(value),
   )
-
-/** Whether a text contains a placeholder for a secret. */
-export const placeholders = /<secret [0-9a-f]{8}>/
 
 /** Special values of settings for secrets. */
 const keywords: ReadonlySet<string> = new Set(['generated', 'none'])
