@@ -81,6 +81,15 @@ describe("V9: edits of the operator's own file", () => {
     expect(await text()).toBe(mine)
   })
 
+  test('are shown with the warnings that the reload will report, but not with those of the file before', async () => {
+    const agents = 'agents: { dev: { allow: { servers: [a, b] } }, b: { allow: { servers: [missing] } } }'
+    const servers = 'mcpServers: { a: { command: x }, b: { command: x } }'
+    await writeFile(path, `defaults: { agent: dev }\n${agents}\n${servers}\n`)
+    const warningsWithout = async (...at: string[]) => (await editor().propose({ changes: [{ path: at }] })).warnings
+    expect(await warningsWithout('mcpServers', 'a')).toEqual([expect.stringContaining('there is no server a')])
+    expect(await warningsWithout('agents', 'dev')).toEqual([expect.stringContaining('there is no agent dev')])
+  })
+
   test('with keys such as __proto__ and constructor change no prototype', async () => {
     await writeFile(path, mine)
     const value = JSON.parse('{"__proto__": {"polluted": true}}')

@@ -14,7 +14,8 @@ import { keyPath, type Path } from '../../config/tree.ts'
 import { secretPlaceholder } from '../../config/validate.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
-import { type ConfigSource, type EditedFile, newProblems, openEditedFile } from './config-file.ts'
+import { policyDoubts } from '../../policy/config-warnings.ts'
+import { type ConfigSource, type Draft, type EditedFile, newProblems, openEditedFile } from './config-file.ts'
 import type { EditHistory, RecordedEdit } from './edit-history.ts'
 import { findSecrets } from './find-secrets.ts'
 import { createSecretHider } from './hide-secrets.ts'
@@ -89,8 +90,9 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     const shownBefore = hider.hide(path, before.text)
     const files = secretFiles(source.env).files
     const { after, draft } = await inFile(path, () => editedText(edit, path, base, hider, files.keep))
-    const old = before.bytes ? await file.load(before.text) : { problems: [], newCommands: [] }
+    const old: Draft = before.bytes ? await file.load(before.text) : { problems: [], newCommands: [] }
     const next = await file.load(draft)
+    const known = new Set(warningsOf(old.loaded))
     const shown = hider.hide(path, after)
     return {
       file,
@@ -103,7 +105,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       warnings: [
         ...(file.obstacle === undefined ? [] : copyWarnings(shown ?? '', files.files)),
         ...next.newCommands.map((line) => `Runs ${line.slice(0, 500)} to read a secret`),
-        ...(next.loaded?.warnings ?? []).filter((warning) => !old.loaded?.warnings.includes(warning)),
+        ...warningsOf(next.loaded).filter((warning) => !known.has(warning)),
       ],
       loaded: next.loaded,
       writeSecrets: () => writeSecrets(files.files),
@@ -222,6 +224,10 @@ const changedMeanwhile = (path: string) =>
   new EditConflict(
     `${path}, or what is added to it, has changed since the preview; nothing was written. Review the change again.`,
   )
+
+/** The warnings that a reload would report. */
+const warningsOf = (loaded: LoadedConfig | undefined): readonly string[] =>
+  loaded ? [...loaded.warnings, ...policyDoubts(loaded.config)] : []
 
 /** What somebody has to do who copies the new text because the file cannot be written here. */
 function copyWarnings(shown: string, secrets: ReturnType<typeof secretFiles>['files']['files']): string[] {
