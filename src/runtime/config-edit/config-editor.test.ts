@@ -90,6 +90,15 @@ describe("V9: edits of the operator's own file", () => {
     expect(await warningsWithout('agents', 'dev')).toEqual([expect.stringContaining('there is no agent dev')])
   })
 
+  test('need a file without syntax errors, which are named with their line', async () => {
+    await writeFile(path, 'mcpServers:\n  a: { command: x\nagents: {}\n')
+    const { obstacle, text: shown } = await editor().file()
+    expect(shown).toBeUndefined()
+    expect(obstacle).toMatch(/toolway\.yaml, line \d, has a syntax error \(not valid YAML: /)
+    await apply({ text: 'mcpServers: {}\n' })
+    expect(await editor().file()).toMatchObject({ obstacle: undefined, text: 'mcpServers: {}\n' })
+  })
+
   test('with keys such as __proto__ and constructor change no prototype', async () => {
     await writeFile(path, mine)
     const value = JSON.parse('{"__proto__": {"polluted": true}}')

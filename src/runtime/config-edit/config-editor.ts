@@ -161,12 +161,12 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     /** The file as it is. */
     async file() {
       const file = await openEditedFile(source)
-      const { path, before, obstacle } = file
+      const { path, before, obstacle, fault } = file
       const hider = createSecretHider(redactor(), key)
       return {
         path,
         exists: before.bytes !== undefined,
-        obstacle,
+        obstacle: obstacle ?? fault,
         text: hider.hide(path, before.text),
         hash: hashOf(file),
       }
