@@ -123,6 +123,17 @@ describe("V9: edits of the operator's own file", () => {
     expect(configEdit.safeParse({ text: 'x'.repeat(1024 * 1024 + 1) }).success).toBe(false)
   })
 
+  test('that cannot be recorded change nothing and say why', async () => {
+    await writeFile(path, mine)
+    const blocked = editor([path], folder, createEditHistory(path))
+    const proposal = await blocked.propose({ changes: [{ path: ['agents'] }] })
+    await expect(blocked.apply(proposal, proposal.hash, 'me')).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+      message: expect.stringContaining('ENOTDIR'),
+    })
+    expect(await text()).toBe(mine)
+  })
+
   test('of a file that has changed since are a conflict', async () => {
     await writeFile(path, mine)
     const proposal = await editor().propose({ changes: [{ path: ['agents'] }] })

@@ -190,7 +190,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       }
       await using _lock = await inFile(file.path, () => lockForEdit(file.before))
       if (hashOf(await openEditedFile(source)) !== hashOf(file)) throw changedMeanwhile(file.path)
-      await proposal.writeSecrets()
+      await inFile(file.path, proposal.writeSecrets)
       const { before } = file
       const edit = {
         at: now(),
@@ -203,7 +203,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         after: before.mark + after,
       }
       // Record the edit first: if that fails, the file is unchanged.
-      const recorded = await history.add(edit)
+      const recorded = await inFile(file.path, () => history.add(edit))
       try {
         await inFile(file.path, () => replaceFile(before, Buffer.from(edit.after)))
       } catch (thrown) {
@@ -242,11 +242,13 @@ function copyWarnings(shown: string, secrets: ReturnType<typeof secretFiles>['fi
   ]
 }
 
-/** Reports why a file cannot be edited as an error of the request. */
+/** Reports why a file, or one that is written with it, cannot be edited as an error of the request. */
 async function inFile<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (thrown) {
+    const { syscall, message } = thrown as NodeJS.ErrnoException
+    if (syscall !== undefined) throw invalidArguments(`${path} was not changed: ${message}.`)
     if (!(thrown instanceof FileProblem)) throw thrown
     const hint = thrown.hint === undefined ? '' : ` ${thrown.hint}`
     throw invalidArguments(`${path} was not changed: ${thrown.message.replace(/\.$/, '')}.${hint}`)
