@@ -208,3 +208,10 @@ test('an address of a schema for editors is accepted and goes no further', async
   const { load } = await project({ 'toolway.json': '{"$schema": "./toolway.schema.json", "version": 1}' })
   expect((await load()).config).not.toHaveProperty('$schema')
 })
+
+test('V9: a placeholder for a secret, copied from the dashboard, is refused', async () => {
+  const { load } = await project({
+    'toolway.yaml': 'mcpServers:\n  a:\n    command: x\n    env: { API_TOKEN: <secret 25e12fa4> }\n',
+  })
+  await expect(load()).rejects.toMatchObject({ problems: [{ key: 'mcpServers.a.env.API_TOKEN', line: 4 }] })
+})

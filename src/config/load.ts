@@ -16,7 +16,7 @@ import type { Config, configSchema } from './schema.ts'
 import { runCommands } from './secret-command.ts'
 import { type BranchNode, branch, type ConfigTree, keyPath, leaf, locationOf, member, type Path } from './tree.ts'
 import { refuseUnauthenticated } from './unauthenticated.ts'
-import { validate } from './validate.ts'
+import { placeholderProblems, validate } from './validate.ts'
 import { configWarnings } from './warnings.ts'
 
 export interface LoadedConfig {
@@ -68,6 +68,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const outcome = validate(absolutePaths(filled.tree, home))
   const problems = [
     ...documents.flatMap((document) => document.problems),
+    ...placeholderProblems(merged),
     ...complete.problems,
     ...filled.problems,
     ...('problems' in outcome ? outcome.problems : []),

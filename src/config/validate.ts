@@ -41,6 +41,21 @@ export function validate(document: ConfigTree): Outcome {
   return { problems: problemsOf(parsed.error.issues, tree, configSchema) }
 }
 
+/** What the dashboard shows in the place of a secret. */
+export const secretPlaceholder = /<secret [0-9a-f]{8}>/
+
+/** Reports placeholders for secrets: somebody has copied a text in which the dashboard has hidden the secrets. */
+export function placeholderProblems(tree: ConfigTree): ConfigProblem[] {
+  const problems: ConfigProblem[] = []
+  mapLeaves(tree, (part, path) => {
+    const [found] = secretPlaceholder.exec(String(part.value)) ?? []
+    const message = `expected a value, found the placeholder ${found}, which stands for a secret; write the secret itself or a reference to it`
+    if (found !== undefined) problems.push(problemAt(locationOf(tree, path), message, { key: keyPath(path) }))
+    return part
+  })
+  return problems
+}
+
 const placeKey = (path: Path) => path.join('\0')
 
 function unknownValues(tree: ConfigTree): Set<string> {

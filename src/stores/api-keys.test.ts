@@ -127,6 +127,16 @@ describe('V9: API keys', () => {
   })
 })
 
+test('V9: a key that cannot be stored is refused with the reason', async () => {
+  const blocked = join(folder, 'file')
+  await writeFile(blocked, '')
+  const where = { ...places(), folder: join(blocked, 'state') }
+  await expect(createApiKey(where, { id: 'bot', agents: [], admin: false })).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENTS',
+    message: expect.stringContaining('keys.json cannot be written (ENOTDIR)'),
+  })
+})
+
 describe('V9: the last use of a key', () => {
   test('is known at once in this process, and written at most once a minute', async () => {
     const { key } = await create()

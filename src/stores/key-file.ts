@@ -105,11 +105,21 @@ function checkedText(path: string): string | undefined {
   }
 }
 
-/** Changes the key file while holding a lock. Readers see either the old or the new file, even after a power cut. */
-export async function changeKeyFile(
-  folder: string,
-  change: (keys: readonly StoredKey[]) => readonly StoredKey[],
-): Promise<void> {
+type KeyChange = (keys: readonly StoredKey[]) => readonly StoredKey[]
+
+/**
+ * Changes the key file while holding a lock. Readers see either the old or the new file, even after a power cut. Throws
+ * a KeyFileProblem if the file cannot be read or written.
+ */
+export const changeKeyFile = (folder: string, change: KeyChange): Promise<void> =>
+  replaceKeys(folder, change).catch((error: NodeJS.ErrnoException) => {
+    if (error.syscall === undefined) throw error
+    throw new KeyFileProblem(
+      `${keyFile(folder)} cannot be written (${error.code}); make its folder writable to the user that runs Toolway`,
+    )
+  })
+
+async function replaceKeys(folder: string, change: KeyChange): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const path = keyFile(folder)
   await using _lock = await lockFile(`${path}.lock`)

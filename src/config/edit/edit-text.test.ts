@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { runs } from '../../../tests/fixtures/runs.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
+import type { Path } from '../tree.ts'
 import { changesBetween, contentOf, editText, type TextChange, valueAt } from './edit-text.ts'
 import { FileProblem } from './file.ts'
 
@@ -105,12 +106,41 @@ test('V9: edits of a JSON configuration keep comments, indentation and trailing 
   expect(edit({ path: ['a'], rename: 'c' })).toBe(text.replace('"a"', '"c"'))
 })
 
-test('V9: entries of a TOML configuration can be edited; what is not an entry is refused', () => {
+test('V9: entries of a TOML configuration can be edited', () => {
   const text = '# mine\n[agents.coder]\nallow = ["a"]\n'
   expect(editText('a.toml', text, [{ path: ['agents', 'coder', 'allow'], value: ['b'] }])).toBe(
     text.replace('"a"', '"b"'),
   )
-  expect(() => editText('a.toml', text, [{ path: ['version'], value: 1 }])).toThrow('TOML')
+})
+
+test('V9: edits of a TOML configuration keep comments, and add values, lists and sections', () => {
+  const text = `# mine
+[mcpServers.one] # first
+args = ["../srv.mjs", "1"] # args
+env = { A = "1" }
+
+[mcpServers.one.sandbox]
+network = false
+
+# other
+[mcpServers.two]
+command = "x"
+`
+  const edited = (path: Path, value?: unknown, more = {}) => editText('a.toml', text, [{ path, value, ...more }])
+  const one = ['mcpServers', 'one']
+  expect(edited([...one, 'args', 1], '2')).toBe(text.replace('"1"]', '"2"]'))
+  expect(edited([...one, 'args', 0], 'a', { insert: true })).toBe(text.replace('["..', '["a", "..'))
+  expect(edited([...one, 'args', 0])).toBe(text.replace('"../srv.mjs", ', ''))
+  expect(edited([...one, 'env', 'A'], '2')).toBe(text.replace('A = "1"', 'A = "2"'))
+  expect(edited([...one, 'args'])).toBe(text.replace(/args = .*\n/, ''))
+  expect(edited([...one, 'description'], 'd')).toBe(text.replace(/(env = .*\n)/, '$1description = "d"\n'))
+  expect(edited(['version'], 1)).toBe(`version = 1\n${text}`)
+  expect(edited(['limits'], { maxCalls: 1 })).toBe(`${text}\n[limits]\nmaxCalls = 1\n`)
+  expect(edited(['limits', 'maxCalls'], 1)).toBe(`${text}\n[limits]\nmaxCalls = 1\n`)
+  expect(edited(['mcpServers', 'three'], { command: 'y' })).toBe(`${text}\n[mcpServers.three]\ncommand = "y"\n`)
+  expect(edited([...one, 'env', 'B'], '2')).toContain('# other\n[mcpServers.two]')
+  expect(edited(['mcpServers', 'two'], undefined, { rename: 'three' })).toContain('[mcpServers.three]\ncommand = "x"\n')
+  expect(() => edited(['version'], null)).toThrow('TOML')
 })
 
 const word = fc.string({ unit: fc.constantFrom(...'ab:#{}[]\'"$ -\n&*|,'), maxLength: 6 })

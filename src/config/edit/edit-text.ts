@@ -5,7 +5,8 @@ import { syntaxOf } from '../parse/document.ts'
 import { keyPath, type Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
 import { jsonText } from './json-edit.ts'
-import { json, sectionText } from './section-text.ts'
+import { json, says, sectionText, toml } from './section-text.ts'
+import { tomlText } from './toml-edit.ts'
 import { documentOf, unsafe, yamlText } from './yaml-edit.ts'
 
 /** One change of a configuration file. Without `value` and `rename`, what is at the path is removed. */
@@ -76,24 +77,38 @@ function editJson(text: string, { path, value, rename, insert }: TextChange): st
   return index >= items.length ? edited.set(path, value) : edited.set(list, items.toSpliced(index, 0, value))
 }
 
-/** TOML is edited by whole entries such as `mcpServers.files`. */
-function editToml(file: string, text: string, changes: readonly TextChange[]): string {
-  const entries = new Map<string, readonly [section: string, name: string]>()
-  for (const { path, rename } of changes) {
-    const [section, name] = path
-    if (typeof section !== 'string' || typeof name !== 'string') {
-      throw new FileProblem('this part of a TOML file cannot be edited', 'Change it by hand.')
-    }
-    for (const one of rename === undefined ? [name] : [name, rename]) entries.set(`${section} ${one}`, [section, one])
+/** Changes values of a TOML file where they are written and, if that is not possible, writes their whole entry again. */
+const editToml = (file: string, text: string, changes: readonly TextChange[]): string =>
+  changes.reduce((before, change) => {
+    const wanted = withChanges(contentOf(file, before), [change])
+    const after = change.rename === undefined ? tomlWith(before, change, wanted) : undefined
+    return after !== undefined && says(toml, after, wanted) ? after : withWholeEntry(file, before, change, wanted)
+  }, text)
+
+function tomlWith(text: string, { path, value, insert }: TextChange, wanted: unknown): string | undefined {
+  const isInList = typeof path.at(-1) === 'number'
+  if (isInList && (insert || value === undefined)) {
+    const list = path.slice(0, -1)
+    return tomlText(text).setValue(list, valueAt(wanted, list))
   }
-  const wanted = withChanges(contentOf(file, text), changes)
-  return [...entries.values()].reduce((before, [section, name]) => {
-    const entry = valueAt(wanted, [section, name])
+  if (value === undefined) return tomlText(text).remove(path.map(String))
+  // A new entry gets a table of its own.
+  const isTable = isRecord(value) && path.length <= 2
+  return isTable ? undefined : tomlText(text).setValue(path, value)
+}
+
+/** Writes an entry such as `mcpServers.files`, or a new section, as one table. */
+function withWholeEntry(file: string, text: string, { path, rename }: TextChange, wanted: unknown): string {
+  const [section = '', name] = path.map(String)
+  const parent = name === undefined ? [] : [section]
+  const key = name ?? section
+  return (rename === undefined ? [key] : [key, rename]).reduce((before, one) => {
+    const entry = valueAt(wanted, [...parent, one])
     if (entry !== undefined && !isRecord(entry)) {
       throw new FileProblem('this part of a TOML file cannot be edited', 'Change it by hand.')
     }
-    const part = sectionText(file, before, () => [section])
-    return entry === undefined ? part.edited({}, [name]) : part.edited({ [name]: entry })
+    const part = sectionText(file, before, () => parent)
+    return entry === undefined ? part.edited({}, [one]) : part.edited({ [one]: entry })
   }, text)
 }
 

@@ -33,7 +33,8 @@ export function sectionText(file: string, text: string, find: (whole: Section) =
   }
 }
 
-function says(syntax: Syntax, text: string, wanted: unknown): boolean {
+/** Whether a text parses to the intended content. */
+export function says(syntax: Syntax, text: string, wanted: unknown): boolean {
   try {
     return isDeepStrictEqual(plain(syntax.parse(text)), plain(wanted))
   } catch {
@@ -59,7 +60,7 @@ export const json: Syntax = {
   remove: (text, path) => jsonText(text).remove(path),
 }
 
-const toml: Syntax = {
+export const toml: Syntax = {
   parse(text) {
     try {
       return parseToml(text)

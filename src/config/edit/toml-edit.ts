@@ -1,5 +1,6 @@
 import { parse } from 'smol-toml'
-import { unescaped } from '../parse/toml.ts'
+import { placeKey, scanToml, unescaped } from '../parse/toml.ts'
+import type { Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
 
 /** Part of a TOML file: a table (header and body, up to the next header), or a single `key = value`. */
@@ -9,7 +10,7 @@ interface Part {
   readonly end: number
 }
 
-/** Edits tables in a TOML file. Text outside the edited table does not change. */
+/** Edits a TOML file. Text outside the edited table or value does not change. */
 export function tomlText(text: string) {
   try {
     parse(text)
@@ -41,12 +42,34 @@ export function tomlText(text: string) {
         const follows = rest.slice(first.start)
         return `${rest.slice(0, first.start)}${table}${follows.trim() === '' || /^\s*\r?\n/.test(follows) ? '' : eol}${follows}`
       }
-      const gap = rest === '' ? '' : rest.endsWith('\n') ? eol : eol + eol
-      return `${rest}${gap}${table}`
+      return `${rest}${gapAfter(rest, eol)}${table}`
+    },
+    /**
+     * Replaces only the value at `path`, or adds it to its table. The result may say something else, because a table
+     * can be written in several ways: parse it before using it.
+     */
+    setValue(path: Path, value: unknown): string {
+      const place = scanToml(text).get(placeKey(path))
+      // The place of a table is its header, which begins before its key.
+      if (place && place.value >= place.key) return text.slice(0, place.value) + inline(value) + text.slice(place.end)
+      const parent = path.slice(0, -1).map(String)
+      const line = `${word(String(path.at(-1)))} = ${inline(value)}${eol}`
+      const table = tables.find((one) => placeKey(one.path) === placeKey(parent))
+      const end = parent.length === 0 ? bodyEnd(text, 0, tables[0]?.start ?? text.length) : table?.end
+      if (end === undefined) return `${text}${gapAfter(text, eol)}[${parent.map(word).join('.')}]${eol}${line}`
+      return `${text.slice(0, end)}${/[^\n]$/.test(text.slice(0, end)) ? eol : ''}${line}${text.slice(end)}`
     },
     remove: without,
   }
 }
+
+const gapAfter = (text: string, eol: string): string => (text === '' ? '' : text.endsWith('\n') ? eol : eol + eol)
+
+/** The positions of all comments. */
+export const tomlComments = (text: string): { readonly start: number; readonly end: number }[] =>
+  [...text.matchAll(token)]
+    .filter(([part]) => part.startsWith('#'))
+    .map(({ 0: part, index }) => ({ start: index, end: index + part.trimEnd().length }))
 
 const isBelow = (path: readonly string[], above: readonly string[]): boolean =>
   above.every((part, index) => path[index] === part)

@@ -200,19 +200,23 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       const value = source
         ? await (await editorIn(source)).valueAt(['mcpServers', name]).catch(() => undefined)
         : undefined
-      const definition = isRecord(value) ? value : null
+      // Merged values are written elsewhere, so a form could neither show nor change them.
+      const isMerged = hasMergeKey(value)
+      const definition = isRecord(value) && !isMerged ? value : null
       if (definition === null && effective === undefined) {
         throw new ToolwayError(
           'SERVER_NOT_FOUND',
           `The configuration has no server ${JSON.stringify(name.slice(0, 100))}.`,
         )
       }
-      const elsewhere = { ok: false, reason: `${name} is not defined in ${path}.` }
+      const reason = isMerged
+        ? `${name} uses a YAML merge key (<<) in ${path}. Change it with a text editor, or edit the file on the Configuration page.`
+        : `${name} is not defined in ${path}.`
       return {
         name,
         target: targetOf(asRecord(definition ?? effective)),
         file: path,
-        editable: definition === null && editable.ok ? elsewhere : editable,
+        editable: definition === null && editable.ok ? { ok: false, reason } : editable,
         definition,
         yaml: definition === null ? '' : stringify(definition, { lineWidth: 0 }),
       }
@@ -221,6 +225,9 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
 }
 
 const notFromFile = 'This gateway was started by a program, which owns its configuration.'
+
+const hasMergeKey = (value: unknown): boolean =>
+  isRecord(value) && Object.entries(value).some(([key, part]) => key === '<<' || hasMergeKey(part))
 
 const editableOf = (obstacle: string | undefined) =>
   obstacle === undefined ? { ok: true } : { ok: false, reason: obstacle }

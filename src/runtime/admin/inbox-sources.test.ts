@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import type { PinState } from '../../catalog/pins/pin-state.ts'
+import { ConfigError } from '../../config/problems.ts'
 import type { PendingApproval } from '../../core/approval.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 import { changeKeyFile, keyFile } from '../../stores/key-file.ts'
@@ -201,6 +202,17 @@ describe('V7: the sources of the inbox', () => {
     // Not the line of the file, which may contain a secret.
     expect(item?.detail).not.toContain('servre')
     expect(pathsOf(item!)).toEqual(['config/reload'])
+    const problems = ['port', 'host'].map((key) => ({
+      file: 'toolway.yaml',
+      line: 1,
+      column: 1,
+      key,
+      message: 'wrong',
+    }))
+    const { message: error } = new ConfigError([{ ...problems[0]!, excerpt: 'servre' }, problems[1]!])
+    history.add({ at: 4, ok: false, error, changes: [] })
+    expect(items()[0]?.detail).toContain('toolway.yaml:1:1: port: wrong, and 1 more.')
+    expect(items()[0]?.detail).not.toContain('servre')
     history.add({ at: 4, ok: true, error: null, changes: [] })
     expect(items()).toEqual([])
   })

@@ -236,7 +236,7 @@ function reloadSource({ history }: InboxContext): InboxSource {
           kind: 'reload',
           severity: 'warning',
           title: 'The configuration could not be reloaded',
-          detail: `${(last.error ?? '').split('\n')[0]} The previous configuration is still active.`,
+          detail: `${problemIn(last.error ?? '')} The previous configuration is still active.`,
           since: last.at,
           revision: last.error ?? '',
           link: '/config',
@@ -246,6 +246,13 @@ function reloadSource({ history }: InboxContext): InboxSource {
     },
     onChange: (listener) => history.onEvent(listener),
   }
+}
+
+/** The first problem in the error of a reload, without the line of the file, which may contain a secret. */
+function problemIn(error: string): string {
+  const [first = '', second, ...more] = error.split('\n').filter((line) => !/^(?:\s|\d+ \|)/.test(line))
+  if (second === undefined) return first
+  return `${first} ${second.replace(/\.$/, '')}${more.length === 0 ? '' : `, and ${more.length} more`}.`
 }
 
 const dayMs = 86_400_000

@@ -59,12 +59,44 @@ describe("V9: edits of the operator's own file", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o640)
   })
 
+  test('are shown as a diff without secrets in TOML too', async () => {
+    const toml = join(folder, 'toolway.toml')
+    const before = '[mcpServers.one]\ncommand = "x" # mine\nenv = { API_TOKEN = "abc-inline" }\n'
+    await writeFile(toml, before)
+    const edit = { changes: [{ path: ['mcpServers', 'one', 'description'], value: 'd' }] }
+    const proposal = await editor([toml]).propose(edit)
+    expect(proposal).toMatchObject({ problems: [], paths: ['mcpServers.one.description'] })
+    expect(proposal.diff).toContainEqual(['+', 'description = "d"'])
+    expect(JSON.stringify([proposal.diff, proposal.shown])).not.toContain('abc-inline')
+    await editor([toml]).apply(proposal, proposal.hash, 'os:me')
+    expect(await readFile(toml, 'utf8')).toBe(`${before}description = "d"\n`)
+    await rm(toml)
+  })
+
   test('that make the configuration worse are refused and change nothing', async () => {
     await writeFile(path, mine)
     const edit = { changes: [{ path: ['agents', 'coder', 'alow'], value: ['x'] }] }
     expect((await editor().propose(edit)).problems).toMatchObject([{ key: 'agents.coder.alow' }])
     await expect(apply(edit)).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
     expect(await text()).toBe(mine)
+  })
+
+  test('are shown with the warnings that the reload will report, but not with those of the file before', async () => {
+    const agents = 'agents: { dev: { allow: { servers: [a, b] } }, b: { allow: { servers: [missing] } } }'
+    const servers = 'mcpServers: { a: { command: x }, b: { command: x } }'
+    await writeFile(path, `defaults: { agent: dev }\n${agents}\n${servers}\n`)
+    const warningsWithout = async (...at: string[]) => (await editor().propose({ changes: [{ path: at }] })).warnings
+    expect(await warningsWithout('mcpServers', 'a')).toEqual([expect.stringContaining('there is no server a')])
+    expect(await warningsWithout('agents', 'dev')).toEqual([expect.stringContaining('there is no agent dev')])
+  })
+
+  test('need a file without syntax errors, which are named with their line', async () => {
+    await writeFile(path, 'mcpServers:\n  a: { command: x\nagents: {}\n')
+    const { obstacle, text: shown } = await editor().file()
+    expect(shown).toBeUndefined()
+    expect(obstacle).toMatch(/toolway\.yaml, line \d, has a syntax error \(not valid YAML: /)
+    await apply({ text: 'mcpServers: {}\n' })
+    expect(await editor().file()).toMatchObject({ obstacle: undefined, text: 'mcpServers: {}\n' })
   })
 
   test('with keys such as __proto__ and constructor change no prototype', async () => {
@@ -89,6 +121,17 @@ describe("V9: edits of the operator's own file", () => {
     await expect(editor().propose(edit)).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
     expect(configEdit.safeParse({ text: 'x'.repeat(1024 * 1024) }).success).toBe(true)
     expect(configEdit.safeParse({ text: 'x'.repeat(1024 * 1024 + 1) }).success).toBe(false)
+  })
+
+  test('that cannot be recorded change nothing and say why', async () => {
+    await writeFile(path, mine)
+    const blocked = editor([path], folder, createEditHistory(path))
+    const proposal = await blocked.propose({ changes: [{ path: ['agents'] }] })
+    await expect(blocked.apply(proposal, proposal.hash, 'me')).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+      message: expect.stringContaining('ENOTDIR'),
+    })
+    expect(await text()).toBe(mine)
   })
 
   test('of a file that has changed since are a conflict', async () => {
@@ -212,6 +255,15 @@ describe("V9: edits of the operator's own file", () => {
     const second = join(empty, 'second.yaml')
     await writeFile(second, 'version: 1\n')
     expect((await editor([path, second]).file()).obstacle).toContain('several files')
+    const value = { command: 'x', env: { API_TOKEN: 'a-new-secret' } }
+    const { warnings, shown } = await editor([path, second]).propose({
+      changes: [{ path: ['mcpServers', 'b'], value }],
+    })
+    expect(warnings).toEqual([
+      expect.stringMatching(/line 5 .*API_TOKEN: "<secret \w+>"/),
+      expect.stringContaining(join('secrets', 'b.API_TOKEN')),
+    ])
+    expect(shown).not.toContain('a-new-secret')
     const foreign = join(empty, 'opencode.json')
     await writeFile(foreign, '{"mcp": {"a": {"type": "local", "command": ["x"]}}}')
     const refused = editor([foreign])

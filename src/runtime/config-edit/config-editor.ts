@@ -11,12 +11,14 @@ import type { LoadedConfig } from '../../config/load.ts'
 import type { ConfigProblem } from '../../config/problems.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import { keyPath, type Path } from '../../config/tree.ts'
+import { secretPlaceholder } from '../../config/validate.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
-import { type ConfigSource, type EditedFile, newProblems, openEditedFile } from './config-file.ts'
+import { policyDoubts } from '../../policy/config-warnings.ts'
+import { type ConfigSource, type Draft, type EditedFile, newProblems, openEditedFile } from './config-file.ts'
 import type { EditHistory, RecordedEdit } from './edit-history.ts'
 import { findSecrets } from './find-secrets.ts'
-import { createSecretHider, placeholders } from './hide-secrets.ts'
+import { createSecretHider } from './hide-secrets.ts'
 import { secretFiles } from './prepare-import.ts'
 import { starterWith } from './starter.ts'
 
@@ -88,8 +90,9 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     const shownBefore = hider.hide(path, before.text)
     const files = secretFiles(source.env).files
     const { after, draft } = await inFile(path, () => editedText(edit, path, base, hider, files.keep))
-    const old = before.bytes ? await file.load(before.text) : { problems: [], newCommands: [] }
+    const old: Draft = before.bytes ? await file.load(before.text) : { problems: [], newCommands: [] }
     const next = await file.load(draft)
+    const known = new Set(warningsOf(old.loaded))
     const shown = hider.hide(path, after)
     return {
       file,
@@ -100,8 +103,9 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       paths: changedPaths(path, before.text, after),
       problems: newProblems(old.problems, next.problems),
       warnings: [
+        ...(file.obstacle === undefined ? [] : copyWarnings(shown ?? '', files.files)),
         ...next.newCommands.map((line) => `Runs ${line.slice(0, 500)} to read a secret`),
-        ...(next.loaded?.warnings ?? []).filter((warning) => !old.loaded?.warnings.includes(warning)),
+        ...warningsOf(next.loaded).filter((warning) => !known.has(warning)),
       ],
       loaded: next.loaded,
       writeSecrets: () => writeSecrets(files.files),
@@ -157,12 +161,12 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     /** The file as it is. */
     async file() {
       const file = await openEditedFile(source)
-      const { path, before, obstacle } = file
+      const { path, before, obstacle, fault } = file
       const hider = createSecretHider(redactor(), key)
       return {
         path,
         exists: before.bytes !== undefined,
-        obstacle,
+        obstacle: obstacle ?? fault,
         text: hider.hide(path, before.text),
         hash: hashOf(file),
       }
@@ -186,7 +190,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       }
       await using _lock = await inFile(file.path, () => lockForEdit(file.before))
       if (hashOf(await openEditedFile(source)) !== hashOf(file)) throw changedMeanwhile(file.path)
-      await proposal.writeSecrets()
+      await inFile(file.path, proposal.writeSecrets)
       const { before } = file
       const edit = {
         at: now(),
@@ -199,7 +203,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         after: before.mark + after,
       }
       // Record the edit first: if that fails, the file is unchanged.
-      const recorded = await history.add(edit)
+      const recorded = await inFile(file.path, () => history.add(edit))
       try {
         await inFile(file.path, () => replaceFile(before, Buffer.from(edit.after)))
       } catch (thrown) {
@@ -221,11 +225,30 @@ const changedMeanwhile = (path: string) =>
     `${path}, or what is added to it, has changed since the preview; nothing was written. Review the change again.`,
   )
 
-/** Reports why a file cannot be edited as an error of the request. */
+/** The warnings that a reload would report. */
+const warningsOf = (loaded: LoadedConfig | undefined): readonly string[] =>
+  loaded ? [...loaded.warnings, ...policyDoubts(loaded.config)] : []
+
+/** What somebody has to do who copies the new text because the file cannot be written here. */
+function copyWarnings(shown: string, secrets: ReturnType<typeof secretFiles>['files']['files']): string[] {
+  const places = shown
+    .split('\n')
+    .flatMap((line, index) => (secretPlaceholder.test(line) ? [`line ${index + 1} (${line.trim()})`] : []))
+  return [
+    ...(places.length === 0
+      ? []
+      : [`The new text has placeholders where the file has secrets. Put the secrets back in ${places.join(', ')}.`]),
+    ...secrets.map(({ path }) => `The new text refers to ${path}. Create this file with the secret as its content.`),
+  ]
+}
+
+/** Reports why a file, or one that is written with it, cannot be edited as an error of the request. */
 async function inFile<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (thrown) {
+    const { syscall, message } = thrown as NodeJS.ErrnoException
+    if (syscall !== undefined) throw invalidArguments(`${path} was not changed: ${message}.`)
     if (!(thrown instanceof FileProblem)) throw thrown
     const hint = thrown.hint === undefined ? '' : ` ${thrown.hint}`
     throw invalidArguments(`${path} was not changed: ${thrown.message.replace(/\.$/, '')}.${hint}`)
@@ -272,7 +295,7 @@ async function withStoredSecrets(
   keep: (secret: string, server: string, key: string) => Promise<string>,
 ): Promise<unknown> {
   const keepNew: typeof keep = async (secret, server, key) =>
-    placeholders.test(secret) ? secret : keep(secret, server, key)
+    secretPlaceholder.test(secret) ? secret : keep(secret, server, key)
   const walk = async (old: unknown, value: unknown, path: Path): Promise<unknown> => {
     if (isDeepStrictEqual(old, value)) return value
     if (path.length === 2 && path[0] === 'mcpServers' && isRecord(value)) {

@@ -1,12 +1,14 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { contentOf } from '../../config/edit/edit-text.ts'
 import { type FileSnapshot, readSnapshot } from '../../config/edit/file.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers } from '../../config/import/read-servers.ts'
 import type { EnvVars } from '../../config/interpolate.ts'
 import { type LoadedConfig, loadConfig } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
+import { parseDocument } from '../../config/parse/document.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
 
@@ -24,6 +26,8 @@ export interface EditedFile {
   readonly before: FileSnapshot
   /** Why it cannot be edited here; undefined if it can. */
   readonly obstacle: string | undefined
+  /** The syntax error, because of which its text cannot be shown without secrets; undefined if there is none. */
+  readonly fault: string | undefined
   /** Loads the whole configuration with `text` as the content of this file. */
   load(text: string): Promise<Draft>
 }
@@ -42,6 +46,7 @@ export async function openEditedFile(source: ConfigSource): Promise<EditedFile> 
   return {
     path,
     before,
+    fault: await syntaxErrorIn(before),
     obstacle: paths.length > 1 ? severalFiles(paths) : await obstacleTo(before, env),
     load: (text) => loadDraft({ ...source, paths: own }, path, text),
   }
@@ -49,6 +54,17 @@ export async function openEditedFile(source: ConfigSource): Promise<EditedFile> 
 
 const severalFiles = (paths: readonly string[]): string =>
   `The configuration is merged from several files (${paths.join(', ')}). Edit the right file by hand.`
+
+async function syntaxErrorIn({ path, text }: FileSnapshot): Promise<string | undefined> {
+  try {
+    contentOf(path, text)
+    return undefined
+  } catch {
+    const [problem] = (await parseDocument({ path, text })).problems
+    const place = problem?.line === undefined ? path : `${path}, line ${problem.line},`
+    return `${place} has a syntax error (${problem?.message ?? 'it cannot be parsed'}). Fix it with a text editor.`
+  }
+}
 
 async function obstacleTo({ path, target, bytes }: FileSnapshot, env: EnvVars): Promise<string | undefined> {
   if (bytes) {

@@ -26,6 +26,37 @@ test.each([
     { args: ['--api-key', 'abc', '--token=def', '-e', 'MY_SECRET=ghi'] },
     ['abc', 'def', 'ghi'],
   ],
+  [
+    'a variable of a container',
+    {
+      args: [
+        'run',
+        '--env=API_KEY=abc',
+        '-eTOKEN=def',
+        '-e',
+        'SALT=a8F3kd93kDk29dkW0',
+        '-e',
+        'LOG=debug',
+        '-e',
+        'A_KEY',
+      ],
+    },
+    ['abc', 'def', 'a8F3kd93kDk29dkW0'],
+  ],
+  [
+    'a variable in a shell command',
+    {
+      args: [
+        '-c',
+        'A=1 TOKEN=abc node x',
+        '-c',
+        'cd /x; export API_KEY="d f" && curl https://x.test',
+        '-c',
+        'cd /x; TOKEN=$T x',
+      ],
+    },
+    ['abc', 'd f'],
+  ],
   ['a header among arguments', { args: ['--header', 'Authorization: Bearer abc'] }, ['abc']],
   ['an address among arguments', { args: ['--db=postgres://me:pw@db/x', 'redis://:pw2@r/0'] }, ['pw', 'pw2']],
 ])('B11: %s is found', (_, definition, texts) => {

@@ -85,8 +85,11 @@ function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
   if (word === undefined || word === '' || isReference(word)) return []
   const shifted = (head: string, spans: readonly TextSpan[]) =>
     spans.map(({ key, start, end }) => ({ key, start: start + head.length, end: end + head.length }))
-  const [, option, name = '', value] = /^((?:--?)?([\w-]+)=)(.+)$/s.exec(word) ?? []
+  const [, option, variable, name = '', value] = /^((--env=|-e=?(?=[A-Z_]))?(?:--?)?([\w-]+)=)(.+)$/s.exec(word) ?? []
   if (option !== undefined && value !== undefined && !word.includes('://')) {
+    if (variable !== undefined || before === '-e' || before === '--env') return shifted(option, ofVariable(name, value))
+    const assigned = ofShellText(word)
+    if (assigned.length > 0) return assigned
     return isSecretName(name) || hasForm(value) ? shifted(option, whole(name, value)) : []
   }
   const [, header, field = '', content] = /^(([\w-]+):\s*)([^/\s].*)$/s.exec(word) ?? []
@@ -95,9 +98,21 @@ function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
   }
   const flag = /^--?([A-Za-z][\w-]*)$/.exec(before ?? '')?.[1]
   if (flag !== undefined && isSecretName(flag) && !word.startsWith('-') && !isPath(word)) return whole(flag, word)
+  const assigned = ofShellText(word)
+  if (assigned.length > 0) return assigned
   const address = /[a-z][a-z\d+.-]*:\/\/\S+/i.exec(word)
   if (address) return shifted(word.slice(0, address.index), ofUrl(address[0]))
   return hasForm(word) ? whole('argument', word) : []
+}
+
+/** The secrets that a shell command such as `cd x && TOKEN=… node server.js` assigns to variables. */
+function ofShellText(text: string): TextSpan[] {
+  if (!/\s/.test(text)) return []
+  const assignments = text.matchAll(/(?<=^|[\s;(])([A-Za-z_]\w*)=["']?((?<=")[^"]+|(?<=')[^']+|(?!\$)[^\s;&|"']+)/g)
+  return [...assignments].flatMap(({ 0: { length }, 1: key = '', 2: value = '', index }) => {
+    const end = index + length
+    return isSecretName(key) ? [{ key, start: end - value.length, end }] : []
+  })
 }
 
 const isCredential = (name: string): boolean => secretKindAt(['mcpServers', 'any', 'auth', name]) === true

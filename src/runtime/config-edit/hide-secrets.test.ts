@@ -53,12 +53,58 @@ test('V9: the same holds for plain values and for JSON with comments', () => {
   expect(one.restore(text)).toBe(json)
 })
 
+test('V9: secrets in block comments of JSON are hidden', () => {
+  const json = `{ /* old: "API_TOKEN": "my-own-token" */
+  "a": "b /* token: kept */", /*
+    "password":
+      "hunter2" */
+  /* harmless */
+}
+`
+  const one = hider()
+  const shown = one.hide('toolway.json', json) ?? ''
+  expect(shown).not.toMatch(secrets)
+  for (const part of ['/* token: kept */', '/* harmless */']) expect(shown).toContain(part)
+  expect(one.restore(shown)).toBe(json)
+  expect(hider().hide('toolway.json', shown)).toBe(shown)
+})
+
 test('V9: a placeholder depends on the secret only, and an unknown one is refused', () => {
   const [, id] = /token: (<secret \w+>)/.exec(hider().hide('a.yaml', yaml) ?? '') ?? []
   expect(hider().hide('a.yaml', 'auth: { token: my-own-token }\n')).toContain(id)
   expect(() => hider().restore('a: <secret 00000000>')).toThrow('There is no')
   expect(hider().hide('a.yaml', 'a: [')).toBeUndefined()
-  expect(hider().hide('a.toml', 'a = 1')).toBeUndefined()
+  expect(hider().hide('a.toml', 'a = ')).toBeUndefined()
+})
+
+test('V9: no secret of a TOML file is shown, and every byte comes back', () => {
+  const toml = `# password: hunter2
+auth.token = 'my-own-token'# token: my-own-token
+description = "contains known-secret-9"
+stores = { redis = { url = "redis://:pw@host:1" } }
+[[auth.keys]]
+id = "a"
+hash = "sha256:${'0'.repeat(64)}"
+[mcpServers.a]
+url = "https://me:pass-w0rd@x.test/mcp?key=1#token=hunter2"
+headers.Authorization = "Bearer s3cr\\"et"
+[mcpServers."b"]
+args = [
+  "--api-key", # the key
+  "k-123", "--verbose",
+]
+[mcpServers.b.env]
+PASSWORD = """
+two
+lines"""
+ACCESS_TOKEN = 1234567
+LOG_LEVEL = "debug"
+`
+  const one = hider()
+  const shown = one.hide('toolway.toml', toml) ?? ''
+  expect(shown).not.toMatch(secrets)
+  for (const part of ['# the key', '--verbose', 'LOG_LEVEL = "debug"']) expect(shown).toContain(part)
+  expect(one.restore(shown)).toBe(toml)
 })
 
 test('V9: secrets in defaults of references and beside references are hidden', () => {

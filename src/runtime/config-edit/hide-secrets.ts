@@ -1,13 +1,18 @@
 import { createHmac } from 'node:crypto'
-import { parseTree } from 'jsonc-parser'
+import { isDeepStrictEqual } from 'node:util'
+import { createScanner, parseTree } from 'jsonc-parser'
+import { parse as parseToml } from 'smol-toml'
 import { isMap, isScalar, isSeq, type ParsedNode } from 'yaml'
 import type { Redactor } from '../../audit/redact/redactor.ts'
 import { isCommonplace, isPath } from '../../audit/redact/secrets.ts'
 import { contentOf } from '../../config/edit/edit-text.ts'
+import { tomlComments } from '../../config/edit/toml-edit.ts'
 import { documentOf } from '../../config/edit/yaml-edit.ts'
-import { syntaxOf } from '../../config/parse/document.ts'
+import { type Syntax, syntaxOf } from '../../config/parse/document.ts'
+import { placeKey, scanToml } from '../../config/parse/toml.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
+import { secretPlaceholder } from '../../config/validate.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { isSecretName } from '../../core/secret-name.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
@@ -43,7 +48,7 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
   /** The parts of a value that must not be shown. */
   const spansIn = (path: Path, value: unknown, found: ReadonlyMap<string, readonly Span[]>): readonly Span[] => {
     const text = String(value)
-    if (value === null || typeof value === 'boolean' || text === '' || placeholders.test(text)) return []
+    if (value === null || typeof value === 'boolean' || text === '' || secretPlaceholder.test(text)) return []
     const whole = [{ start: 0, end: text.length }]
     const kind = secretKindAt(path)
     // The values of variables and headers have user-defined names, so the mark is on the section.
@@ -100,14 +105,14 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
   }
 
   const hideComment = (comment: string): string => {
-    const [, start = '', text = ''] = /^(\s*(?:#|\/\/)\s*)(.*)$/.exec(comment) ?? []
+    const [, start = '', text = '', end = ''] = /^((?:#|\/[/*])\s*)(.*?)(\s*\*\/)?$/s.exec(comment) ?? []
     const rest = literalText(text)
     if (text === '' || (redactor.text(rest) === rest && !assignsSecret(rest))) return comment
-    return start + placeholder({ raw: text, value: text, whole: false })
+    return start + placeholder({ raw: text, value: text, whole: false }) + end
   }
 
   return {
-    /** The text of a file without its secrets. Undefined if the file cannot be parsed or is TOML. */
+    /** The text of a file without its secrets. Undefined if the file cannot be parsed. */
     hide(file: string, text: string): string | undefined {
       let scalars: readonly WrittenScalar[]
       let found: ReadonlyMap<string, readonly Span[]>
@@ -126,7 +131,13 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
         done = end
       }
       shown += text.slice(done)
-      return shown.replace(/(?:^|(?<=\s))(?:#|\/\/)[^\r\n]*/gm, hideComment)
+      let result = ''
+      done = 0
+      for (const { start, end } of commentsIn(file, shown)) {
+        result += shown.slice(done, start) + hideComment(shown.slice(start, end))
+        done = end
+      }
+      return result + shown.slice(done)
     },
     /** Plain values without their secrets. */
     hideValues(content: unknown): unknown {
@@ -172,9 +183,6 @@ const assignsSecret = (text: string): boolean =>
     ([, name = '', value = '']) => isSecretName(name) && !keywords.has(value),
   )
 
-/** Whether a text contains a placeholder for a secret. */
-export const placeholders = /<secret [0-9a-f]{8}>/
-
 /** Special values of settings for secrets. */
 const keywords: ReadonlySet<string> = new Set(['generated', 'none'])
 
@@ -206,12 +214,35 @@ interface WrittenScalar {
   readonly end: number
 }
 
-/** All values in a YAML or JSON file, in the order in which they are written. */
+/** All values in a file, in the order in which they are written. */
 function scalarsIn(file: string, text: string): WrittenScalar[] {
+  return writtenScalars[syntaxOf({ path: file, text })](text).sort((a, b) => a.start - b.start)
+}
+
+const writtenScalars: Readonly<Record<Syntax, (text: string) => WrittenScalar[]>> = {
+  yaml: (text) => yamlScalars(documentOf(text).contents, []),
+  json: (text) => jsonScalars(parseTree(text), []),
+  toml: (text) => tomlScalars(text, scanToml(text), parseToml(text), []),
+}
+
+/** The positions of all comments. In YAML, also of what looks like a comment inside a value. */
+function commentsIn(file: string, text: string): Span[] {
   const syntax = syntaxOf({ path: file, text })
-  if (syntax === 'toml') throw new Error('not supported')
-  const found = syntax === 'yaml' ? yamlScalars(documentOf(text).contents, []) : jsonScalars(parseTree(text), [])
-  return found.sort((a, b) => a.start - b.start)
+  if (syntax === 'toml') return tomlComments(text)
+  if (syntax === 'yaml') {
+    return [...text.matchAll(/(?:^|(?<=\s))(?:#|\/\/)[^\r\n]*/gm)].map(({ 0: { length }, index }) => ({
+      start: index,
+      end: index + length,
+    }))
+  }
+  const comments: Span[] = []
+  const scanner = createScanner(text)
+  while (scanner.getPosition() < text.length) {
+    scanner.scan()
+    const start = scanner.getTokenOffset()
+    if (/^\/[/*]/.test(text.slice(start, start + 2))) comments.push({ start, end: scanner.getPosition() })
+  }
+  return comments
 }
 
 function yamlScalars(node: ParsedNode | null, path: Path): WrittenScalar[] {
@@ -230,4 +261,15 @@ function jsonScalars(node: ReturnType<typeof parseTree>, path: Path): WrittenSca
   if (type === 'array') return children.flatMap((item, index) => jsonScalars(item, [...path, index]))
   if (type !== 'object') return [{ path, value: node.value, start: offset, end: offset + length }]
   return children.flatMap(({ children: [key, value] = [] }) => jsonScalars(value, [...path, String(key?.value)]))
+}
+
+/** Throws if a value is not where it is expected, because it could not be hidden then. */
+function tomlScalars(text: string, places: ReturnType<typeof scanToml>, value: unknown, path: Path): WrittenScalar[] {
+  if (Array.isArray(value)) return value.flatMap((item, index) => tomlScalars(text, places, item, [...path, index]))
+  if (isRecord(value) && !(value instanceof Date)) {
+    return Object.entries(value).flatMap(([key, part]) => tomlScalars(text, places, part, [...path, key]))
+  }
+  const { value: start = 0, end = 0 } = places.get(placeKey(path)) ?? {}
+  if (!isDeepStrictEqual(parseToml(`value = ${text.slice(start, end)}`).value, value)) throw new Error('misplaced')
+  return [{ path, value, start, end }]
 }

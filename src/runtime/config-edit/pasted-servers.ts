@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { parse as parseJson } from 'jsonc-parser'
+import { isRandom } from '../../audit/redact/secrets.ts'
 import { adaptServer, type FoundServer } from '../../clients/import-plan.ts'
 import { readServersFrom } from '../../config/import/read-servers.ts'
 import { serverName } from '../../config/schema/mcp-servers.ts'
@@ -8,6 +9,7 @@ import { invalidArguments } from '../../core/errors.ts'
 import { homeOf } from '../../core/home.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import type { ConfigSource } from './config-file.ts'
+import { secretTexts } from './find-secrets.ts'
 
 export interface Pasted {
   /** A command line, a URL, or the JSON, TOML or YAML of any MCP client. */
@@ -22,7 +24,7 @@ export async function readPasted(
   { env, cwd }: Omit<ConfigSource, 'paths'>,
   into: string,
 ): Promise<readonly FoundServer[]> {
-  const text = input.trim()
+  const text = bare(input)
   if (text === '') throw invalidArguments('Enter a command, a URL, or the JSON of an MCP client.')
   const source = sourceOf(text, name, cwd)
   const { servers, problems } = await readServersFrom(source, homeOf(env))
@@ -46,6 +48,14 @@ function requireName(name: string): string {
   if (!error) return name
   throw invalidArguments(`Invalid server name ${JSON.stringify(name.slice(0, 100))}: use ${error.issues[0]?.message}.`)
 }
+
+/** The text without the Markdown around it and without comments before it. */
+const bare = (text: string): string =>
+  text
+    .trim()
+    .replace(/^```[^\n]*\n|\r?\n[ \t]*```$/g, '')
+    .replace(/^`([^`]+)`$/, '$1')
+    .replace(/^(?:\s+|(?:\/\/|#)[^\n]*|\/\*.*?\*\/)+/s, '')
 
 /** The text as a file that contains servers. */
 function sourceOf(text: string, name: string | undefined, cwd: string): { path: string; text: string } {
@@ -126,16 +136,42 @@ function nameOf({ command, args, url, serverUrl, httpUrl }: Readonly<Record<stri
     return plain(own.length > 1 ? (own.at(-2) ?? '') : (own[0] ?? ''))
   }
   const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === 'string')
-  const runners =
-    /(?:^|\/)(?:npx|bunx|uvx|uv|pnpm|yarn|npm|node|bun|deno|python3?|docker|podman|cmd|sh|bash)(?:\.\w+)?$/
-  const ordinary = words.filter((word) => !/^-/.test(word) && !/^(?:run|exec|dlx|tool|x|\/c)$/.test(word))
-  const main = ordinary.find((word) => !runners.test(word)) ?? words[0] ?? ''
-  const stem = main
+  const secrets = secretTexts({ args: words })
+  const mayName = (word: string): boolean =>
+    !/^-|=/.test(word) && !isRandom(stemOf(word)) && !secrets.some((secret) => word.includes(secret))
+  const ordinary = wordsThatName(words).filter(
+    (word) => mayName(word) && !/^(?:run|exec|dlx|tool|x|\/c)$/.test(word) && !/\s/.test(word),
+  )
+  const main = ordinary.find((word) => !runners.test(word)) ?? words.slice(0, 1).find(mayName) ?? ''
+  const stem = stemOf(main)
+  return plain(stem.replace(/^(?:mcp-server|server|mcp)[-_]|[-_](?:mcp-server|mcp|server)$/g, '') || stem)
+}
+
+const runners =
+  /(?:^|[/\\])(?:npx|bunx|uvx|uv|pnpm|yarn|npm|node|bun|deno|python3?|docker|podman|cmd|sh|bash)(?:\.\w+)?$/
+
+const stemOf = (word: string): string =>
+  word
     .replace(/(?<=.)@[^@/]*$/, '')
     .replace(/^.*[/\\]/, '')
     .replace(/\.\w+$/, '')
     .replace(/:.*$/, '')
-  return plain(stem.replace(/^(?:mcp-server|server|mcp)[-_]|[-_](?:mcp-server|mcp|server)$/g, '') || stem)
+
+/** The words that may name a server. Of `docker run`, only the image: options come before it, many with a value. */
+function wordsThatName(words: readonly string[]): readonly string[] {
+  const [command = '', ...rest] = words
+  const start = rest.findIndex((word) => word === 'run' || word === 'exec')
+  if (!/(?:^|[/\\])(?:docker|podman|nerdctl)(?:\.exe)?$/.test(command) || start < 0) return words
+  let at = start + 1
+  while (rest[at]?.startsWith('-')) at += takesNextWord(rest[at] as string) ? 2 : 1
+  return rest.slice(at, at + 1)
 }
+
+/** Whether an option of `docker run` is followed by its value. Most are, so unknown ones are assumed to be. */
+const takesNextWord = (option: string): boolean =>
+  option.startsWith('--') ? !option.includes('=') && !switches.test(option) : /^-[diPqt]*[^diPqt]$/.test(option)
+
+const switches =
+  /^--(?:detach|disable-content-trust|init|interactive|no-healthcheck|oom-kill-disable|privileged|publish-all|quiet|read-only|replace|rm|sig-proxy|tty|use-api-socket)?$/
 
 const plain = (name: string): string => plainName(name) ?? (name === '' ? 'server' : name)

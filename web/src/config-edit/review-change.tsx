@@ -71,7 +71,7 @@ function Proposal({ proposal }: { readonly proposal: EditProposal }) {
       {!editable.ok && (
         <Note tone="warn">
           <p>{editable.reason}</p>
-          <p>Copy the new text instead.</p>
+          <p>Copy the new text instead. It does not contain secrets.</p>
         </Note>
       )}
       {problems.length > 0 && (

@@ -1,0 +1,39 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createRedactor } from '../../audit/redact/redactor.ts'
+import { loadConfig } from '../../config/load.ts'
+import { createConfigEditAdmin } from './config-edit.ts'
+import type { AdminContext } from './context.ts'
+
+test('V9: the definition of a server says why it cannot be edited', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'toolway-definition-'))
+  const path = join(folder.path, 'toolway.yaml')
+  const text = `mcpServers:
+  plain: &base { command: node, env: { A: b } }
+  merged: { <<: *base, args: [x] }
+  partly: { command: node, env: { <<: { A: b } } }
+`
+  await writeFile(path, text)
+  const source = { paths: [path], env: { HOME: folder.path }, cwd: folder.path }
+  const loaded = await loadConfig(source)
+  const redactor = createRedactor({ secrets: [], keys: [] })
+  const context = { current: () => ({ loaded, redactor }), source, auditKey: async () => 'k' }
+  const admin = createConfigEditAdmin(context as unknown as AdminContext)
+  const definitionOf = (name: string) => admin.serverDefinition(name)
+  expect(await definitionOf('plain')).toMatchObject({ editable: { ok: true }, definition: { command: 'node' } })
+  for (const name of ['merged', 'partly']) {
+    expect(await definitionOf(name)).toMatchObject({
+      target: name === 'merged' ? 'node x' : 'node',
+      editable: { ok: false, reason: expect.stringContaining('<<') },
+      definition: null,
+    })
+  }
+  await writeFile(path, text.replace('[x] }', '[x'))
+  expect(await definitionOf('plain')).toMatchObject({
+    target: 'node',
+    editable: { ok: false, reason: expect.stringContaining('syntax error') },
+    definition: null,
+  })
+})
