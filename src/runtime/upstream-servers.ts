@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config, HttpConfig, ServerConfig } from '../config/schema.ts'
+import { mayUseSome } from '../policy/decide.ts'
 import { createConnector } from '../upstream/connection/connect.ts'
 import type { ListLimits } from '../upstream/listing/list-reader.ts'
 import { listDigest } from '../upstream/listing/server-listing.ts'
@@ -79,6 +80,7 @@ function buildServer(
       listLimits,
       health,
       decide: (caller, entry) => context.policy().decide(caller, entry),
+      mayUseSome: (caller, entries) => mayUseSome(context.policy(), caller, name, entries),
       judgesDefinitions: () => context.policy().judgesDefinitions,
       breaker: () => context.breakers.stateOf(name),
       store,

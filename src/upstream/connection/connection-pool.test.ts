@@ -31,6 +31,7 @@ function linesWith(changes: object, era: HandshakeResult['era'] = 'legacy', mayL
       return { connection, handshake, identity: { name: 'toolway', version: '1' } }
     },
     mayLog: () => mayLog,
+    mayReach: () => true,
     opened() {},
     closed() {},
     failed() {},
