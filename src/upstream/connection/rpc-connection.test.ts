@@ -49,6 +49,13 @@ test('G3: answers in another order reach the one who asked', async () => {
   ])
 })
 
+test('J3: a result that exceeds a limit of ours is not a failure of the server', async () => {
+  const nested = Array.from({ length: 300 }).reduce((inner) => ({ inner }), {})
+  const { connection } = await open({ deep: () => nested })
+  const thrown = await connection.request(ask('deep')).catch((thrown: unknown) => thrown)
+  expect(thrown).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { requestOnly: true } })
+})
+
 test('F10: a cancelled request tells the server which one, and a late answer is dropped', async () => {
   const { connection, peer } = await open({})
   const caller = new AbortController()
