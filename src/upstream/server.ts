@@ -48,6 +48,8 @@ export interface UpstreamServerOptions {
   /** Whether a changed definition can make the policy deny a call; false by default. */
   readonly judgesDefinitions?: () => boolean
   readonly breaker?: () => BreakerCondition
+  /** Whether a text from the server, such as its title, may become part of our own tools' descriptions; yes by default. */
+  isHarmless?(text: string): boolean
   /** Converts this server's URI for a resource to the URI that callers use. */
   servedUri(uri: string): string
   readonly seal: Seal
@@ -478,7 +480,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const { degradation } = healthCheck
     const known = { config, pool, listing, handshake: handshake(), starting, degradation, breaker }
     const found = findings.of(listing, pool)
-    return serverStatus({ ...known, paused: control.paused, since, latencyMs, findings: found })
+    const { isHarmless } = options
+    return serverStatus({ ...known, paused: control.paused, since, latencyMs, findings: found, isHarmless })
   }
 }
 
