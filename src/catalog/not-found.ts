@@ -37,9 +37,16 @@ export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kin
   return `${nothing} allows only read-only tools, and none of its tools is known to be read-only. The operator can list read-only tools in ${settings} to trust its readOnlyHint.`
 }
 
-/** The error for a spelling that matches several entries. `usable` holds those that the caller may see. */
+/**
+ * The error for a spelling that matches several entries. `usable` holds those that the caller may see. If that is only
+ * one, it is not used instead: the caller may mean one that is denied. But the error does not mention the others.
+ */
 export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[]): ToolwayError {
   const names = usable.slice(0, 10).map(({ name }) => quoted(name))
+  if (names.length === 1) {
+    const sentence = `${quoted(spelling)} is not the exact name of a ${wordFor(kind)}. Did you mean ${names[0]}?`
+    return new ToolwayError('TOOL_NOT_FOUND', sentence)
+  }
   const hint = names.length === 0 ? '' : ` Use one of their exact names: ${names.join(', ')}.`
   return new ToolwayError('TOOL_NOT_FOUND', `${quoted(spelling)} matches more than one ${wordFor(kind)}.${hint}`)
 }

@@ -309,7 +309,7 @@ describe('finding', () => {
     })
     await expect(view.resolve('tool', 'read_file')).rejects.toThrow(/^((?!files__read_file).)*$/)
     await expect(view.resolve('tool', 'a.b.c')).rejects.toThrow(
-      /more than one tool\. Use one of their exact names: "a_b__c_[a-z2-7]{8}"\.$/,
+      /^"a\.b\.c" is not the exact name of a tool\. Did you mean "a_b__c_[a-z2-7]{8}"\?$/,
     )
     expect((await view.resolve('tool', 'files.read_file')).name).toBe('files__read_file')
   })

@@ -68,6 +68,11 @@ export interface ErrorDetails {
   readonly sessionEnded?: 'established' | 'fresh'
   /** Set if the request may be sent once more in a new session; only with `sessionEnded: 'established'`. */
   readonly resendable?: true | undefined
+  /**
+   * Set if only this request failed although the server answered it: the server refused it as it is, or its result
+   * exceeds one of Toolway's limits. The failure says nothing about the server's health, and a retry would fail too.
+   */
+  readonly requestOnly?: true | undefined
   /** Set if this process was paused when the call timed out, so that the timeout says nothing about the server. */
   readonly late?: true | undefined
   /** The real refusal, if the caller sees "not found" instead (`policy.hideDenied`). */

@@ -84,6 +84,20 @@ describe('what counts', () => {
     expect(breakers.state().failures).toBe(0)
   })
 
+  test('J3: a failure of one request, which its caller can cause, says nothing about the server', async () => {
+    const breakers = breakersOf()
+    const large = new ToolwayError('SERVER_UNAVAILABLE', 'Too large.', { requestOnly: true })
+    for (let count = 0; count < 20; count++) await breakers.run(large)
+    expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
+    await failing(breakers, 3)
+    breakers.clock.advance(1_000)
+    // As a probe, it neither closes the breaker nor opens it again.
+    await breakers.run(large)
+    expect(breakers.state().state).toBe('half-open')
+    await breakers.run(fine)
+    expect(breakers.state().state).toBe('closed')
+  })
+
   test('J3: a fault of ours says nothing about the server', async () => {
     const breakers = breakersOf()
     await failing(breakers, 2)

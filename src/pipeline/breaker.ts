@@ -139,8 +139,10 @@ function outcomeOf(thrown: unknown, call: Call, tookMs: number): BreakerOutcome 
   // After an abort, the thrown error says nothing about the server; the abort reason does.
   if (call.signal.aborted) return timedOut(call, tookMs) ? 'timed-out' : 'nothing'
   if (!(thrown instanceof ToolwayError) || !thrown.kind.serverFault) return 'nothing'
-  // Do not count calls whose session ended: when a server restarts, all calls in a session fail at once.
-  return thrown.details.sessionEnded === 'established' ? 'nothing' : 'failed'
+  const { sessionEnded, requestOnly } = thrown.details
+  // Do not count calls whose session ended: when a server restarts, all calls in a session fail at once. Nor what a
+  // caller's own arguments can cause: otherwise one caller could cut off the server for all.
+  return sessionEnded === 'established' || requestOnly ? 'nothing' : 'failed'
 }
 
 /** A timeout counts as a failure only if the server had as much time as the operator allows. */

@@ -65,6 +65,11 @@ describe('what is repeated', () => {
     },
   )
 
+  test('F12, J3: what failed because of the request itself never, because it would fail again', async () => {
+    const refusal = error('SERVER_UNAVAILABLE', { server: 'files', requestOnly: true })
+    expect((await trying().run([refusal], harmless)).tries).toBe(1)
+  })
+
   test("T2: neither a server's own error nor a fault of ours, and both reach the caller as they are", async () => {
     const own = new ServerError(Json.of({ code: -32000, message: 'busy' }))
     const ours = new TypeError('ours')

@@ -114,7 +114,7 @@ function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown is Toolw
   if (never.has(code)) return false
   if (details.unsent) return true
   // If the call could safely be resent in a new session, that has already happened.
-  if (details.sessionEnded) return false
+  if (details.sessionEnded || details.requestOnly) return false
   const harmless = entry.traits.idempotent || entry.traits.readOnly
   return harmless && (code === 'SERVER_UNAVAILABLE' || code === 'OUTCOME_UNKNOWN')
 }

@@ -113,6 +113,16 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   }
 }
 
+/** Whether a caller may use anything on a server that offers these entries; without any, whether it may at all. */
+export const mayUseSome = (
+  { decide, closed }: Pick<Policy, 'decide' | 'closed'>,
+  caller: Caller,
+  server: string,
+  entries: readonly Entry[],
+): boolean =>
+  closed(caller, server) === undefined &&
+  (entries.length === 0 || entries.some((entry) => decide(caller, entry).allowed))
+
 /** The decision for an entry with aliases. A denial for any name applies, so that an alias cannot bypass a rule. */
 function strictest<Ruled extends { readonly allowed: boolean }>(
   { name, aliases = [] }: Pick<Entry, 'name' | 'aliases'>,

@@ -3,6 +3,7 @@ import type { Caller } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Language } from '../core/executor.ts'
 import { withoutHidden } from '../lib/hidden-characters.ts'
+import { mayUseSome } from '../policy/decide.ts'
 import { conditionsOf, type Why } from '../policy/explanation.ts'
 import { codeTool, environmentAsked } from '../tools/code/execute-code.ts'
 import type { GatewayStatus } from '../tools/meta/index.ts'
@@ -60,7 +61,7 @@ export const mayInspect = ({ policy }: Generation, { admin, agent }: Caller): bo
 export const offersTo = (caller: Caller, generation: Generation): Offers =>
   joinOffers(
     serversOf(generation)
-      .filter((server) => mayUseSome(caller, server, generation))
+      .filter((server) => mayUseSome(generation.policy, caller, server.name, server.entries()))
       .map((server) => advice(server, generation)),
   )
 
@@ -68,12 +69,6 @@ export const offersTo = (caller: Caller, generation: Generation): Offers =>
 function advice({ name, capabilities, instructions }: UpstreamServer, { pins }: Generation): ServerOffers {
   const { usable } = pins.checkServer(name, instructions)
   return { name, capabilities, instructions: usable ? withoutHidden(instructions) : '' }
-}
-
-function mayUseSome(caller: Caller, server: UpstreamServer, { policy: { decide, closed } }: Generation): boolean {
-  const entries = server.entries()
-  if (entries.length === 0) return closed(caller, server.name) === undefined
-  return entries.some((entry) => decide(caller, entry).allowed)
 }
 
 export type ToolInvocation = readonly [caller: Caller, tool: string, args: Readonly<Record<string, unknown>>]

@@ -1,5 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
+import { scanText } from '../catalog/scan/scan.ts'
 import type { Config, HttpConfig, ServerConfig } from '../config/schema.ts'
+import { memoize } from '../lib/memoize.ts'
+import { mayUseSome } from '../policy/decide.ts'
 import { createConnector } from '../upstream/connection/connect.ts'
 import type { ListLimits } from '../upstream/listing/list-reader.ts'
 import { listDigest } from '../upstream/listing/server-listing.ts'
@@ -79,7 +82,9 @@ function buildServer(
       listLimits,
       health,
       decide: (caller, entry) => context.policy().decide(caller, entry),
+      mayUseSome: (caller, entries) => mayUseSome(context.policy(), caller, name, entries),
       judgesDefinitions: () => context.policy().judgesDefinitions,
+      isHarmless,
       breaker: () => context.breakers.stateOf(name),
       store,
       servedUri: (uri) => context.servedUri(name, uri),
@@ -92,6 +97,9 @@ function buildServer(
     }),
   }
 }
+
+/** Whether the scanner finds nothing in a text. Cached, because a server's status is needed for every list. */
+const isHarmless = memoize((text) => scanText(text, '').length === 0, 1_024, 2_048)
 
 /** Whether a server's URL points to this gateway: a loopback address with the gateway's own port and path. */
 export function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {

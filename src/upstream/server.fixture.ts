@@ -30,6 +30,7 @@ interface Setup {
   /** What each tool says of itself. */
   readonly annotations?: object
   readonly decide?: Decide
+  readonly mayUseSome?: () => boolean
   /** Whether the server reads messages but never answers. */
   readonly hangs?: () => boolean
   /** Runs before a call is answered. */
@@ -63,7 +64,8 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
     seal: createSeal('a secret for the test'),
     health,
     ...(setup.decide && { decide: setup.decide }),
-    async connect({ capabilities, owned }, signal) {
+    ...(setup.mayUseSome && { mayUseSome: setup.mayUseSome }),
+    async connect({ capabilities, owned, host }, signal) {
       if (setup.down?.()) throw new ToolwayError('SERVER_UNAVAILABLE', 'files is down.')
       const number = peers.length
       const peer = scriptedPeer({
@@ -80,7 +82,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
         ping: () => (setup.hangs?.() ? undefined : {}),
       })
       peers.push(peer)
-      const connection = await openRpcConnection(peer.transport, { server: 'files', owned, log }, signal)
+      const connection = await openRpcConnection(peer.transport, { server: 'files', owned, host, log }, signal)
       const identity = { name: 'toolway', version: '1' }
       const options = { server: 'files', identity, capabilities, log, signal }
       return { connection, handshake: await initialize(connection, options), identity }

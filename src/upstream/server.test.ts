@@ -356,3 +356,47 @@ test('T5: closing a server waits until its listing is stored, and leaves no time
   await Promise.allSettled([closing, ready])
   expect(clock.pending).toBe(0)
 })
+
+test('G6, G8: a server that is denied to a session can neither question its client nor log to it', async () => {
+  let allowed = true
+  const { server, peers } = serverWith({ mayUseSome: () => allowed })
+  await server.ready()
+  const asked: string[] = []
+  const logged: string[] = []
+  const answers: PromiseWithResolvers<Json>[] = []
+  const peer = {
+    ...callOf().peer,
+    notify: (method: string) => void logged.push(method),
+    ask(method: string) {
+      asked.push(method)
+      answers.push(Promise.withResolvers<Json>())
+      return (answers.at(-1) as PromiseWithResolvers<Json>).promise
+    },
+  }
+  const caller = { ...callOf().caller, capabilities: { elicitation: {} }, peer }
+  const [entry] = server.entries()
+  await entry?.run(callOf({ caller, entry }))
+  const own = peers.at(-1) as ScriptedPeer
+  const params = { message: 'Your password?', requestedSchema: { type: 'object', properties: {} } }
+  const speak = async (id: number) => {
+    own.say({ id, method: 'elicitation/create', params })
+    own.say({ method: 'notifications/message', params: { level: 'error', data: 'x' } })
+    await new Promise(setImmediate)
+  }
+  const heard = (id: number) => own.heard.find((message) => message.id === id && message.method === undefined)
+  await speak(1001)
+  await speak(1002)
+  answers[0]?.resolve(Json.of({ action: 'accept', content: {} }))
+  await new Promise(setImmediate)
+  expect(heard(1001)).toMatchObject({ result: { action: 'accept' } })
+  allowed = false
+  // An answer to a question from before the change is withheld as well.
+  answers[1]?.resolve(Json.of({ action: 'accept', content: {} }))
+  await speak(1003)
+  for (const id of [1002, 1003]) expect(heard(id)).toMatchObject({ error: {} })
+  expect(asked).toHaveLength(2)
+  expect(logged).toHaveLength(2)
+  allowed = true
+  await speak(1004)
+  expect(asked).toHaveLength(3)
+})

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { ServerConfig } from '../config/schema.ts'
 import { type Call, type Caller, type Capabilities, profileOf } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
@@ -24,7 +23,7 @@ import { createHealthCheck } from './health/health-check.ts'
 import { createServerHistory } from './health/server-history.ts'
 import type { ListLimits } from './listing/list-reader.ts'
 import type { ServerOffers } from './listing/offers.ts'
-import { createServerListing, type ServerListing } from './listing/server-listing.ts'
+import { createServerListing, fingerprintOf, type ServerListing } from './listing/server-listing.ts'
 import { createSessionListings } from './listing/session-listings.ts'
 import { forwardedEntries } from './requests/forwarded-entries.ts'
 import { type ChangeStream, createChangeStream, createUpstreamSubscriptions } from './requests/subscriptions.ts'
@@ -44,9 +43,13 @@ export interface UpstreamServerOptions {
   readonly connect: Connector
   /** Whether the policy allows an entry; called again if a new connection lists a different definition of it. */
   readonly decide?: Decide
+  /** Whether the policy allows a caller to use any of these entries; true if not given. */
+  mayUseSome?(caller: Caller, entries: readonly Entry[]): boolean
   /** Whether a changed definition can make the policy deny a call; false by default. */
   readonly judgesDefinitions?: () => boolean
   readonly breaker?: () => BreakerCondition
+  /** Whether a text from the server, such as its title, may become part of our own tools' descriptions; yes by default. */
+  isHarmless?(text: string): boolean
   /** Converts this server's URI for a resource to the URI that callers use. */
   servedUri(uri: string): string
   readonly seal: Seal
@@ -113,6 +116,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     config,
     connect: (scope, signal) => control.unlessPaused(() => options.connect(scope, signal)),
     mayLog,
+    mayReach: (caller) => options.mayUseSome?.(caller, seen(listingFor(caller.session, caller.capabilities))) ?? true,
     opening: healthMayHaveChanged,
     opened,
     closed,
@@ -231,8 +235,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 
   function listingOptions(capabilities: Capabilities) {
-    const { timeoutMs, maxTimeoutMs = 600_000, servedUri, seal, refreshMs, listLimits: limits } = options
-    const forwarding = { use, subscriptions, servedUri, seal, exceeded, clock }
+    const { timeoutMs, maxTimeoutMs = 600_000, servedUri, seal, decide, refreshMs, listLimits: limits } = options
+    const forwarding = { use, subscriptions, servedUri, seal, decide, exceeded, clock }
     const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, maxTimeoutMs, ...forwarding }
     return {
       server: name,
@@ -478,7 +482,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const { degradation } = healthCheck
     const known = { config, pool, listing, handshake: handshake(), starting, degradation, breaker }
     const found = findings.of(listing, pool)
-    return serverStatus({ ...known, paused: control.paused, since, latencyMs, findings: found })
+    const { isHarmless } = options
+    return serverStatus({ ...known, paused: control.paused, since, latencyMs, findings: found, isHarmless })
   }
 }
 
@@ -488,13 +493,3 @@ const maxPolled = 16
 const listedWithinMs = 10_000
 
 const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'
-
-/** A fingerprint of the configured server, so that another server's cached listing is not used. */
-function fingerprintOf(config: ServerConfig): string {
-  // Use only the names of environment variables, because their values are often secrets.
-  const identity =
-    config.transport === 'stdio'
-      ? [config.command, config.args, config.cwd, Object.keys(config.env).sort()]
-      : [config.transport, config.url]
-  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16)
-}

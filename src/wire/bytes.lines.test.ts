@@ -116,3 +116,19 @@ test('V6: the chunks of a long line are freed once the line is complete', () => 
   // Other lines are slices of the first and last chunk.
   expect([first, middle, last].map(({ length }) => length)).toEqual([20_008, 0, 20_007])
 })
+
+test('security: of a dropped line, its first and last bytes are reported at its end, wherever it is cut', () => {
+  const text = Array.from({ length: 3_000 }, (_, number) => number).join()
+  for (const size of [1, 100, 4_095, 4_096, 4_097, 20_000]) {
+    const told: string[] = []
+    const reader = createLineReader({
+      maxLength: 5_000,
+      line: (bytes) => told.push(bytes.toString()),
+      dropped: (head, tail) => told.push(head.toString(), tail.toString()),
+    })
+    const bytes = Buffer.from(`before\n${text}\nafter\n`)
+    for (let from = 0; from < bytes.length; from += size) reader.push(bytes.subarray(from, from + size))
+    expect(told).toEqual(['before', text.slice(0, 4_096), text.slice(-4_096), 'after'])
+    expect(reader.dropping).toBe(0)
+  }
+})

@@ -126,36 +126,65 @@ export const bytesOf = (text: string): Buffer => Buffer.from(JSON.stringify(text
 const LF = 0x0a
 const CR = 0x0d
 
+/** How much of a dropped line's start and end is kept. */
+const edgeBytes = 4_096
+
+/** Collects the first and the last bytes of a line, without keeping the rest. */
+function createEdges() {
+  let head = nothing
+  let tail = nothing
+  return {
+    add(piece: Buffer): void {
+      if (head.length < edgeBytes) head = Buffer.concat([head, piece.subarray(0, edgeBytes - head.length)])
+      const last = piece.subarray(-edgeBytes)
+      tail = Buffer.concat(last.length < edgeBytes ? [tail.subarray(last.length - edgeBytes), last] : [last])
+    },
+    take(): { readonly head: Buffer; readonly tail: Buffer } {
+      const edges = { head, tail }
+      head = nothing
+      tail = nothing
+      return edges
+    },
+  }
+}
+
 /**
  * Splits a stream into lines without their LF or CRLF, including empty lines. A line that lies within one chunk is a
- * slice of that chunk. A line longer than `maxLength` is dropped and reported once, as soon as it exceeds the limit.
+ * slice of that chunk. A line longer than `maxLength` is dropped and reported once: as soon as it exceeds the limit, with
+ * `tooLong`, or at its end, with `dropped`.
  */
 export function createLineReader(options: {
   readonly maxLength: number
   /** Whether to skip empty lines: a sender could produce millions of them. */
   readonly skipsEmpty?: boolean
   line(bytes: Buffer): void
-  tooLong(length: number): void
+  tooLong?(length: number): void
+  /** Receives the first and last bytes of a dropped line, without its LF. */
+  dropped?(head: Buffer, tail: Buffer): void
 }) {
   const { maxLength, skipsEmpty = false } = options
   const begun = createByteCollector()
-  let dropping = false
+  const edges = options.dropped && createEdges()
+  /** The length of the line that is being dropped; 0 if none is. */
+  let dropping = 0
 
-  const drop = (length: number): void => {
-    begun.clear()
-    dropping = true
-    options.tooLong(length)
+  const drop = (piece: Buffer): void => {
+    if (dropping === 0) {
+      dropping = begun.length + piece.length
+      if (edges && begun.length > 0) edges.add(begun.take())
+      else begun.clear()
+      options.tooLong?.(dropping)
+    } else dropping += piece.length
+    edges?.add(piece)
   }
 
   const finish = (rest: Buffer): void => {
-    if (dropping) {
-      dropping = false
-      return
-    }
-    const length = begun.length + rest.length
-    if (length > maxLength) {
-      begun.clear()
-      options.tooLong(length)
+    if (dropping > 0 || begun.length + rest.length > maxLength) {
+      drop(rest)
+      dropping = 0
+      if (!edges) return
+      const { head, tail } = edges.take()
+      options.dropped?.(head, tail)
       return
     }
     let line = rest
@@ -167,24 +196,28 @@ export function createLineReader(options: {
   }
 
   return {
+    /** How many bytes of the current line have been dropped. */
+    get dropping(): number {
+      return dropping
+    },
     push(chunk: Buffer): void {
       let from = 0
       for (;;) {
-        if (skipsEmpty && begun.length === 0 && !dropping) while (chunk[from] === LF) from++
+        if (skipsEmpty && begun.length === 0 && dropping === 0) while (chunk[from] === LF) from++
         const at = chunk.indexOf(LF, from)
         if (at < 0) break
         const rest = chunk.subarray(from, at)
         from = at + 1
         finish(rest)
       }
-      if (from === chunk.length || dropping) return
-      const length = begun.length + chunk.length - from
-      if (length > maxLength) drop(length)
-      else begun.append(chunk.subarray(from))
+      if (from === chunk.length) return
+      const rest = chunk.subarray(from)
+      if (dropping > 0 || begun.length + rest.length > maxLength) drop(rest)
+      else begun.append(rest)
     },
     /** Delivers the last line if it did not end with a line break. */
     end(): void {
-      if (begun.length > 0 || dropping) finish(Buffer.alloc(0))
+      if (begun.length > 0 || dropping > 0) finish(Buffer.alloc(0))
     },
   }
 }

@@ -33,6 +33,7 @@ function linesWith(changes: object, spoken: HandshakeResult['era'] = 'legacy', m
       return { connection, handshake, identity: { name: 'toolway', version: '1' } }
     },
     mayLog: () => mayLog,
+    mayReach: () => true,
     opened() {},
     closed() {},
     failed() {},

@@ -22,6 +22,7 @@ import {
   awaitRoots,
   type ConnectionOwner,
   type ConnectionUser,
+  createHost,
   createRootsOf,
   rootsApplied,
   rootsKey,
@@ -70,6 +71,8 @@ export interface ConnectionPoolOptions {
   readonly config: ServerConfig
   readonly connect: Connector
   mayLog(): boolean
+  /** Whether the server may send messages to this caller's client outside any call. */
+  mayReach(caller: Caller): boolean
   opening?(): void
   opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void
   closed(managed: ManagedConnection, error?: ToolwayError): void
@@ -342,8 +345,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const managed = owned.get(key) ?? newOwned(caller)
     keep(owned, key, managed)
     if (logs) logging.add(managed)
-    const owner = owners.get(managed)
-    if (owner) Object.assign(owner, { peer: caller.peer, key: caller.peer ? undefined : key })
+    Object.assign(owners.get(managed) ?? {}, { caller: caller.peer && caller, key: caller.peer ? undefined : key })
     return managed
   }
 
@@ -381,7 +383,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       capabilities,
       owned: true,
       principal,
-      host: () => ({ calls: [...owner.users].map(({ peer }) => peer), session: owner.peer ? [owner.peer] : [] }),
+      host: createHost(owner, options.mayReach),
       roots([first]) {
         if (!first || owner.key === undefined) return undefined
         wantsRoots = true

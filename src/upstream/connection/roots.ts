@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Call, Capabilities, Peer } from '../../core/call.ts'
+import type { Call, Caller, Capabilities, Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline, pause, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -25,8 +25,30 @@ export interface ConnectionOwner {
   rooting?: Promise<void> | undefined
   /** The owner's calls on this connection, including those that are waiting for it to open. */
   readonly users: Set<ConnectionUser>
-  /** The route to the owner's client outside any call, if there is one. */
-  peer?: Peer | undefined
+  /** The caller of the last call; set for an owner with a session, whose client can be reached outside any call. */
+  caller?: Caller | undefined
+}
+
+/**
+ * Returns a function that returns the routes to an owner's client: through its calls, and outside any call through its
+ * session, unless the policy now denies the server to the caller. An answer from the session that arrives after such a
+ * change reaches the server only if it may be for a call that is still running.
+ */
+export function createHost(owner: ConnectionOwner, mayReach: (caller: Caller) => boolean) {
+  const isReachable = () => owner.caller !== undefined && mayReach(owner.caller)
+  const session: Peer = {
+    rounds: false,
+    get logLevel() {
+      return owner.caller?.peer?.logLevel
+    },
+    notify: (method, params) => owner.caller?.peer?.notify(method, params),
+    async ask(method, params, signal) {
+      const answer = await owner.caller?.peer?.ask(method, params, signal)
+      if (answer && (owner.users.size > 0 || isReachable())) return answer
+      throw new ToolwayError('DENIED_BY_POLICY', 'The caller whose client was asked may no longer use this server.')
+    },
+  }
+  return () => ({ calls: [...owner.users].map(({ peer }) => peer), session: isReachable() ? [session] : [] })
 }
 
 /**

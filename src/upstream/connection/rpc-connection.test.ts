@@ -7,6 +7,7 @@ import { Json } from '../../core/json.ts'
 import { silentLog } from '../../core/log.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
 import { createCallTurns } from '../requests/call-turns.ts'
+import { LimitExceeded } from '../transports/transport-errors.ts'
 import { openRpcConnection } from './rpc-connection.ts'
 
 const takingTurns = { strict: true, caughtUp: async () => {} }
@@ -47,6 +48,25 @@ test('G3: answers in another order reach the one who asked', async () => {
     { to: 'a' },
     { to: 'b' },
   ])
+})
+
+test('J3: a result that exceeds a limit of ours is not a failure of the server', async () => {
+  const nested = Array.from({ length: 300 }).reduce((inner) => ({ inner }), {})
+  const { connection } = await open({ deep: () => nested })
+  const thrown = await connection.request(ask('deep')).catch((thrown: unknown) => thrown)
+  expect(thrown).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { requestOnly: true } })
+})
+
+test('V6: if a message that is too long ends a connection with several requests, none of them is blamed for it', async () => {
+  const { connection } = await open({})
+  const limit = new ToolwayError('OUTCOME_UNKNOWN', 'Too long.', { cause: new LimitExceeded('large-message', 1) })
+  const both = [connection.request(ask('tools/call')), connection.request(ask('tools/call'))]
+  connection.abandon(limit)
+  for (const request of both) {
+    const thrown = await request.catch((thrown: unknown) => thrown)
+    expect(thrown).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { requestOnly: true } })
+    expect(LimitExceeded.in(thrown)).toBeUndefined()
+  }
 })
 
 test('F10: a cancelled request tells the server which one, and a late answer is dropped', async () => {

@@ -182,12 +182,15 @@ export async function openRpcConnection(
 
   function failAll({ message, details }: ToolwayError): void {
     closed = true
+    const requestOnly = LimitExceeded.in(details.cause) && (true as const)
+    // If there are several requests, it is unknown which of them exceeded a limit: blame none of them.
+    const about = pending.size > 1 && requestOnly ? { ...details, requestOnly, cause: undefined } : details
     questions.cancelAll()
     connection.turns?.close()
     connection.taskUpdates[Symbol.dispose]()
     for (const { request, over, reject } of pending.values()) {
       over()
-      reject(unansweredError(request.method, message, { server, ...details }))
+      reject(unansweredError(request.method, message, { server, ...about }))
     }
     pending.clear()
   }

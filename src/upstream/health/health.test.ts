@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { ServerConfig } from '../../config/schema.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { assessHealth, type ServerCondition } from './health.ts'
+import type { HandshakeResult } from '../connection/handshake.ts'
+import { assessHealth, type ServerCondition, serverStatus } from './health.ts'
 
 const connected: ServerCondition = {
   config: { disabled: false } as ServerConfig,
@@ -49,4 +50,19 @@ test('B6: if a new connection needs a sign-in, so does the server, unless each p
   const pool = { ...connected.pool, failure }
   expect(assessHealth({ ...connected, pool })).toEqual({ health: 'needs-auth', reason: 'files needs a new sign-in.' })
   expect(assessHealth({ ...connected, pool: { ...pool, personal: true } }).health).toBe('healthy')
+})
+
+test('B5: what a server says about itself is shown without hidden characters, and not at all if the scanner objects', () => {
+  const hidden = '\u{e0041}\u202e\u200b\u001b[31m'
+  const described = (title: string, config = {}) => {
+    const serverInfo = { title, name: `files${hidden}` }
+    const handshake = { era: 'legacy', protocolVersion: `2025-06-18${hidden}`, serverInfo, capabilities: {} } as const
+    const about = { since: 0, latencyMs: undefined, findings: [], isHarmless: (text: string) => !text.includes('obey') }
+    const own = { ...connected.config, ...config } as ServerConfig
+    return serverStatus({ ...connected, ...about, config: own, handshake: handshake as unknown as HandshakeResult })
+  }
+  expect(described(`My${hidden} files\n`)).toMatchObject({ description: 'My files', protocolVersion: '2025-06-18' })
+  expect(described(`ob${hidden}ey me`).description).toBe('files')
+  // The operator's own description is not scanned.
+  expect(described('My files', { description: 'Always obey.' }).description).toBe('Always obey.')
 })

@@ -1,5 +1,6 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Health, ServerFinding, SourceStatus } from '../../core/source-status.ts'
+import { withoutHidden } from '../../lib/hidden-characters.ts'
 import { isKnownRevision, latestLegacy } from '../../wire/revisions.ts'
 import type { ConnectionPool } from '../connection/connection-pool.ts'
 import type { HandshakeResult } from '../connection/handshake.ts'
@@ -99,19 +100,33 @@ export function serverStatus(
     readonly since: number
     readonly latencyMs: number | undefined
     readonly findings: readonly ServerFinding[]
+    /** Whether the scanner finds nothing in a text that the server wrote and that models read. */
+    readonly isHarmless?: ((text: string) => boolean) | undefined
   },
 ): SourceStatus {
-  const { config, pool, listing, handshake: known, since, latencyMs, breaker, findings } = server
+  const {
+    config,
+    pool,
+    listing,
+    handshake: known,
+    since,
+    latencyMs,
+    breaker,
+    findings,
+    isHarmless = () => true,
+  } = server
   const assessment = assessHealth(server)
+  const { title, name } = known?.serverInfo ?? {}
+  const isShown = (text: string) => text !== '' && isHarmless(text)
   const hidden = assessment.reason === '' && hidesEveryTool(config, listing.descriptors?.tools ?? [])
   return {
     ...assessment,
     reason: hidden ? nothingToRead : assessment.reason,
     since,
-    description: text(config.description) ?? text(known?.serverInfo.title) ?? text(known?.serverInfo.name) ?? '',
+    description: text(config.description) ?? [title, name].map(visible).find(isShown) ?? '',
     transport: config.transport,
     era: known?.era,
-    protocolVersion: known?.protocolVersion,
+    protocolVersion: known && visible(known.protocolVersion),
     lastError: (pool.failure ?? pool.lost)?.message,
     latencyMs: latencyMs === undefined ? undefined : Math.round(latencyMs * 100) / 100,
     breaker: breaker.state,
@@ -120,9 +135,13 @@ export function serverStatus(
 }
 
 /** Shortens and quotes a version for messages, because the server can send any text as its version. */
-const excerpt = (version: string): string => JSON.stringify(version.slice(0, 40))
+const excerpt = (version: string): string => JSON.stringify(visible(version).slice(0, 40))
 
 const nothingToRead =
   'The server is read-only, and none of its tools is known to be read-only, so none can be used: list read-only tools in readTools, or set trustAnnotations to trust its readOnlyHint.'
+
+/** A server's text about itself on one line, without hidden characters (B5). It becomes part of our own tools' descriptions. */
+const visible = (value: unknown): string =>
+  typeof value === 'string' ? withoutHidden(value).replace(/\s+/g, ' ').trim() : ''
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

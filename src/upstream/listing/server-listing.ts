@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { ServerConfig } from '../../config/schema.ts'
 import { type Capabilities, profileOf } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline, never } from '../../core/deadline.ts'
@@ -321,4 +322,14 @@ function createRefreshThrottle(clock: Clock) {
       doneAt = clock.monotonic()
     },
   }
+}
+
+/** A fingerprint of the configured server, so that another server's cached listing is not used. */
+export function fingerprintOf(config: ServerConfig): string {
+  // Use only the names of environment variables, because their values are often secrets.
+  const identity =
+    config.transport === 'stdio'
+      ? [config.command, config.args, config.cwd, Object.keys(config.env).sort()]
+      : [config.transport, config.url]
+  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16)
 }

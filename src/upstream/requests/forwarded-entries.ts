@@ -1,6 +1,7 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Call, Handler } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Decide } from '../../core/decision.ts'
 import type { Definition, Entry, Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
@@ -32,6 +33,8 @@ export interface ForwardedEntryOptions {
   readonly subscriptions: UpstreamSubscriptions
   servedUri(uri: string): string
   readonly seal: Seal
+  /** Whether the current policy allows an entry, for updates after the call; if absent, everything is allowed. */
+  readonly decide?: Decide | undefined
   /** Called if a call failed because the server's message exceeds a limit. */
   exceeded?(limit: LimitExceeded, method: string, name: string): void
   readonly clock: Clock
@@ -170,7 +173,9 @@ async function untilComplete(
     let { result } = answer
     if (!isInputRequired(result)) {
       if (!used.connection || !startsTask(result, call)) return resultFrom(answer, options)
-      const started = startedTask(result, call, options.seal, used.connection.connection.taskUpdates)
+      const { taskUpdates } = used.connection.connection
+      const mayUse = () => options.decide?.(call.caller, call.entry).allowed ?? true
+      const started = startedTask(result, call, options.seal, taskUpdates, mayUse)
       return resultFrom({ ...answer, result: started }, options)
     }
     result = checkedInputRequests(result, call)

@@ -95,3 +95,17 @@ test('V6: whoever starts too many tasks loses the news of its own oldest one, an
   elsewhere[Symbol.dispose]()
   expect(budget.used).toBe(0)
 })
+
+test('G8: updates about a task stop when its caller may no longer use the tool', () => {
+  const heard: string[] = []
+  const news = createTaskUpdates()
+  const peer = { ...call.peer, notify: (method: string) => heard.push(method) }
+  let allowed = true
+  const mine = callOf({ caller: { ...call.caller, peer } })
+  startedTask(Buffer.from('{"task":{"taskId":"t1"}}'), mine, seal, news, () => allowed)
+  const working = Buffer.from('{"taskId":"t1","status":"working"}')
+  news.publish(working)
+  allowed = false
+  news.publish(working)
+  expect(heard).toEqual(['notifications/tasks/status'])
+})

@@ -10,13 +10,23 @@ import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** Converts the result of a call that started a task: seals the task id, and forwards status updates under that id. */
-export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: TaskUpdates): Buffer {
+/**
+ * Converts the result of a call that started a task: seals the task id, and forwards status updates under that id, as
+ * long as the caller may use the tool.
+ */
+export function startedTask(
+  result: Buffer,
+  call: Call,
+  seal: Seal,
+  { follow }: TaskUpdates,
+  mayUse: () => boolean = () => true,
+): Buffer {
   const { peer } = call.caller
   return withTaskIds(result, (id) => {
     const given = newId(id, call, seal)
     const known = (news: Buffer) => Json.raw(withTaskIds(news, () => given))
-    if (peer) follow(id, call.caller.principal, (news) => peer.notify('notifications/tasks/status', known(news)))
+    const notify = (news: Buffer) => mayUse() && peer?.notify('notifications/tasks/status', known(news))
+    if (peer) follow(id, call.caller.principal, notify)
     return given
   })
 }

@@ -159,8 +159,8 @@ describe('refusals', () => {
     [403, 'SERVER_UNAVAILABLE', /credential/],
     [404, 'SERVER_UNAVAILABLE', /rejected the request/],
     [405, 'SERVER_UNAVAILABLE', /rejected the request/],
-    [413, 'SERVER_UNAVAILABLE', /rejected the request/],
-    [415, 'SERVER_UNAVAILABLE', /rejected the request/],
+    [413, 'SERVER_UNAVAILABLE', /rejected the request because it is too large .*Change its arguments/],
+    [415, 'SERVER_UNAVAILABLE', /rejected the request.*Change its arguments/],
     [429, 'SERVER_UNAVAILABLE', /too busy/],
     [503, 'SERVER_UNAVAILABLE', /too busy/],
     [500, 'OUTCOME_UNKNOWN', /failed \(HTTP 500\)/],
@@ -179,6 +179,8 @@ describe('refusals', () => {
     const error = await thrown(call(transport))
     expect(error).toMatchObject({ code, message: expect.stringMatching(sentence), details: { server: 'rogue' } })
     if (status === 429 || status === 503) expect(error.details.retryAfterMs).toBe(7_000)
+    // Refusals that one caller's arguments can cause do not count for the breaker (J3).
+    expect(error.details.requestOnly).toBe([400, 403, 413, 415].includes(status) ? true : undefined)
     // The request was sent, although the server rejected it.
     expect(error.details.unsent).toBeUndefined()
     expect(heard.downs).toBe(0)

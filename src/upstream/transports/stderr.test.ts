@@ -46,6 +46,8 @@ test('security: control characters and colours are taken out, and long lines are
   const { chatter, write } = listening()
   write('\u001b[31mred\u001b[0m\u0007 alert\r\t!')
   expect(chatter.last).toBe('red alert !')
+  write('say \u{e0041}\u202ehi\u200b')
+  expect(chatter.last).toBe('say hi')
   write('x'.repeat(100_000))
   expect(chatter.last).toHaveLength(301)
   write('   ')

@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { withoutHidden } from '../../lib/hidden-characters.ts'
 
 /** Process output outside the protocol, logged at debug level after rate limiting, truncation and redaction. */
 export interface ProcessOutput {
@@ -102,12 +103,9 @@ function isBlank(bytes: Buffer): boolean {
 const epilogue =
   /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*| A complete log .*)?|hint: .*|at .*|File ".*", line \d+.*|[a-z]\w*: (?:'.*'|-?\d+|\[.*\]),?|Node\.js v.*|\W+)$/
 
-/** Removes terminal colours and other control characters, which could mislead an operator. */
+/** Removes terminal colours and other hidden characters, which could mislead an operator or a model. */
 const plain = (text: string): string =>
-  text
-    .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '')
-    .replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ')
-    .trim()
+  withoutHidden(text.replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '').replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ')).trim()
 
 /** Keeps the last lines of output, oldest first, even after the process has ended: they may show why it ended. */
 export function createRecentLines(maxLines = 200) {

@@ -149,16 +149,40 @@ describe('a server that writes nonsense', () => {
     expect(heard.heard.map(({ kind }) => kind)).toEqual(['response', 'invalid', 'response'])
   })
 
-  test('security: a line of 100 MB closes the line, kills the process and costs bounded memory', async () => {
+  test.each(['first', 'last'])(
+    'security, J3: a response of 100 MB fails its request alone and costs bounded memory, with its id %s',
+    async (order) => {
+      const { heard, call, start } = await established()
+      const before = process.memoryUsage().rss
+      await start('long-line', { megabytes: 100, order })
+      expect(await heard.failure(1)).toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+        message: expect.stringContaining('more than 16 MiB'),
+        details: { cause: { kind: 'large-message' } },
+      })
+      expect(process.memoryUsage().rss - before).toBeLessThan(80 * 1024 * 1024)
+      expect(await call('echo', { text: 'still here' })).toBe('still here')
+      expect(heard.downs).toBe(0)
+    },
+  )
+
+  test('security: a long line that is not a message is noise', async () => {
+    const { heard, call, start } = await established()
+    await start('long-line', { megabytes: 20, order: 'noise' })
+    expect(await call('echo', { text: 'still here' })).toBe('still here')
+    expect(heard.downs).toBe(0)
+  })
+
+  test.each([
+    ['a message of 20 MB that responds to no request', 20, 'none'],
+    ['a line of more than 512 MiB', 520, 'first'],
+  ])('security: %s closes the line and kills the process', async (_, megabytes, order) => {
     const { heard, pid, start } = await established()
-    const before = process.memoryUsage().rss
-    await start('long-line', { megabytes: 100 })
-    const error = await heard.down
-    expect(error).toMatchObject({
+    await start('long-line', { megabytes, order })
+    expect(await heard.down).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       message: expect.stringContaining('sent a line longer than 16 MiB'),
     })
     await gone(pid)
-    expect(process.memoryUsage().rss - before).toBeLessThan(80 * 1024 * 1024)
   })
 })

@@ -21,6 +21,9 @@ export interface StdioTransport extends Transport {
   stderrTail(): string
 }
 
+/** How much of a line that is too long is skipped until it ends: more than a server can produce in one JavaScript string. */
+const maxDropped = 512 * 1024 * 1024
+
 /** How long a process's output may take to end after the process has exited. */
 const graceMs = 250
 
@@ -81,20 +84,24 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
         if (looksLikeMessage(bytes)) receiver?.message(bytes)
         else output.line('stdout', bytes)
       },
-      // Stop the server, because we cannot know which request this line was the response to.
-      tooLong: () =>
-        giveUp(
-          `sent a line longer than ${maxMessage / 1024 / 1024} MiB and was stopped`,
-          new LimitExceeded('large-message', maxMessage),
-        ),
+      dropped: (head, tail) => {
+        const id = responseId(head, tail)
+        if (!looksLikeMessage(head)) output.line('stdout', head)
+        else if (id === undefined) tooLong()
+        else receiver?.failed(id, failure(`responded with more than ${maxMegabytes} MiB.`, exceeded()))
+      },
     })
+    // Stop the server if the line does not end, or if we cannot know which request it was the response to.
+    const tooLong = () => giveUp(`sent a line longer than ${maxMegabytes} MiB and was stopped`, exceeded())
     const written = createLineReader({
       maxLength: maxStderr,
       skipsEmpty: true,
       line: (bytes) => output.line('stderr', bytes),
-      tooLong: () => {},
     })
-    stdout.on('data', lines.push)
+    stdout.on('data', (chunk: Buffer) => {
+      lines.push(chunk)
+      if (lines.dropping > maxDropped && !over) tooLong()
+    })
     stderr.on('data', (chunk: Buffer) => {
       tail.push(chunk)
       written.push(chunk)
@@ -156,11 +163,14 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     if (!notified || disposing) return
     const lastLine = output.last === '' ? '' : ` It last wrote: "${output.last}".`
     const advice = established ? '' : ' Run its command manually to see the cause.'
-    const sentence = `${name} ${what}.${lastLine}${advice}`
-    const error = new ToolwayError(brokenConnectionCode(established), sentence, { server: name, cause })
+    const error = failure(`${what}.${lastLine}${advice}`, cause)
     setImmediate(() => {
       if (!disposing) notified.closed(error)
     })
+  }
+
+  function failure(what: string, cause?: LimitExceeded): ToolwayError {
+    return new ToolwayError(brokenConnectionCode(established), `${name} ${what}`, { server: name, cause })
   }
 
   async function dispose(): Promise<void> {
@@ -177,6 +187,19 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   function unavailable(what: string): ToolwayError {
     return unsentError(name, `${name} ${what}; try again.`)
   }
+}
+
+const maxMegabytes = maxMessage / 1024 / 1024
+const exceeded = (): LimitExceeded => new LimitExceeded('large-message', maxMessage)
+
+/** The request that a response is for, of which only the start and the end are known; undefined if that is unclear. */
+function responseId(head: Buffer, tail: Buffer): number | undefined {
+  const start = /^(?:\xef\xbb\xbf)?\s*\{((?:\s*"(?:jsonrpc|id)"\s*:\s*(?:"[^"]*"|\d+)\s*,)*)\s*"(?:result|error)"\s*:/
+  const before = start.exec(head.toString('latin1'))?.[1]
+  if (before === undefined) return undefined
+  const end = /,\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"[^"]*"\s*)?\}\s*$/
+  const id = /"id"\s*:\s*(\d{1,15})\s*,/.exec(before) ?? end.exec(tail.toString('latin1'))
+  return id ? Number(id[1]) : undefined
 }
 
 /** Whether a line may be a message. Messages are JSON objects; anything else on stdout is ordinary output. */

@@ -60,7 +60,8 @@ const withoutEffect: ReadonlySet<string> = new Set([
 
 /** The error for a request that was sent and got no usable response: its outcome is unknown if it may have an effect. */
 export function unansweredError(method: string, sentence: string, details: ErrorDetails): ToolwayError {
-  const sent = { ...details, unsent: undefined }
+  const requestOnly = details.requestOnly ?? (LimitExceeded.in(details.cause) ? true : undefined)
+  const sent = { ...details, unsent: undefined, requestOnly }
   if (withoutEffect.has(method) || method.endsWith('/list'))
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, sent)
   const advice = 'The call may have taken effect: check before you repeat it.'
@@ -99,7 +100,9 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
   const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenConnectionCode(established)
   const waitMs = retryAfterMs(head.header('retry-after'), Date.now())
   const relayed = head.relay === undefined ? '' : ` The response may have come from the proxy ${head.relay}.`
-  const details = { server: name, retryAfterMs: waitMs, cause: new HttpStatus(status, pointsToOAuth(head)) }
+  const requestOnly = established && aboutRequest.has(status) ? (true as const) : undefined
+  const cause = new HttpStatus(status, pointsToOAuth(head))
+  const details = { server: name, retryAfterMs: waitMs, requestOnly, cause }
   return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, details)
 }
 
@@ -148,6 +151,14 @@ const didNotRun = (status: number, said: string): boolean =>
   (status === 503 && !said.includes('reset before headers')) ||
   status === 505
 
+/**
+ * The statuses of refusals that can be about one request, for its size or its content; firewalls send 403 for that. The
+ * others are about the server, its load, or a credential.
+ */
+const aboutRequest: ReadonlySet<number> = new Set([400, 403, 413, 414, 415, 422, 431, 451])
+
+const tooLarge: ReadonlySet<number> = new Set([413, 414, 431])
+
 function sentence({ name, origin, established }: TransportState, head: ResponseHead, said: string): string {
   const { status } = head
   const setting = `mcpServers.${name}`
@@ -162,7 +173,10 @@ function sentence({ name, origin, established }: TransportState, head: ResponseH
     return `rejected the credential (HTTP ${status}). Check ${setting}.auth and ${setting}.headers.`
   if (!didNotRun(status, said)) return `failed (HTTP ${status}).${established ? '' : ' See its log.'}`
   if (status === 429 || status === 503) return `is too busy (HTTP ${status}); the call did not run. Try again later.`
-  return `rejected the request (HTTP ${status}). ${established ? 'Try again.' : `Check ${setting}.url.`}`
+  if (!established) return `rejected the request (HTTP ${status}). Check ${setting}.url.`
+  if (!aboutRequest.has(status)) return `rejected the request (HTTP ${status}). Try again.`
+  const why = tooLarge.has(status) ? ' because it is too large' : ''
+  return `rejected the request${why} (HTTP ${status}); the call did not run. Change its arguments: it would be rejected again unchanged.`
 }
 
 /** The origin of a redirect's target. The rest of a URL may contain secrets. */

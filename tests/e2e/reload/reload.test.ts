@@ -1,9 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, test } from 'vitest'
 import { connect } from '../../fixtures/clients.ts'
 import { goodHeaders, rawRequest, rawSession, rpc } from '../../fixtures/raw-http.ts'
-import { stdioServers } from '../../fixtures/servers.ts'
+import { type ServerEntry, stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 import { reloadUnderLoad } from './under-load.ts'
@@ -92,6 +95,27 @@ describe.concurrent('G8: while it runs', () => {
     expect(toolway.gateway.loaded.config.mcpServers.one?.description).toBe('here I am')
   })
 
+  test('G6: a server that the rules now deny can no longer question the client of an open session', async () => {
+    const asking: ServerEntry = { command: process.execPath, args: ['-e', askingServer] }
+    const config = (rules: object) => ({ mcpServers: { asking }, agents: { asked: rules } })
+    await using toolway = await startToolway(config({ allow: { servers: ['*'] } }), { watch: true })
+    const client = new Client({ name: 'asked', version: '1' }, { capabilities: { elicitation: {} } })
+    let asked = 0
+    client.setRequestHandler(ElicitRequestSchema, () => {
+      asked++
+      return { action: 'decline' }
+    })
+    const headers = { Authorization: `Bearer ${toolway.token}`, 'Toolway-Agent': 'asked' }
+    const transport = new StreamableHTTPClientTransport(new URL(toolway.url), { requestInit: { headers } })
+    await client.connect(transport)
+    await client.callTool({ name: 'asking__start' })
+    await until(() => asked > 1, { what: 'the questions' })
+    const { length } = toolway.servers()
+    await toolway.rewrite(config({ deny: { servers: ['asking'] } }))
+    await until(() => toolway.servers().length < length, { what: 'a question to be refused' })
+    await client.close()
+  })
+
   test('a call under way on a server that goes ends on it', async () => {
     const everything = stdioServers.everything()
     await using toolway = await startToolway({ mcpServers: { everything, one } }, { watch: true })
@@ -107,6 +131,29 @@ describe.concurrent('G8: while it runs', () => {
     await until(() => toolway.servers().length === 1, { what: 'the old process to end' })
   })
 })
+
+/** A server that questions its client again and again after a call, and exits if the client cannot be asked. */
+const askingServer = `
+  const send = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }))
+  const params = { message: 'Well?', requestedSchema: { type: 'object', properties: {} } }
+  let number = 0
+  const ask = () => setTimeout(() => send({ id: 'q' + ++number, method: 'elicitation/create', params }), 10)
+  const results = {
+    initialize: () => ({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'asking', version: '1' } }),
+    ping: () => ({}),
+    'tools/list': () => ({ tools: [{ name: 'start', inputSchema: { type: 'object' } }] }),
+    'tools/call': () => {
+      ask()
+      return { content: [] }
+    },
+  }
+  require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method, error } = JSON.parse(line)
+    if (error) process.exit()
+    if (method === undefined) ask()
+    else if (id !== undefined && results[method]) send({ id, result: results[method]() })
+  }).on('close', () => process.exit())
+`
 
 const initialize = rpc(1, 'initialize', {
   protocolVersion: '2025-11-25',

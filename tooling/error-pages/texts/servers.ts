@@ -8,13 +8,15 @@ export const servers = {
     causes: [
       "The server's command was not found, is not executable, or exited before the handshake; the message contains its last stderr output.",
       "The server's address cannot be reached or redirects elsewhere, or the server refuses Toolway's credential.",
+      'The server refused this request, for example because it is too large (HTTP 413) or invalid (HTTP 400). Such refusals do not count for the breaker.',
       'The server is too busy (HTTP 429 or 503). If it sends `Retry-After`, the error has `retryAfterMs`.',
       'The server was still starting when the call timed out.',
       'The connection to the server was closed before anything was sent.',
       'The connection was lost during a request that changes nothing, such as a list, a completion, or the read of a resource or prompt.',
     ],
     model: [
-      'Retry the call once; this attempt changed nothing. If an earlier attempt at the same call may have run, the message says so.',
+      'Change the arguments, if the message says that the server refused the request.',
+      'Otherwise, retry the call once; this attempt changed nothing. If an earlier attempt at the same call may have run, the message says so.',
       'If the call fails again, use another server or tell the user what the message says.',
     ],
     operator: [
