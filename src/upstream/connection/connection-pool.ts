@@ -165,10 +165,10 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     },
     notifyServer(session, method) {
       for (const [key, managed] of owned)
-        if (belongsTo(key, session)) managed.current?.connection.notify(method).catch(() => {})
+        if (key.startsWith(`${session} `)) managed.current?.connection.notify(method).catch(() => {})
     },
     sessionEnded(session) {
-      for (const [key, managed] of owned) if (belongsTo(key, session)) drop(owned, key, managed)
+      for (const [key, managed] of owned) if (key.startsWith(`${session} `)) drop(owned, key, managed)
       for (const managed of all()) managed.sessions.delete(session)
     },
     current(capabilities) {
@@ -498,5 +498,3 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     for (const [key, candidate] of owned) if (candidate === managed) owned.delete(key)
   }
 }
-
-const belongsTo = (key: string, session: string): boolean => key.startsWith(`${session} `)
