@@ -68,6 +68,10 @@ export const tooLong = (server: ModelServer, bytes: number): ToolwayError =>
 export const brokenStream = (server: ModelServer, serverMessage: ServerMessage): ToolwayError =>
   failed(server, `reported an error in the middle of its response. ${look(server)} It says: ${serverMessage.message}`)
 
+/** The error for a stream that ended without a finish reason and without `[DONE]`. */
+export const cutOff = (server: ModelServer): ToolwayError =>
+  failed(server, `ended its response without a finish_reason or [DONE], so the answer may be incomplete. Try again.`)
+
 /** The error for a connection that failed before or during the response. */
 export function connectionError(server: ModelServer, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ToolwayError) return thrown

@@ -1,5 +1,6 @@
 import { parseJson } from '../../../lib/parse-json.ts'
-import { EventTooLong, type ModelServer, notACompletion, tooLong } from './errors.ts'
+import { isFinished } from '../completion-decoder.ts'
+import { cutOff, EventTooLong, type ModelServer, notACompletion, tooLong } from './errors.ts'
 import type { HttpResponse } from './http.ts'
 
 /** Maximum size of a stream, far larger than any answer. */
@@ -27,12 +28,21 @@ export async function* responseObjects(
     else {
       for (const data of events.push(parts.length > 0 ? Buffer.concat([...parts.splice(0), chunk]) : chunk)) {
         if (data === '[DONE]') return answer.over()
-        yield parsed(server, data)
+        const object = parsed(server, data)
+        if (isFinished(object)) answer.finish()
+        yield object
       }
     }
   }
   if (form === 'events') {
-    for (const data of events.end()) if (data !== '[DONE]') yield parsed(server, data)
+    for (const data of events.end()) {
+      if (data === '[DONE]') return
+      // A finished answer may break off in the middle of its last event.
+      const object = answer.isFinished() ? parseJson(data) : parsed(server, data)
+      if (isFinished(object)) answer.finish()
+      yield object
+    }
+    if (!answer.isFinished()) throw cutOff(server)
     return
   }
   const text = Buffer.concat(parts).toString('utf8')
