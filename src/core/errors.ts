@@ -66,6 +66,8 @@ export interface ErrorDetails {
    * the server had not answered anything in that session before, so a new session would not help.
    */
   readonly sessionEnded?: 'established' | 'fresh'
+  /** Set if the server answered, but not in a usable form. Such a call is not repeated: the answer may have a price. */
+  readonly answered?: true | undefined
   /** Set if the request may be sent once more in a new session; only with `sessionEnded: 'established'`. */
   readonly resendable?: true | undefined
   /** Set if this process was paused when the call timed out, so that the timeout says nothing about the server. */

@@ -65,6 +65,11 @@ describe('what is repeated', () => {
     },
   )
 
+  test('F12: not if the server answered in an unusable form: its answer may have a price', async () => {
+    const { tries } = await trying().run([error('SERVER_UNAVAILABLE', { server: 'files', answered: true })], harmless)
+    expect(tries).toBe(1)
+  })
+
   test("T2: neither a server's own error nor a fault of ours, and both reach the caller as they are", async () => {
     const own = new ServerError(Json.of({ code: -32000, message: 'busy' }))
     const ours = new TypeError('ours')

@@ -111,7 +111,7 @@ function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown is Toolw
   const { code, details } = thrown
   // The failure comes from an inner call, which has its own retries.
   if (entry.traits.carries || (details.server ?? entry.server) !== entry.server) return false
-  if (never.has(code)) return false
+  if (never.has(code) || details.answered) return false
   if (details.unsent) return true
   // If the call could safely be resent in a new session, that has already happened.
   if (details.sessionEnded) return false
