@@ -60,8 +60,10 @@ export interface ChatOutcome {
 /** Yields the events of an answer and returns how it ended. */
 export type ChatLoop = AsyncGenerator<ChatEvent, ChatOutcome>
 
-export const reasonOf = (reason: EndReason): ChatOutcome['reason'] =>
-  reason === 'length' || reason === 'filtered' ? reason : 'stop'
+export function reasonOf(reason: EndReason): ChatOutcome['reason'] {
+  if (reason === 'interrupted') return 'length'
+  return reason === 'length' || reason === 'filtered' ? reason : 'stop'
+}
 
 /** Whether the model ended its answer itself, that is, the answer was not cut off. */
 export const isComplete = (reason: EndReason): boolean => reason === 'stop' || reason === 'calls'
@@ -70,10 +72,18 @@ export const isComplete = (reason: EndReason): boolean => reason === 'stop' || r
 export const isRetryable = (error: unknown): boolean =>
   error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'
 
-/** Returns the result of the work, or undefined if the work fails. Rejects only if the request was cancelled. */
-export const ignoringFailure = <T>(run: ChatRun, work: Promise<T>): Promise<T | undefined> =>
+/**
+ * Returns the result of the work; undefined if the work fails, after `failed` was called with the reason. Rejects only
+ * if the request was cancelled.
+ */
+export const ignoringFailure = <T>(
+  run: ChatRun,
+  work: Promise<T>,
+  failed: (reason: string) => void,
+): Promise<T | undefined> =>
   work.catch((error) => {
     if (run.signal.aborted) throw error
+    failed(ToolwayError.from(error).message)
     return undefined
   })
 

@@ -22,16 +22,26 @@ export async function* staged(run: ChatRun): ChatLoop {
   if (toolSet.tools.length === 0) return yield* answerDirectly(run)
 
   yield stage(run, 'select')
-  const selected = await ignoringFailure(run, select(run, toolSet))
-  if (!selected) run.note('The model did not select tools in a usable form; it answers without tools.')
+  let failure: string | undefined
+  const failed = (reason: string) => {
+    failure = reason
+  }
+  const withoutTools = (problem: string) =>
+    run.note(
+      failure === undefined
+        ? `The model did not ${problem}; it answers without tools.`
+        : `The model answers without tools, because a request to it failed: ${failure}`,
+    )
+  const selected = await ignoringFailure(run, select(run, toolSet), failed)
+  if (!selected) withoutTools('select tools in a usable form')
   const mustCall = request.toolChoice === 'required'
   const chosen = selected?.tools.length ? selected : selected && mustCall ? toolSet : undefined
   if (!chosen) return yield* answerDirectly(run)
 
   yield stage(run, 'call')
-  const called = await call(run, chosen)
+  const called = await call(run, chosen, failed)
   if (!called) {
-    run.note('The model did not make usable tool calls; it answers without tools.')
+    withoutTools('make usable tool calls')
     return yield* answerDirectly(run)
   }
   if ('answer' in called) {

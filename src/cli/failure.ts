@@ -30,7 +30,10 @@ const hints = (command: string): Partial<Record<ErrorCode | 'NO_GATEWAY', string
 function describe(thrown: unknown, command: string): Failure {
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   if (thrown instanceof ToolwayError) {
-    return { code: thrown.code, message, hint: hints(command)[thrown.code], more: thrown.data }
+    // The error may be about a model server or a database, which `servers` does not show.
+    const isElsewhere = thrown.code === 'SERVER_UNAVAILABLE' && thrown.details.server === undefined
+    const hint = isElsewhere ? undefined : hints(command)[thrown.code]
+    return { code: thrown.code, message, hint, more: thrown.data }
   }
   if (thrown instanceof ServerError) {
     const { data, ...error } = thrown.error.value

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { type ErrorCode, errorKinds, ToolwayError } from '../core/errors.ts'
-import { exit, exitCodeHelp, exitCodeOf, UsageError } from './kit.ts'
+import { report } from './failure.ts'
+import { recordedShell } from './kit.fixture.ts'
+import { createOutput, exit, exitCodeHelp, exitCodeOf, UsageError } from './kit.ts'
 
 const codes = Object.keys(errorKinds) as ErrorCode[]
 
@@ -21,4 +23,15 @@ test('B11: usage errors exit with 2, unexpected ones with 1', () => {
   expect(exitCodeOf(new UsageError('x'))).toBe(exit.usage)
   expect(exitCodeOf(new TypeError('x'))).toBe(exit.failed)
   expect(exitCodeOf('x')).toBe(exit.failed)
+})
+
+test.each([
+  ['files', true],
+  [undefined, false],
+])('E2: only an error about an MCP server (here %s) points to the list of servers', (server, pointsThere) => {
+  const { shell, stderr } = recordedShell()
+  const error = new ToolwayError('SERVER_UNAVAILABLE', 'It failed.', { server })
+  report(error, createOutput(shell), { command: 'toolway', cwd: shell.cwd, debug: false })
+  expect(stderr()).toContain('It failed.')
+  expect(stderr().includes('`toolway servers`')).toBe(pointsThere)
 })

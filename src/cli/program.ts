@@ -2,7 +2,7 @@ import { Command, type CommandOptions, InvalidArgumentError, Option } from 'comm
 import { clientKinds } from '../config/import/client-kind.ts'
 import { durationUnits, parseDuration } from '../lib/duration.ts'
 import { version } from '../runtime/package-paths.ts'
-import { recordCount, withFilterOptions, withLogOptions } from './commands/audit/options.ts'
+import { pageSize, recordCount, withFilterOptions, withLogOptions } from './commands/audit/options.ts'
 import { commandName, type ExitCode, exitCodeHelp, type Shell } from './kit.ts'
 
 function portNumber(text: string): number {
@@ -212,7 +212,7 @@ Examples:
     .option('--raw', 'print records instead of operations')
   withFilterOptions(command(audit, 'query', async () => (await import('./commands/audit/query.ts')).queryAudit))
     .description('find operations, newest first')
-    .option('--limit <count>', 'maximum number of operations', recordCount, 50)
+    .option('--limit <count>', 'maximum number of operations', pageSize, 50)
     .option('--before <cursor>', 'continue after a previous page')
     .option('--raw', 'print records instead of operations')
     .option('--local', "search only this machine's log, even if PostgreSQL has all replicas' records")

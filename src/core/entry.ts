@@ -48,4 +48,6 @@ export interface Traits {
   readonly maxTimeout?: { readonly ms: number; readonly key: string } | undefined
   /** Set if the entry only makes other calls, each of which is itself subject to all decisions and limits. */
   readonly carries?: true
+  /** Set if an entry that carries calls also does work of its own, so that it counts as a call for limits (F8). */
+  readonly counted?: true
 }

@@ -69,8 +69,9 @@ export interface ErrorDetails {
   /** Set if the request may be sent once more in a new session; only with `sessionEnded: 'established'`. */
   readonly resendable?: true | undefined
   /**
-   * Set if only this request failed although the server answered it: the server refused it as it is, or its result
-   * exceeds one of Toolway's limits. The failure says nothing about the server's health, and a retry would fail too.
+   * Set if only this request failed although the server answered it: the server refused it as it is, or its answer is
+   * unusable or exceeds one of Toolway's limits. The failure says nothing about the server's health. The request is not
+   * repeated: it would probably fail again, and the answer of a model may have a price.
    */
   readonly requestOnly?: true | undefined
   /** Set if this process was paused when the call timed out, so that the timeout says nothing about the server. */

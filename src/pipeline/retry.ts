@@ -111,10 +111,10 @@ function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown is Toolw
   const { code, details } = thrown
   // The failure comes from an inner call, which has its own retries.
   if (entry.traits.carries || (details.server ?? entry.server) !== entry.server) return false
-  if (never.has(code)) return false
+  if (never.has(code) || details.requestOnly) return false
   if (details.unsent) return true
   // If the call could safely be resent in a new session, that has already happened.
-  if (details.sessionEnded || details.requestOnly) return false
+  if (details.sessionEnded) return false
   const harmless = entry.traits.idempotent || entry.traits.readOnly
   return harmless && (code === 'SERVER_UNAVAILABLE' || code === 'OUTCOME_UNKNOWN')
 }

@@ -27,7 +27,8 @@ const maxRemembered = 100_000
  * specific bucket applies. An agent may also have or inherit a total: the nearest number in its family applies, and
  * each member of the family has its own bucket.
  *
- * Tools that only run other calls are only subject to their own limits; otherwise those calls would count twice.
+ * Tools that only run other calls are only subject to their own limits; otherwise those calls would count twice. A
+ * program (`counted`) costs time of its own, so it counts as one call, and its calls count as well.
  */
 export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
   const totals = compileTotals(agents)
@@ -55,12 +56,14 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
       shares.set(entry, known)
     }
     const { share } = known
-    const total = entry.traits.carries ? undefined : totals.get(agent)
+    const total = onlyCarries(entry) ? undefined : totals.get(agent)
     if (!share) return total ? [total] : none
     const limit = share.met.get(agent) ?? limitFor(agent, share)
     return total ? [limit, total] : [limit]
   }
 }
+
+const onlyCarries = ({ traits }: LimitedEntry): boolean => traits.carries === true && !traits.counted
 
 function compileShares({ perMinute, servers, tools }: LimitsOptions['limits']) {
   if (perMinute === undefined && Object.keys(servers).length + Object.keys(tools).length === 0) return undefined
@@ -72,12 +75,13 @@ function compileShares({ perMinute, servers, tools }: LimitsOptions['limits']) {
     ]),
   )
   const ofOthers = perMinute === undefined ? undefined : share('limits.perMinute', perMinute, 'default', '')
-  return ({ kind, server, name, aliases = [], traits }: LimitedEntry): Share | undefined => {
-    const ofName = (one: string) => toolLimit(server, one, traits.carries === true) ?? []
+  return (entry: LimitedEntry): Share | undefined => {
+    const { kind, server, name, aliases = [] } = entry
+    const ofName = (one: string) => toolLimit(server, one, onlyCarries(entry)) ?? []
     const ofNames = kind === 'tool' ? [name, ...aliases].flatMap(ofName) : []
     const [tool] = ofNames.sort((a, b) => a.perMinute - b.perMinute)
     if (tool) return share(tool.rule, tool.perMinute, `tool ${server} ${name}`, ` to ${server}.${name}`)
-    return ofServers.get(server) ?? (traits.carries ? undefined : ofOthers)
+    return ofServers.get(server) ?? (onlyCarries(entry) ? undefined : ofOthers)
   }
 }
 
@@ -99,7 +103,7 @@ const compileTotals = (agents: LimitsOptions['agents']): ReadonlyMap<string, Lim
 
 /**
  * Compiles the limits by `server.tool`. An exact name applies first, then the most specific matching pattern. For a
- * tool that only runs other calls (`carries`), only patterns that contain its server's name apply.
+ * tool that only runs other calls, only patterns that contain its server's name apply.
  */
 function compileToolLimits(written: Readonly<Record<string, number>>) {
   const limits = Object.entries(written).map(([pattern, perMinute]) => ({

@@ -12,7 +12,12 @@ import { moduleFile } from './package-paths.ts'
 /** The models, and the sandbox that runs agents' programs. Each is reused until its own settings change. */
 export interface Engines {
   readonly models: Reusable<Models>
-  readonly executor: Reusable<Executor>
+  readonly executor: Reusable<ReplaceableExecutor>
+}
+
+export interface ReplaceableExecutor extends Executor {
+  /** The keys of the environments that a replacement of this executor loses. */
+  environments(): readonly string[]
 }
 
 export interface Models extends AsyncDisposable {
@@ -28,7 +33,9 @@ export function createEngines(
     models: reuseOrCreate(before?.models, config.models, () =>
       openModels(createModels(config.models, { profiles, clock, log })),
     ),
-    executor: reuseOrCreate(before?.executor, config.sandbox, () => openExecutor(config.sandbox, { clock, log })),
+    executor: reuseOrCreate(before?.executor, config.sandbox, () =>
+      openExecutor(config.sandbox, { clock, log }, before?.executor.value),
+    ),
   }
 }
 
@@ -42,16 +49,27 @@ const openModels = (byName: ReadonlyMap<string, Model>): Models => ({
 export function openExecutor(
   config: Config['sandbox'],
   { clock, log }: Pick<GenerationContext, 'clock' | 'log'>,
-): Executor {
+  before?: ReplaceableExecutor,
+): ReplaceableExecutor {
   const fetch = config.allowNetwork.length > 0 ? sandboxFetch(config.allowNetwork, clock) : undefined
   return lazyExecutor(async () => {
     const { createExecutor } = await import('../sandbox/executor.ts')
     return createExecutor({ config, child: moduleFile('sandbox/guest/main'), fetch, clock, log })
-  })
+  }, before?.environments())
 }
 
-/** Loads the sandbox when the first program runs, because most gateways never run one. */
-function lazyExecutor(load: () => Promise<Executor>): Executor {
+/** Maximum number of remembered environments. */
+const maxEnvironments = 1000
+
+const replaced = 'The settings of the sandbox were changed.'
+
+/**
+ * Loads the sandbox when the first program runs, because most gateways never run one. The first run in an environment
+ * that was lost with the previous sandbox reports this.
+ */
+function lazyExecutor(load: () => Promise<Executor>, before: readonly string[] = []): ReplaceableExecutor {
+  const lost = new Set(before)
+  const used = new Set<string>()
   let loading: Promise<Executor> | undefined
   const executor = () => {
     loading ??= load()
@@ -59,7 +77,18 @@ function lazyExecutor(load: () => Promise<Executor>): Executor {
   }
   return {
     probe: async () => (await executor()).probe(),
-    run: async (program) => (await executor()).run(program),
+    environments: () => [...lost, ...used].slice(-maxEnvironments),
+    async run(program) {
+      const { environment } = program
+      if (environment === undefined) return (await executor()).run(program)
+      // Move the key to the end, so that the least recently used one is dropped.
+      used.delete(environment)
+      used.add(environment)
+      if (used.size > maxEnvironments) used.delete(used.keys().next().value as string)
+      const outcome = await (await executor()).run(program)
+      if (outcome.status === 'refused' || !lost.delete(environment)) return outcome
+      return { ...outcome, reset: outcome.reset ?? replaced }
+    },
     async [Symbol.asyncDispose]() {
       await (await loading)?.[Symbol.asyncDispose]()
     },

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
 import type { Source } from '../core/source.ts'
+import type { Compiled } from '../policy/arguments/compile.ts'
 import { sentenceOf } from '../policy/arguments/problems.ts'
 import type { Policy } from '../policy/decide.ts'
 import { vetUrl } from '../policy/guards/url.ts'
@@ -9,6 +10,7 @@ import { likelyLanguages } from '../sandbox/runtime.ts'
 import { executeCode } from '../tools/code/execute-code.ts'
 import type { Tool } from '../tools/define-tool.ts'
 import { inferenceTools } from '../tools/inference/index.ts'
+import type { AnswerParser } from '../tools/inference/models.ts'
 import { metaTools } from '../tools/meta/index.ts'
 import { nativeTools } from '../tools/native/index.ts'
 import { loadPlugins, type Plugins } from '../tools/plugins/index.ts'
@@ -51,30 +53,43 @@ function builtInTools(
   const models = engines.models.value.byName
   const languages = likelyLanguages(config.sandbox.languages)
   const sandbox = { ...config.sandbox, languages: [...languages] }
-  const others = inferenceTools({ config, models, read: parseModelAnswer, vet, clock, log })
+  const others = inferenceTools({ config, models, parser: answerParser, vet, clock, log })
   const code = { executor: engines.executor.value, access, config: sandbox, claim: leases?.acquire, clock }
   if (languages.length > 0) others.push(executeCode(code))
   return nativeTools({ names, fetch: { vet, config: fetch }, others, clock })
 }
 
-type ParsedAnswer = { readonly value: unknown } | { readonly problem: string }
-
-/** Parses JSON that a model wrote, repairs it where possible, and validates it against the requested schema. */
-async function parseModelAnswer(
-  text: string,
-  schema: Readonly<Record<string, unknown>>,
-  restore: (value: unknown) => unknown,
-): Promise<ParsedAnswer> {
-  // Load the module on demand, because few gateways ask a model for JSON.
+/**
+ * Parses JSON that a model wrote, repairs it where possible, and validates it against the requested schema. An
+ * incomplete answer is a problem: its values may be cut off.
+ */
+export async function answerParser(schema: Readonly<Record<string, unknown>>): Promise<AnswerParser> {
+  // Load the modules on demand, because few gateways ask a model for JSON.
   const { repair } = await import('../chat/repair/repair.ts')
-  const repaired = repair(text, { accepts: () => true })
-  if ('unreadable' in repaired) return { problem: repaired.unreadable }
-  const value = restore(repaired.value)
   const { compile } = await import('../policy/arguments/compile.ts')
   const compiled = compile(schema)
-  // If the schema cannot be compiled, accept the answer: an unusable schema is not the model's fault.
-  const problems = 'unfit' in compiled ? [] : compiled.check(value)
-  return problems.length === 0 ? { value } : { problem: `does not match the schema: ${sentenceOf(problems)}` }
+  if ('unfit' in compiled) return compiled
+  return {
+    read(text, restore, ended) {
+      const found = repair(text, { accepts: () => true })
+      if ('unreadable' in found) return { problem: found.unreadable }
+      if (!found.complete && (!ended || found.lacks === 'more')) return { problem: 'was cut off' }
+      const value = restore(found.value)
+      const problem = mismatch(compiled, value)
+      return problem === undefined ? { value } : { problem: `does not match the schema: ${problem}` }
+    },
+  }
+}
+
+function mismatch({ check, explain }: Compiled, value: unknown): string | undefined {
+  try {
+    const [first] = check(value)
+    if (first === undefined) return undefined
+    const all = explain(value)
+    return sentenceOf(all.length > 0 ? all : [first])
+  } catch {
+    return 'it is too complex to check'
+  }
 }
 
 /** Loads plugins. Throws `PluginsRefused` if one cannot be loaded. */

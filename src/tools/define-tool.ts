@@ -49,6 +49,7 @@ export interface Tool {
   readonly timeoutMs?: number
   readonly timeoutKey?: string | undefined
   readonly carries?: true
+  readonly counted?: true
   readonly isolated?: Isolated
   /** True if the pipeline checks the arguments against the schema in the definition. */
   readonly checkedBySchema?: true
@@ -82,13 +83,15 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
   readonly timeoutKey?: string | undefined
   /** Set if the tool only runs other calls, each of which is counted separately. */
   readonly carries?: true
+  /** Set if a tool that runs other calls also does work of its own, so that it counts as a call itself. */
+  readonly counted?: true
   /** For plugin tools: the tool runs in a child process, which is killed if it does not stop in time. */
   readonly isolated?: Isolated
   run(args: z.output<Input>, context: ToolContext): Answer<Output> | Promise<Answer<Output>>
 }
 
 export interface HandlerOptions<Input extends ToolSchema, Output extends ToolSchema | undefined = undefined>
-  extends Omit<ToolOptions<z.ZodObject>, 'input' | 'output' | 'run' | 'carries'> {
+  extends Omit<ToolOptions<z.ZodObject>, 'input' | 'output' | 'run' | 'carries' | 'counted'> {
   /** The input schema: a Zod object, any Standard Schema for an object, or JSON Schema. Omit it for no arguments. */
   readonly inputSchema?: Input
   /** The output schema, published to clients. Results are checked against it, unless it is JSON Schema. */
@@ -157,6 +160,7 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
     timeoutMs: options.timeoutMs,
     timeoutKey: options.timeoutKey,
     carries: 'carries' in options && options.carries ? true : undefined,
+    counted: 'counted' in options && options.counted ? true : undefined,
     isolated: options.isolated || undefined,
     checkedBySchema: input.read ? undefined : true,
     async run(call) {

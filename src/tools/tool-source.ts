@@ -47,6 +47,7 @@ const entryOf = (server: string, tool: Tool, timeoutMs: number): Entry => ({
     timeoutMs,
     timeoutKey: tool.timeoutMs === undefined ? 'defaults.timeout' : tool.timeoutKey,
     carries: tool.carries,
+    counted: tool.counted,
   },
   checksItself: tool.checkedBySchema ? undefined : true,
   run: tool.run,

@@ -1,5 +1,5 @@
 import type { FunctionCall } from '../../core/chat.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { jsonValue, parseJson } from '../../lib/parse-json.ts'
 import { isSchemaObject as isObject } from '../constrain/schema.ts'
 import { asFunctionCalls, functionCall } from '../constrain/stage-schemas.ts'
 import { newCallId } from '../conversation.ts'
@@ -83,7 +83,9 @@ function createCompletionReader() {
     const key = typeof item.index === 'number' ? item.index : place
     let call = byPlace.get(key)
     // Some servers give every call the same index, so a different id also means a different call.
-    if (!call || (id !== '' && call.id !== '' && id !== call.id)) {
+    const hasOtherId = id !== '' && call?.id !== '' && id !== call?.id
+    const isAnonymous = id === '' && typeof item.index !== 'number'
+    if (!call || hasOtherId || (isAnonymous && startsCall(textOf(called.name), call))) {
       if (calls.length >= maxCalls) return
       call = { id, name: '', arguments: [] }
       calls.push(call)
@@ -94,6 +96,13 @@ function createCompletionReader() {
     if (textOf(called.name) !== call.name) call.name += textOf(called.name)
     const args = called.arguments
     if (args !== undefined && args !== null) call.arguments.push(typeof args === 'string' ? args : JSON.stringify(args))
+  }
+
+  /** Whether a chunk without id and index is another call. Some servers repeat the name with every chunk. */
+  const startsCall = (name: string, { name: before, arguments: args }: PartialCall): boolean => {
+    if (name === '' || before === '') return false
+    const text = args.join('')
+    return name !== before || text === '' || parseJson(text) !== undefined
   }
 
   const takeMessage = (message: unknown): readonly TextPart[] => {
@@ -117,9 +126,10 @@ function createCompletionReader() {
       const choice: unknown = Array.isArray(object.choices) ? object.choices[0] : undefined
       if (!isObject(choice)) return []
       const pieces = takeMessage(choice.delta ?? choice.message)
-      if (typeof choice.finish_reason === 'string') {
-        finished = true
-        if (reason !== 'filtered') reason = reasons[choice.finish_reason] ?? 'unknown'
+      const finish = textOf(choice.finish_reason)
+      if (finish !== '') {
+        finished = finish !== interrupted
+        if (reason !== 'filtered') reason = reasons[finish] ?? 'unknown'
       }
       return pieces
     },
@@ -139,6 +149,8 @@ function createCompletionReader() {
   }
 }
 
+const interrupted = 'interrupted'
+
 const reasons: Readonly<Record<string, EndReason>> = {
   stop: 'stop',
   eos: 'stop',
@@ -146,6 +158,16 @@ const reasons: Readonly<Record<string, EndReason>> = {
   tool_calls: 'calls',
   function_call: 'calls',
   content_filter: 'filtered',
+  [interrupted]: 'interrupted',
+}
+
+/** Takes the place of the last chunk if a stream ended with neither a finish reason nor `[DONE]`. */
+export const interruption = { choices: [{ delta: {}, finish_reason: interrupted }] }
+
+/** Whether a chunk says why the answer ended. Some servers send an empty reason with every chunk. */
+export function isFinished(chunk: unknown): boolean {
+  const choice: unknown = isObject(chunk) && Array.isArray(chunk.choices) ? chunk.choices[0] : undefined
+  return isObject(choice) && textOf(choice.finish_reason) !== ''
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -56,8 +56,8 @@ export interface End {
   restore(value: unknown): unknown
 }
 
-/** Why an answer ended; `length` means it was cut off. */
-export type EndReason = 'stop' | 'length' | 'calls' | 'filtered' | 'unknown'
+/** Why an answer ended. `length` means that the model reached a limit, `interrupted` that its server sent no end. */
+export type EndReason = 'stop' | 'length' | 'calls' | 'filtered' | 'interrupted' | 'unknown'
 
 export interface Usage {
   readonly promptTokens: number

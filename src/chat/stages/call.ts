@@ -12,14 +12,21 @@ export type CallStageResult =
   | { readonly calls: readonly ParsedCall[] }
   | { readonly answer: string; readonly reason: ChatOutcome['reason'] }
 
-/** Asks for calls to the selected tools, at most twice; `undefined` if there is neither a valid call nor an answer. */
-export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageResult | undefined> {
+/**
+ * Asks for calls to the selected tools, at most twice; `undefined` if there is neither a valid call nor an answer.
+ * Calls `failed` if a request to the model fails.
+ */
+export async function call(
+  run: ChatRun,
+  toolSet: ToolSet,
+  failed: (reason: string) => void,
+): Promise<CallStageResult | undefined> {
   const tools = toolSet.tools.map(({ callable }) => callable)
   const toolChoice = run.request.toolChoice === 'required' ? 'required' : 'auto'
   let messages: readonly ChatMessage[] = withSystem(run.prompt('call'), run.messages)
   let best: readonly ParsedCall[] = []
   for (const isLast of [false, true]) {
-    const answer = await ignoringFailure(run, collectAnswer(run.ask({ messages, tools, toolChoice })))
+    const answer = await ignoringFailure(run, collectAnswer(run.ask({ messages, tools, toolChoice })), failed)
     if (!answer) continue
     const { text } = splitThinking(answer.text)
     const calls = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)

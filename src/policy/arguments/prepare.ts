@@ -83,8 +83,10 @@ export function prepare(schema: Fields, exact = false): Prepared {
 
   try {
     const copy = subschema(schema, '#', 0) as object
-    if (references.every((reference) => places.has(decoded(reference)))) return { schema: copy, rounds }
-    return { unfit: 'it has a reference to another document' }
+    const missing = references.find((reference) => !places.has(decoded(reference)))
+    if (missing === undefined) return { schema: copy, rounds }
+    const isLocal = missing.startsWith('#')
+    return { unfit: `it has a reference to ${isLocal ? 'a part that it does not define' : 'another document'}` }
   } catch (error) {
     if (error instanceof Unfit) return { unfit: error.message }
     throw error

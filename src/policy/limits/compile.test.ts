@@ -75,6 +75,18 @@ describe('F8: which limits a call meets', () => {
     ])
   })
 
+  test('a program counts as one call', () => {
+    const program = { ...tool('native', 'execute_code'), traits: { ...traits, carries: true, counted: true } as const }
+    const agents = { ci: { perMinute: 1 } }
+    expect(rules(compiled({ perMinute: 2 }, agents), program, 'ci')).toEqual([
+      'limits.perMinute: 2',
+      'agents.ci.perMinute: 1',
+    ])
+    expect(rules(compiled({ perMinute: 2, tools: { '*.execute_*': 3 } }), program)).toEqual([
+      'limits.tools.*.execute_*: 3',
+    ])
+  })
+
   test('aliases share one bucket: the lowest limit of any name, under the name that the entry has', () => {
     const find = { ...tool('toolway', 'find_tool'), aliases: ['search_tools'] }
     const limited = compiled({ tools: { 'toolway.find_tool': 9, 'toolway.search_tools': 3 } })

@@ -139,8 +139,11 @@ test('S7: it tells of the languages that it was made for, and starts nothing to 
   const { tool, executor } = createWorkshop({ servers: {}, config: { languages: ['javascript', 'typescript'] } })
   expect(tool.definition.description).not.toContain('Python')
   expect(JSON.stringify(tool.definition.inputSchema)).toContain('"enum":["javascript","typescript"]')
-  expect(tool.carries).toBe(true)
   expect(executor.programs).toEqual([])
+})
+
+test('F8: a program makes other calls and counts as a call itself', () => {
+  expect(createWorkshop({ servers: {} }).tool).toMatchObject({ carries: true, counted: true })
 })
 
 test('B8: a thousand tools cost a program’s scope nothing: names are looked up when they are used', async () => {

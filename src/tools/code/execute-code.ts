@@ -55,6 +55,7 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
     timeoutMs: 2 * config.timeout + 10_000,
     timeoutKey: 'sandbox.timeout',
     carries: true,
+    counted: true,
     run: (program, { call }) => runProgram(program, call, options),
   })
 }

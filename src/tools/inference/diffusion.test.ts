@@ -35,6 +35,13 @@ describe('diffusion', () => {
     })
     expect((await model.run('diffusion', { prompt: '/files/1.png' })).content).toHaveLength(1)
     expect((await refusalOf(model.run('diffusion', { prompt: 'http://169.254.169.254/x' }))).code).toBe('UNSAFE_URL')
-    expect((await refusalOf(model.run('diffusion', { prompt: 'http://[' }))).message).toContain('did not return images')
+    expect(await refusalOf(model.run('diffusion', { prompt: '/files/2.png' }))).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      details: { requestOnly: true },
+    })
+    expect(await refusalOf(model.run('diffusion', { prompt: 'http://[' }))).toMatchObject({
+      message: expect.stringContaining('did not return images'),
+      details: { requestOnly: true },
+    })
   })
 })

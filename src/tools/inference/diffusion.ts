@@ -31,7 +31,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     async run({ prompt, size, n, model: asked }, { signal }) {
       const place: ModelTask = { name: choice.pick(asked), task: 'diffusion' }
       const made = await request(place, { prompt, n, size }, signal)
-      const images = await Promise.all(made.map((one) => bytesOf(place, one, signal)))
+      const images = await Promise.all(made.map((one) => bytesOf(place, one, signal))).catch(answered)
       const content = images.map((bytes) => {
         const mimeType = sniffedType(bytes)
         if (!mimeType?.startsWith('image/')) throw noAnswer(place, 'images')
@@ -79,6 +79,12 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     if (target.origin === base.origin) return (await get(place, model, target, maxBytes, signal)).bytes
     return (await guardedGet(target.href, { vet: options.vet, signal, maxBytes, accept: 'image/*' })).bytes
   }
+}
+
+/** Marks a failed download: repeating the call would generate the images again. */
+function answered(thrown: unknown): never {
+  if (!(thrown instanceof ToolwayError)) throw thrown
+  throw new ToolwayError(thrown.code, thrown.message, { ...thrown.details, requestOnly: true })
 }
 
 const answer = z.object({

@@ -49,16 +49,35 @@ describe('generate', () => {
 
   test('F17: with a schema the model is held to it, and the answer comes as a value', async () => {
     await using model = await over({ '/chat/completions': says('```json\n{"a": 1}\n```') })
-    const { structuredContent } = await model.run('generate', { prompt: 'x', schema })
-    expect(structuredContent).toMatchObject({ value: { a: 1 } })
+    const { content, structuredContent } = await model.run('generate', { prompt: 'x', schema })
+    expect(structuredContent).toMatchObject({ value: { a: 1 }, text: '{"a":1}' })
+    expect(content).toEqual([{ type: 'text', text: '{"a":1}' }])
     expect(model.asked[0]?.json.response_format).toMatchObject({ type: 'json_schema' })
   })
 
-  test('F17: an answer that does not fit the schema is a failure that says why', async () => {
+  test('S4, F17: an answer that does not fit the schema is quoted with its problem once, and then is a failure', async () => {
     await using model = await over({ '/chat/completions': says('Sorry, no.') })
-    expect((await refusalOf(model.run('generate', { prompt: 'x', schema }))).message).toContain('is not JSON')
-    const read = async () => ({ problem: 'lacks "a"' })
-    await using strict = await over({ '/chat/completions': says('{}') }, { read })
-    expect((await refusalOf(strict.run('generate', { prompt: 'x', schema }))).message).toContain('lacks "a"')
+    expect(await refusalOf(model.run('generate', { prompt: 'x', schema }))).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      message: expect.stringContaining('is not JSON'),
+      details: { requestOnly: true },
+    })
+    expect(model.asked).toHaveLength(2)
+    expect(model.asked[1]?.json.messages).toEqual([
+      { role: 'user', content: 'x' },
+      { role: 'assistant', content: 'Sorry, no.' },
+      { role: 'user', content: expect.stringContaining('is not JSON') },
+    ])
+  })
+
+  test('S4, F17: the second answer counts, with the tokens of both', async () => {
+    const replies = [says('Sorry, no.'), says('{"a": 1}')]
+    await using model = await over({
+      '/chat/completions': (asked, response) => replies.shift()?.(asked, response),
+    })
+    expect((await model.run('generate', { prompt: 'x', schema })).structuredContent).toMatchObject({
+      value: { a: 1 },
+      usage: { prompt_tokens: 14, completion_tokens: 6 },
+    })
   })
 })

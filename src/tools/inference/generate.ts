@@ -5,6 +5,7 @@ import { resultOf } from '../../core/result.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import {
+  type AnswerParser,
   type Choice,
   choiceFor,
   completionOf,
@@ -12,7 +13,6 @@ import {
   inferenceTraits,
   type LanguageModel,
   modelArgument,
-  type ParsedAnswer,
 } from './models.ts'
 
 const maxLength = 1_000_000
@@ -51,21 +51,77 @@ export function generate(options: InferenceOptions): Tool | undefined {
     ...inferenceTraits(options),
     async run({ prompt, messages, system, schema, model: name, max_tokens, temperature }, { signal }) {
       const model = languageModel(options, choice, name)
-      const { restore, ...completion } = await completionOf(model, {
+      const request = {
         messages: messagesOf(prompt, messages, system),
         signal,
         maxTokens: max_tokens,
         temperature,
-        constraint: schema && { name: 'answer', schema },
-      })
-      const { read = plainJson } = options
-      const value = schema && fitting(await read(completion.text, schema, restore))
+      }
+      const answer = schema
+        ? await matchingAnswer(model, request, schema, options)
+        : withoutRestore(await completionOf(model, request))
       return resultOf({
-        content: [{ type: 'text', text: completion.text }],
-        structuredContent: { model: model.name, ...completion, value },
+        content: [{ type: 'text', text: answer.text }],
+        structuredContent: { model: model.name, ...answer },
       })
     },
   })
+}
+
+type Completion = Awaited<ReturnType<typeof completionOf>>
+
+const withoutRestore = ({ restore: _, ...completion }: Completion) => completion
+
+/** Asks for JSON that matches the schema. If the answer does not match, quotes the problem and asks once more. */
+async function matchingAnswer(
+  model: LanguageModel,
+  request: Parameters<LanguageModel['complete']>[0],
+  schema: Readonly<Record<string, unknown>>,
+  { parser = async () => plainJson }: InferenceOptions,
+) {
+  const answers = await parser(schema)
+  if ('unfit' in answers) throw invalidArguments(`The schema cannot be used: ${answers.unfit}.`)
+  const constraint = { name: 'answer', schema }
+  const ask = async (messages: readonly ChatMessage[]) => {
+    const completion = await completionOf(model, { ...request, messages, constraint })
+    const { text, restore, finish_reason } = completion
+    return { completion, found: answers.read(text, restore, !['length', 'interrupted'].includes(finish_reason)) }
+  }
+  const first = await ask(request.messages)
+  if ('value' in first.found) return answerOf(first.completion, first.found.value)
+  const second = await ask([...request.messages, ...correction(first.completion.text, first.found.problem)])
+  if ('problem' in second.found) throw unusable(model.name, second.found.problem)
+  const usage = sum(first.completion.usage, second.completion.usage)
+  return { ...answerOf(second.completion, second.found.value), usage }
+}
+
+/** The answer with the value's JSON as its text: the model's own text may contain code fences or need repairs. */
+const answerOf = (completion: Completion, value: unknown) => ({
+  ...withoutRestore(completion),
+  text: JSON.stringify(value),
+  value,
+})
+
+const sum = (one: Completion['usage'], other: Completion['usage']): Completion['usage'] =>
+  one && other
+    ? {
+        prompt_tokens: one.prompt_tokens + other.prompt_tokens,
+        completion_tokens: one.completion_tokens + other.completion_tokens,
+      }
+    : (one ?? other)
+
+const maxQuoted = 4_000
+
+const correction = (answer: string, problem: string): readonly ChatMessage[] => [
+  // Some chat templates refuse empty messages.
+  { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted) },
+  { role: 'user', content: `Your answer is invalid. It ${problem}. Answer again in the requested format.` },
+]
+
+function unusable(model: string, problem: string): ToolwayError {
+  const sentence = `The model ${model} did not give a usable answer in two attempts: the last answer ${problem}.`
+  const advice = 'Use a simpler schema, a larger max_tokens or another model.'
+  return new ToolwayError('SERVER_UNAVAILABLE', `${sentence} ${advice}`, { requestOnly: true })
 }
 
 export function languageModel({ models }: InferenceOptions, choice: Choice, asked: string | undefined): LanguageModel {
@@ -81,17 +137,13 @@ function messagesOf(prompt?: string, messages?: readonly ChatMessage[], system?:
   return [...instruction, ...(messages ?? [{ role: 'user', content: prompt as string } as const])]
 }
 
-function fitting(found: ParsedAnswer): unknown {
-  if ('value' in found) return found.value
-  const sentence = `The model's answer does not match the schema: it ${found.problem}. Try again, or use a simpler schema.`
-  throw new ToolwayError('SERVER_UNAVAILABLE', sentence)
-}
-
-async function plainJson(text: string, _: unknown, restore: (value: unknown) => unknown): Promise<ParsedAnswer> {
-  const [, fenced] = /^```(?:json)?\n([\s\S]*)```$/.exec(text.trim()) ?? []
-  try {
-    return { value: restore(jsonValue(fenced ?? text)) }
-  } catch {
-    return { problem: 'is not JSON' }
-  }
+const plainJson: AnswerParser = {
+  read(text, restore) {
+    const [, fenced] = /^```(?:json)?\n([\s\S]*)```$/.exec(text.trim()) ?? []
+    try {
+      return { value: restore(jsonValue(fenced ?? text)) }
+    } catch {
+      return { problem: 'is not JSON' }
+    }
+  },
 }

@@ -57,11 +57,11 @@ export const sends =
     response.writeHead(200, { 'content-type': type }).end(bytes)
 
 /** A chat completion. */
-export const says = (content: string): Reply =>
+export const says = (content: string, finish_reason = 'stop'): Reply =>
   answers(200, {
     id: 'chatcmpl-1',
     object: 'chat.completion',
-    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason }],
     usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
   })
 

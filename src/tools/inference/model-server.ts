@@ -1,4 +1,4 @@
-import { invalidArguments, ToolwayError } from '../../core/errors.ts'
+import { type ErrorDetails, invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { basicAuthOf, urlSecrets } from '../../lib/basic-auth.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { parseJson } from '../../lib/parse-json.ts'
@@ -108,21 +108,24 @@ function refused(place: ModelTask, status: number, retryAfter: string, quote: st
 }
 
 export const noAnswer = (place: ModelTask, wanted: string): ToolwayError =>
-  failed(place, `did not return ${wanted}. Check native.inference.${place.task}.`)
+  failed(place, `did not return ${wanted}. Check native.inference.${place.task}.`, { requestOnly: true })
 
 const tooLarge = (place: ModelTask, most: number): ToolwayError =>
-  failed(place, `sent more than ${most} bytes. Request less, or ask the operator to raise native.inference.maxBytes.`)
+  failed(place, `sent more than ${most} bytes. Request less, or ask the operator to raise native.inference.maxBytes.`, {
+    requestOnly: true,
+  })
 
 function lost(place: ModelTask, thrown: unknown, begun: boolean): ToolwayError {
-  if (thrown instanceof ProxyError) return failed(place, `cannot be reached: ${thrown.message}`, thrown)
+  if (thrown instanceof ProxyError) return failed(place, `cannot be reached: ${thrown.message}`, { cause: thrown })
   const why = reason(thrown)
-  if (begun) return failed(place, `closed the connection in the middle of its response (${why}). Try again.`, thrown)
+  const cause = thrown
+  if (begun) return failed(place, `closed the connection in the middle of its response (${why}). Try again.`, { cause })
   const advice = `Check that it is running and that models.${place.name}.baseUrl is correct.`
-  return failed(place, `cannot be reached (${why}). ${advice}`, thrown)
+  return failed(place, `cannot be reached (${why}). ${advice}`, { cause })
 }
 
-const failed = ({ name }: ModelTask, what: string, cause?: unknown) =>
-  new ToolwayError('SERVER_UNAVAILABLE', `The model server for ${name} ${what}`, { cause })
+const failed = ({ name }: ModelTask, what: string, details: ErrorDetails = {}) =>
+  new ToolwayError('SERVER_UNAVAILABLE', `The model server for ${name} ${what}`, details)
 
 function quoteOf(text: string, secrets: readonly string[]): string {
   const whole = secrets

@@ -100,7 +100,16 @@ export async function completionOf(model: LanguageModel, request: InferenceCompl
 
 type Schema = Readonly<Record<string, unknown>>
 
+/** The value in an answer, or a problem that completes "The answer …", such as "was cut off". */
 export type ParsedAnswer = { readonly value: unknown } | { readonly problem: string }
+
+/** Parses answers that a model wrote under a schema; `unfit` says why the schema cannot be used. */
+export type AnswerParser =
+  | {
+      /** For `restore`, see `CompletionEvent`. `ended` means that the answer did not reach its maximum length. */
+      read(text: string, restore: (value: unknown) => unknown, ended: boolean): ParsedAnswer
+    }
+  | { readonly unfit: string }
 
 export interface InferenceOptions {
   readonly config: Pick<Config, 'models'> & {
@@ -108,8 +117,8 @@ export interface InferenceOptions {
     readonly native: Pick<Config['native'], 'inference'>
   }
   readonly models: ReadonlyMap<string, LanguageModel>
-  /** Parses text that a model wrote under a schema; by default, as JSON. For `restore`, see `CompletionEvent`. */
-  read?(text: string, schema: Schema, restore: (value: unknown) => unknown): Promise<ParsedAnswer>
+  /** Returns a parser for answers under a schema; by default, one that only parses JSON. */
+  parser?(schema: Schema): Promise<AnswerParser>
   readonly vet: Vet
   readonly clock: Clock
   readonly log: Log

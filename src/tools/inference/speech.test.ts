@@ -44,7 +44,9 @@ describe('speech', () => {
       '/audio/speech': sends('text/html', Buffer.from('<p>')),
       '/audio/transcriptions': answers(200, { words: [] }),
     })
-    expect((await refusalOf(model.run('speech', { text: 'x' }))).message).toContain('did not return audio')
+    const noAudio = await refusalOf(model.run('speech', { text: 'x' }))
+    expect(noAudio.message).toContain('did not return audio')
+    expect(noAudio).toMatchObject({ details: { requestOnly: true } })
     const audio = wav.toString('base64')
     expect((await refusalOf(model.run('speech', { audio }))).message).toContain('did not return text')
     expect((await refusalOf(model.run('speech', { audio, text: 'x' }))).message).toContain('either "text"')

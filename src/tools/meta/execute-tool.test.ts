@@ -120,6 +120,18 @@ test('G4: execute_tool runs other meta-tools, but neither itself nor a batch', a
   }
 })
 
+test('G4, S7: execute_tool runs a program, which agents that see only the meta-tools cannot call directly', async () => {
+  const program = { carries: true, counted: true, input: z.object({}), run: () => raw } as const
+  const execute_code = defineTool({ name: 'execute_code', description: '', ...program })
+  const house = createHouse({ servers: { native: [execute_code] } })
+  const asked = { server: 'native', tool: 'execute_code', args: {} }
+  expect(await house.ask('execute_tool', asked)).toBe(raw)
+  expect(house.calls[1]).toMatchObject({ parent: 'outer', entry: { name: 'execute_code' } })
+  const batch = structuredOf(await house.ask('execute_tools', { calls: [asked] }))
+  const message = expect.stringContaining('with execute_tool')
+  expect(batch).toMatchObject({ results: [{ ok: false, error: { code: 'INVALID_ARGUMENTS', message } }] })
+})
+
 test('G7: the call inside acts as the agent that was asked for', async () => {
   const house = createHouse({
     servers: { files: [echo('read')] },

@@ -118,6 +118,12 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
         access,
         call,
         { server, tool, args: call.input.arguments.member('args') },
-        { caller: asAgent(call, agent_id), timeoutMs: timeout_ms, meta: call.input.meta, rest: call.input.rest },
+        {
+          caller: asAgent(call, agent_id),
+          timeoutMs: timeout_ms,
+          meta: call.input.meta,
+          rest: call.input.rest,
+          runsPrograms: true,
+        },
       ),
   })

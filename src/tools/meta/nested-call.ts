@@ -37,6 +37,8 @@ export interface NestedCallContext {
   /** The data that the client sent besides the arguments, such as its answers to questions that the call returned. */
   readonly rest?: Call['input']['rest']
   readonly peer?: Call['peer']
+  /** Whether the call may run a program, which makes calls of its own. */
+  readonly runsPrograms?: true
   /** Called while a server is starting, instead of sending progress notifications. */
   readonly waiting?: Wait['progress']
 }
@@ -53,9 +55,11 @@ export async function runNestedCall(
   const began = performance.now()
   const wait = { signal: call.signal, timeoutMs, progress: carried.waiting ?? waitOf(call).progress }
   const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, wait)
-  // Tools that run other calls cannot run each other; otherwise one request could grow without bound.
-  if (entry.traits.carries) {
-    const advice = `pass the tool that you want to run, or call ${entry.name} directly.`
+  // Tools that run other calls cannot run each other; otherwise one request could grow without bound. One program is
+  // allowed, because the tools that it may call do not include any of these.
+  if (entry.traits.carries && !(entry.traits.counted && carried.runsPrograms)) {
+    const where = entry.traits.counted ? 'directly or with execute_tool' : 'directly'
+    const advice = `pass the tool that you want to run, or call ${entry.name} ${where}.`
     throw invalidArguments(`${call.entry.name} cannot run ${entry.name}: ${advice}`)
   }
   return access.handle({

@@ -130,9 +130,30 @@ describe('a server that breaks', () => {
     })
   })
 
-  test('S6: a stream without an end is used as far as it came', async () => {
-    const { model } = await serving([sends('text/event-stream', `data: ${JSON.stringify(piece('Once '))}\n\n`)])
+  test.each([
+    ['neither a finish reason nor [DONE]', piece('Once ')],
+    ['an empty finish reason', piece('Once ', '')],
+  ])('S6: a stream that ends with %s is cut off', async (_what, last) => {
+    const { model } = await serving([sends('text/event-stream', `data: ${JSON.stringify(last)}\n\n`)])
+    expect(await ask(model, true)).toMatchObject({ text: 'Once ', reason: 'interrupted' })
+  })
+
+  test('S6: a stream with [DONE] and without a finish reason is complete', async () => {
+    const { model } = await serving([
+      sends('text/event-stream', `data: ${JSON.stringify(piece('Once '))}\n\n`, 'data: [DONE]\n\n'),
+    ])
     expect(await ask(model, true)).toMatchObject({ text: 'Once ', reason: 'unknown' })
+  })
+
+  test.each(['', 'data: {"choices":[],"usa'])('S6: a connection lost after the finish reason and %j', async (rest) => {
+    const { model } = await serving([
+      async (_asked, response) => {
+        const text = `data: ${JSON.stringify(piece('Once', 'stop'))}\n\n${rest}`
+        await new Promise((sent) => response.writeHead(200, { 'content-type': 'text/event-stream' }).write(text, sent))
+        response.socket?.destroy()
+      },
+    ])
+    expect(await ask(model, true)).toMatchObject({ text: 'Once', reason: 'stop' })
   })
 
   test('S6: a long answer works', async () => {

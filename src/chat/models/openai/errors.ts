@@ -1,4 +1,4 @@
-import { ToolwayError } from '../../../core/errors.ts'
+import { type ErrorDetails, ToolwayError } from '../../../core/errors.ts'
 import { ProxyError } from '../../../lib/proxy.ts'
 import { readBeginning } from '../../../lib/read-bounded.ts'
 import { retryAfterMs } from '../../../lib/retry-after.ts'
@@ -56,13 +56,15 @@ export function refusalError(
   return failed(server, `failed (${http}). ${look(server)}${quote}`)
 }
 
+const unusable: ErrorDetails = { requestOnly: true }
+
 export const isBusy = (status: number): boolean => status === 429 || status === 503 || status === 529
 
 export const notACompletion = (server: ModelServer, what: string): ToolwayError =>
-  failed(server, `answered with ${what} instead of a completion. Check models.${server.name}.baseUrl.`)
+  failed(server, `answered with ${what} instead of a completion. Check models.${server.name}.baseUrl.`, unusable)
 
 export const tooLong = (server: ModelServer, bytes: number): ToolwayError =>
-  failed(server, `sent more than ${Math.round(bytes / 1024)} KiB in one answer. ${look(server)}`)
+  failed(server, `sent more than ${Math.round(bytes / 1024)} KiB in one answer. ${look(server)}`, unusable)
 
 /** The error for a problem that the server reported in the middle of the stream. */
 export const brokenStream = (server: ModelServer, serverMessage: ServerMessage): ToolwayError =>
@@ -71,12 +73,14 @@ export const brokenStream = (server: ModelServer, serverMessage: ServerMessage):
 /** The error for a connection that failed before or during the response. */
 export function connectionError(server: ModelServer, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ToolwayError) return thrown
-  if (thrown instanceof EventTooLong) return failed(server, `sent an event that is too long. ${look(server)}`)
-  if (thrown instanceof ProxyError) return failed(server, `cannot be reached: ${thrown.message}`, thrown)
+  if (thrown instanceof EventTooLong) return failed(server, `sent an event that is too long. ${look(server)}`, unusable)
+  if (thrown instanceof ProxyError) return failed(server, `cannot be reached: ${thrown.message}`, { cause: thrown })
   const why = reason(thrown)
-  if (begun) return failed(server, `closed the connection in the middle of its response (${why}). Try again.`, thrown)
+  const cause = thrown
+  if (begun)
+    return failed(server, `closed the connection in the middle of its response (${why}). Try again.`, { cause })
   const advice = `Check that it is running and that models.${server.name}.baseUrl is correct.`
-  return failed(server, `cannot be reached (${why}). ${advice}`, thrown)
+  return failed(server, `cannot be reached (${why}). ${advice}`, { cause })
 }
 
 /** The error for an expired timeout; `key` is the name of its setting. */
@@ -85,8 +89,8 @@ export function timeoutError({ name }: ModelServer, what: string, ms: number, ke
   return new ToolwayError('TIMEOUT', `${message} Try again, or shorten the request.`)
 }
 
-const failed = ({ name }: ModelServer, what: string, cause?: unknown): ToolwayError =>
-  new ToolwayError('SERVER_UNAVAILABLE', `The server for the model ${name} ${what}`, { cause })
+const failed = ({ name }: ModelServer, what: string, details: ErrorDetails = {}): ToolwayError =>
+  new ToolwayError('SERVER_UNAVAILABLE', `The server for the model ${name} ${what}`, details)
 
 /** A short reason, such as ECONNREFUSED. If several addresses were tried, it is the reason for the first. */
 function reason(thrown: unknown): string {

@@ -6,6 +6,9 @@ export type HttpResponse = Awaited<ReturnType<typeof post>>
 /** How long to wait for the body to end after the answer is complete. */
 const endTimeoutMs = 1_000
 
+/** How long to wait for the usage and `[DONE]` after a finish reason; some servers send neither. */
+const afterFinishMs = 2_000
+
 /**
  * Sends one request. Disposing of the response closes the connection, so that the server stops generating. If the
  * answer is complete, the body is read to its end instead, so that the connection can be reused.
@@ -16,6 +19,7 @@ export async function post(client: HttpClient, request: Omit<Parameters<HttpClie
   body.on('error', () => {})
   const header = (name: string): string | undefined => [headers[name]].flat()[0]
   let isOver = false
+  let isFinished = false
   return {
     status: statusCode,
     /** The media type, without parameters. */
@@ -23,6 +27,11 @@ export async function post(client: HttpClient, request: Omit<Parameters<HttpClie
     header,
     /** The body. Reading it fails once the request's signal aborts. */
     chunks: body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
+    /** Marks the answer as finished: only its usage and its end are still expected. */
+    finish: () => {
+      isFinished = true
+    },
+    isFinished: () => isFinished,
     /** Marks the answer as complete: only the end of the body is still expected. */
     over: () => {
       isOver = true
@@ -35,12 +44,16 @@ export async function post(client: HttpClient, request: Omit<Parameters<HttpClie
   }
 }
 
-/** Passes the chunks on. Calls `stalled`, which must abort the request, if the next chunk takes too long. */
+/**
+ * Passes the chunks on. Calls `stalled`, which must abort the request, if the next chunk takes too long. Once the answer
+ * is finished, a stalled or broken connection only ends the chunks.
+ */
 export async function* withStallTimeout(
   chunks: AsyncIterable<Buffer>,
   clock: Clock,
   ms: number,
   stalled: () => void,
+  isFinished: () => boolean,
 ): AsyncGenerator<Buffer> {
   const iterator = chunks[Symbol.asyncIterator]()
   try {
@@ -48,9 +61,11 @@ export async function* withStallTimeout(
     let next = await iterator.next()
     while (!next.done) {
       yield next.value
-      using _watch = clock.after(ms, stalled)
+      using _watch = clock.after(isFinished() ? Math.min(ms, afterFinishMs) : ms, stalled)
       next = await iterator.next()
     }
+  } catch (thrown) {
+    if (!isFinished()) throw thrown
   } finally {
     await iterator.return?.()
   }

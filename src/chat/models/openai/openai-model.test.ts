@@ -216,6 +216,7 @@ describe('deviations of servers', () => {
       'text/event-stream',
       ...calls.map((call) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] } }] })}\n\n`),
       `data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: finish }] })}\n\n`,
+      'data: [DONE]\n\n',
     )
 
   test('J5: a name repeated in every chunk is used once', async () => {
@@ -228,6 +229,44 @@ describe('deviations of servers', () => {
     ])
     const { calls } = await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))
     expect(calls.map(({ function: called }) => called)).toEqual([{ name: 'look', arguments: '{"x":1}' }])
+  })
+
+  test.each<readonly [string, readonly object[], readonly (readonly [string, string])[]]>([
+    [
+      'each in a chunk of its own',
+      [
+        { function: { name: 'look', arguments: '{"x":1}' } },
+        { function: { name: 'look', arguments: '{"x":2}' } },
+        { function: { name: 'remove', arguments: '{}' } },
+      ],
+      [
+        ['look', '{"x":1}'],
+        ['look', '{"x":2}'],
+        ['remove', '{}'],
+      ],
+    ],
+    [
+      'in several chunks',
+      [
+        { function: { name: 'look', arguments: '' } },
+        { function: { arguments: '{"x"' } },
+        { function: { arguments: ':1}' } },
+        { function: { name: 'remove', arguments: '{}' } },
+      ],
+      [
+        ['look', '{"x":1}'],
+        ['remove', '{}'],
+      ],
+    ],
+    [
+      'with their name in every chunk',
+      [{ function: { name: 'look', arguments: '{"x"' } }, { function: { name: 'look', arguments: ':1}' } }],
+      [['look', '{"x":1}']],
+    ],
+  ])('J5: calls without id and index, %s', async (_what, chunks, expected) => {
+    const { model } = await serving([streamed('tool_calls', ...chunks)])
+    const { calls } = await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))
+    expect(calls.map(({ function: called }) => [called.name, called.arguments])).toEqual(expected)
   })
 
   test.each([

@@ -105,7 +105,9 @@ export function openaiModel(options: OpenAIModelOptions): Model {
       using answer = await post(client, { path, headers, body: JSON.stringify(body), signal: until })
       begun = true
       if (answer.status !== 200) return await refusalOf(answer, secrets, clock.now())
-      const chunks = withStallTimeout(answer.chunks, clock, chunkMs, stalled)
+      const chunks = withStallTimeout(answer.chunks, clock, chunkMs, stalled, () => {
+        return answer.isFinished() && !signal.aborted
+      })
       yield* deltasOf(checked(answer, responseObjects(server, answer, chunks), taken), plan)
       return undefined
     } catch (thrown) {

@@ -1,4 +1,5 @@
 import { parseJson } from '../../../lib/parse-json.ts'
+import { interruption, isFinished } from '../completion-decoder.ts'
 import { EventTooLong, type ModelServer, notACompletion, tooLong } from './errors.ts'
 import type { HttpResponse } from './http.ts'
 
@@ -27,12 +28,22 @@ export async function* responseObjects(
     else {
       for (const data of events.push(parts.length > 0 ? Buffer.concat([...parts.splice(0), chunk]) : chunk)) {
         if (data === '[DONE]') return answer.over()
-        yield parsed(server, data)
+        const object = parsed(server, data)
+        if (isFinished(object)) answer.finish()
+        yield object
       }
     }
   }
   if (form === 'events') {
-    for (const data of events.end()) if (data !== '[DONE]') yield parsed(server, data)
+    for (const data of events.end()) {
+      if (data === '[DONE]') return
+      // A finished answer may break off in the middle of its last event.
+      const object = answer.isFinished() ? parseJson(data) : parsed(server, data)
+      if (isFinished(object)) answer.finish()
+      yield object
+    }
+    // Neither a finish reason nor [DONE]: use the answer as far as it came, but not as a complete one.
+    if (!answer.isFinished()) yield interruption
     return
   }
   const text = Buffer.concat(parts).toString('utf8')

@@ -3,7 +3,7 @@ import type { KeptLog } from '../../../../tests/fixtures/log.ts'
 import { until } from '../../../../tests/fixtures/until.ts'
 import { failure, hello, patient, serving, timeouts } from '../model.fixture.ts'
 import { collectAnswer, type Delta, type Model } from '../model.ts'
-import { ignores, refuses, says, stalls } from '../server.fixture.ts'
+import { events, ignores, piece, refuses, says, send, stalls } from '../server.fixture.ts'
 
 const ask = (model: Model) => collectAnswer(model.complete({ messages: hello, signal: patient() }))
 
@@ -89,6 +89,38 @@ describe('a server that is slow', () => {
     })
     await (await server.request(1)).abandoned
     expect(clock.pending).toBe(0)
+  })
+
+  test('S6: a server that stalls after its finish reason has finished', async () => {
+    const { server, model, clock } = await serving([
+      (_asked, response) => {
+        events(response)
+        send(response, piece('Once.', 'stop'))
+      },
+    ])
+    const answer = collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))
+    await until(() => clock.pending === 3, { what: 'the watch over the next piece' })
+    clock.advance(2_000)
+    expect(await answer).toMatchObject({ text: 'Once.', reason: 'stop' })
+    await (await server.request(1)).abandoned
+    expect(clock.pending).toBe(0)
+  })
+
+  test('S6: an abort after the finish reason still ends the request', async () => {
+    const { model } = await serving([
+      (_asked, response) => {
+        events(response)
+        send(response, piece('Once.', 'stop'))
+      },
+    ])
+    const controller = new AbortController()
+    const error = failure(
+      (async () => {
+        for await (const _ of model.complete({ messages: hello, signal: controller.signal, stream: true }))
+          controller.abort(new Error('stop'))
+      })(),
+    )
+    expect((await error).message).toBe('stop')
   })
 
   test('S6: a slow reader does not count as a stalled server', async () => {

@@ -121,6 +121,7 @@ describe('F11, B11: toolway audit', () => {
     const rest = JSON.parse((await query('--json', '--limit', '3', '--before', first.next)).stdout)
     expect(rest).toMatchObject({ rows: [{ call: 'a' }], next: null })
     expect((await query('--limit', '1')).stderr).toContain('--before')
+    expect(await query('--limit', '0')).toMatchObject({ code: 2, stderr: expect.stringContaining('from 1 to') })
     const found = async (...words: string[]) =>
       JSON.parse((await query('--json', ...words)).stdout).rows.map(({ call }: { call: string }) => call)
     expect(await found('--decision', 'deny', '--since', '2026-03-01')).toEqual(['b'])
@@ -152,6 +153,9 @@ describe('F11, B11: toolway audit', () => {
     expect(statSync(join(place.cwd, 'audit.csv')).mode & 0o077).toBe(0)
     const nowhere = await toolway(['audit', 'export', '--out', 'no/such/file', '--path', log.folder], place)
     expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining('Cannot write no/such/file') })
+    for (let count = 0; count < 1000; count++) log.write({ call: `e${count}` })
+    const large = await toolway(['audit', 'export', '--out', 'no/such/file', '--path', log.folder], place)
+    expect(large).toMatchObject({ code: 2, stderr: expect.stringContaining('Cannot write no/such/file: its folder') })
   })
 
   test('CSV cells are not formulas in a spreadsheet', async () => {

@@ -65,12 +65,16 @@ async function writeLines(lines: Lines, shell: Shell, { format, raw, out }: Expo
   // The file is readable by the owner only, like the log.
   const file = out === undefined ? undefined : createWriteStream(resolve(shell.cwd, out), { mode: 0o600 })
   const target = file?.on('error', () => {})
-  const count = await writeTo(target ?? shell.stdout, lines, ending, shell.interrupted)
+  const failed = (error: NodeJS.ErrnoException): never => {
+    if (error !== file?.errored) throw error
+    throw new UsageError(
+      `Cannot write ${out}: ${error.code === 'ENOENT' ? 'its folder does not exist' : error.message}.`,
+    )
+  }
+  const count = await writeTo(target ?? shell.stdout, lines, ending, shell.interrupted).catch(failed)
   if (!target) return
   target.end()
-  await finished(target).catch((error: Error) => {
-    throw new UsageError(`Cannot write ${out}: ${error.message}.`)
-  })
+  await finished(target).catch(failed)
   output.note(`Wrote ${out} (${format === 'csv' ? count - 1 : count} ${raw ? 'records' : 'operations'}).`)
 }
 

@@ -29,6 +29,11 @@ export function recordCount(text: string): number {
   throw new InvalidArgumentError('Expected a number from 0 to 1000000.')
 }
 
+export function pageSize(text: string): number {
+  if (/^\d+$/.test(text) && Number(text) > 0) return recordCount(text)
+  throw new InvalidArgumentError('Expected a number from 1 to 1000000.')
+}
+
 const decisions = ['allow', 'deny', 'error', 'timeout']
 
 function decision(text: string): string {
