@@ -141,9 +141,9 @@ test('G5: get_gateway_status gives reload status, policy state, servers and conf
   })
 })
 
-test('G5: where the caller may not see it, get_gateway_status is refused and says who can open it', async () => {
+test('G5, G6: where the caller may not see it, get_gateway_status is refused and names the rule', async () => {
   const refusal = await refusalOf(house.ask('get_gateway_status'))
-  expect(refusal.code).toBe('DENIED_BY_POLICY')
+  expect(refusal).toMatchObject({ code: 'DENIED_BY_POLICY', details: { rule: 'defaults.debug' } })
   expect(refusal.message).toContain('defaults.debug')
 })
 

@@ -118,11 +118,12 @@ export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOp
     run({ agent_id }, context) {
       const caller = asAgent(context.call, agent_id)
       const visible = status(caller)
-      if (!visible) {
+      if ('refusedBy' in visible) {
         throw new ToolwayError(
           'DENIED_BY_POLICY',
           "This agent may not see the gateway's status; the operator can allow it with debug: true in its rules, or for " +
             'all agents with defaults.debug.',
+          { rule: visible.refusedBy },
         )
       }
       const servers = access.view(caller).servers().map(withMetadata)

@@ -11,8 +11,7 @@ import { waitOf } from './nested-call.ts'
 export interface MetaToolsOptions {
   readonly access: Access
   readonly clock: Clock
-  /** The gateway's status; undefined if the caller may not see it. */
-  status(caller: Caller): GatewayStatus | undefined
+  status(caller: Caller): GatewayStatus | StatusRefusal
   /** The caller acting as the agent. Throws INVALID_AGENT_ID if the caller's credential does not allow that agent. */
   asAgent(call: Call, agentId: string | undefined): Caller
 }
@@ -36,6 +35,11 @@ export interface GatewayStatus {
     readonly deny_on_missing_agent: boolean
   }
   readonly config_paths: readonly string[]
+}
+
+/** The rule that hides the gateway's status from a caller. */
+export interface StatusRefusal {
+  readonly refusedBy: string
 }
 
 function oneLine(text: string | undefined, longest = 160): string {
