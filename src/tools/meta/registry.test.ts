@@ -168,3 +168,14 @@ test('G4, G5, T4, F6: the meta-tools have exactly the parameters of the contract
     get_gateway_status: ['agent_id'],
   })
 })
+
+test.each([
+  ['list_servers', {}, { returned: 1 }],
+  ['list_tools', {}, { returned: 2 }],
+  ['find_tool', { query: 'read', limit: 7 }, { requested: 7, returned: 1 }],
+  ['get_server_tools', { server: 'files', names: ['read', 'none'] }, { requested: 2, returned: 1 }],
+])('F11: %s says how much was requested and returned, and how many tokens that is', async (tool, args, numbers) => {
+  const { listing } = await createHouse({ servers: { files: [echo('read'), echo('write')] } }).ask(tool, args)
+  expect(listing).toEqual({ ...numbers, tokens: expect.any(Number) })
+  expect(listing?.tokens).toBeGreaterThan(3)
+})

@@ -3,7 +3,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { costsOf } from '../../core/tokens.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { agentId, type MetaToolsOptions, requestedServers, serversSentence, usableTools } from './shared.ts'
+import { agentId, listResult, type MetaToolsOptions, requestedServers, serversSentence, usableTools } from './shared.ts'
 
 const listServersInput = z.object({
   agent_id: agentId,
@@ -26,7 +26,8 @@ export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
     async run({ agent_id, include_metadata }, { call }) {
       const view = access.view(asAgent(call, agent_id))
       await view.ready('brief')
-      return { servers: view.servers().map(include_metadata ? withMetadata : summary) }
+      const servers = view.servers().map(include_metadata ? withMetadata : summary)
+      return listResult({ servers }, { returned: servers.length })
     },
   })
 

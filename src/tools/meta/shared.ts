@@ -3,6 +3,7 @@ import type { Access, MissingServer, Served, View } from '../../core/access.ts'
 import type { Call, Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { type Listing, type Result, resultOf } from '../../core/result.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { waitOf } from './nested-call.ts'
@@ -40,6 +41,13 @@ export interface GatewayStatus {
 /** The rule that hides the gateway's status from a caller. */
 export interface StatusRefusal {
   readonly refusedBy: string
+}
+
+/** A list as a result, with the numbers for the audit log (F11). `tokens` assumes four characters per token. */
+export function listResult(answer: object, listing: Omit<Listing, 'tokens'>): Result {
+  const text = JSON.stringify(answer)
+  const body = { content: [{ type: 'text', text }], structuredContent: answer }
+  return { ...resultOf(body), listing: { ...listing, tokens: Math.ceil(text.length / 4) } }
 }
 
 function oneLine(text: string | undefined, longest = 160): string {
