@@ -50,7 +50,7 @@ export interface AuditEnd extends AuditSubject {
   readonly is_error: boolean
   readonly latency_ms: number
   readonly findings?: readonly string[]
-  /** For listings: how many entries were requested by name, how many were returned, and their cost in tokens. */
+  /** For listings: how many entries were requested (names or a limit), how many were returned, and their tokens. */
   readonly requested?: number
   readonly returned?: number
   readonly tokens?: number

@@ -13,3 +13,28 @@ const counted =
 
 export const isSecretName = (name: string): boolean =>
   secretName.test(name) && !isAboutSecret(name) && !counted.test(name)
+
+/**
+ * Whether a value looks generated: a part of it mixes letters and digits at length, or switches case without a pattern.
+ * False for `production-eu-west-1`, `en_US.UTF-8` and `gpt-4o-mini`.
+ */
+export function isRandom(value: string): boolean {
+  return value.split(/[^A-Za-z0-9]+/).some((piece) => {
+    if (piece.length < 12) return false
+    const digits = piece.replace(/\D/g, '').length
+    const letters = piece.length - digits
+    if (digits > 0 && letters > 0) return switches(piece) >= 3
+    return letters === piece.length && piece.length >= 20 && switches(piece) >= piece.length / 3
+  })
+}
+
+function switches(text: string): number {
+  let count = 0
+  for (let index = 1; index < text.length; index++) if (kind(text, index) !== kind(text, index - 1)) count++
+  return count
+}
+
+const kind = (text: string, at: number): number => {
+  const code = text.charCodeAt(at)
+  return code < 58 ? 0 : code < 91 ? 1 : 2
+}

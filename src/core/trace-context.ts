@@ -27,12 +27,14 @@ export function readTraceContext(source: Readonly<Record<string, unknown>> | Tra
   const { traceparent, tracestate, baggage } = source
   const place = typeof traceparent === 'string' ? placeOf(traceparent) : undefined
   if (place === undefined) return undefined
-  return {
-    traceparent: place,
-    ...(isState(tracestate) && { tracestate }),
-    ...(isBaggage(baggage) && { baggage }),
-  }
+  return { traceparent: place, ...(isState(tracestate) && { tracestate }), ...readBaggage({ baggage }) }
 }
+
+/** Reads baggage, which is valid without a trace. */
+export const readBaggage = ({
+  baggage,
+}: Readonly<Record<string, unknown>>): Pick<TraceContext, 'baggage'> | undefined =>
+  isBaggage(baggage) ? { baggage } : undefined
 
 /** Rewrites a `traceparent` in version 00; undefined if it is invalid. */
 function placeOf(traceparent: string): string | undefined {

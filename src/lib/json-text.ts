@@ -289,6 +289,9 @@ export function countMembers(value: unknown): number {
   return count
 }
 
+/** Whether an object in valid JSON repeats a key. `value` is the parsed JSON, which then lacks a member. */
+export const repeatsKey = (bytes: Buffer, value: unknown): boolean => extentOf(bytes).members !== countMembers(value)
+
 /*
  * Scanners that skip JSON text without building values: each takes a position and returns the next one, or `none`. They
  * accept exactly what `JSON.parse` accepts, including its rules for numbers, escapes and control characters, but at

@@ -94,9 +94,14 @@ test('G5: an agent is shown the state of the gateway by its own word, that of it
     'team.junior.new': { ...agents.other, debug: false },
   }
   const names = ['team', 'team.junior', 'team.junior.new', 'other', 'nobody']
-  expect(names.filter(policyOf({ agents: told }).mayDebug)).toEqual(['team', 'team.junior'])
-  const { mayDebug } = policyOf({ agents: told, defaults: { ...defaults, debug: true } })
-  expect(names.filter((name) => !mayDebug(name))).toEqual(['team.junior.new'])
+  const closed = policyOf({ agents: told }).mayDebug
+  expect(names.filter((name) => closed(name).allowed)).toEqual(['team', 'team.junior'])
+  const open = policyOf({ agents: told, defaults: { ...defaults, debug: true } }).mayDebug
+  expect(names.filter((name) => !open(name).allowed)).toEqual(['team.junior.new'])
+  expect(names.map((name) => closed(name).rule)).toEqual([
+    ...['agents.team.debug', 'agents.team.debug', 'agents.team.junior.new.debug'],
+    ...['defaults.debug', 'defaults.debug'],
+  ])
 })
 
 test('G7: a caller without an agent may use the meta-tools, where it can name one, and nothing else', () => {

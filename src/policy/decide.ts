@@ -29,8 +29,8 @@ export interface Policy {
   actAs(call: Pick<Call, 'caller' | 'entry'>, asked: string | undefined): Caller
   /** An agent's exposure mode: its own, else the nearest one that it inherits, else the default. */
   exposureOf(agent: string): Exposure
-  /** Whether an agent may see the gateway's state (G5). Inherited in the same way as the exposure mode. */
-  mayDebug(agent: string): boolean
+  /** Whether an agent may see the gateway's state (G5), and why. Inherited in the same way as the exposure mode. */
+  mayDebug(agent: string): Pick<Decision, 'allowed' | 'rule'>
 }
 
 export function createPolicy({ config, ...options }: PolicyOptions): Policy {
@@ -109,7 +109,12 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
       return acting
     },
     exposureOf: (agent) => exposures.get(agent)?.value ?? defaults.expose,
-    mayDebug: (agent) => debugging.get(agent)?.value ?? defaults.debug,
+    mayDebug(agent) {
+      const own = debugging.get(agent)
+      return own
+        ? { allowed: own.value, rule: `agents.${own.from}.debug` }
+        : { allowed: defaults.debug, rule: 'defaults.debug' }
+    },
   }
 }
 

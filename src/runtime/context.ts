@@ -3,7 +3,7 @@ import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Policy } from '../policy/decide.ts'
 import type { Tool } from '../tools/define-tool.ts'
-import type { GatewayStatus } from '../tools/meta/index.ts'
+import type { GatewayStatus, StatusRefusal } from '../tools/meta/index.ts'
 import type { ProcessState } from './process-state.ts'
 
 /** Everything needed to build a generation: the process state and access to the current generation. */
@@ -13,8 +13,8 @@ export interface GenerationContext extends ProcessState {
   /** Removes the current configuration's secrets from text. */
   redact(text: string): string
   policy(): Policy
-  /** The gateway's state; undefined if the caller may not see it. */
-  status(caller: Caller): GatewayStatus | undefined
+  /** The gateway's state, or the rule that hides it from the caller. */
+  status(caller: Caller): GatewayStatus | StatusRefusal
   /** Tools registered by the embedding program. They are served with the native ones. */
   readonly tools: readonly Tool[]
   /** Writes to standard output. Undefined if standard output is the connection to a client. */

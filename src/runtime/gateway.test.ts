@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type * as z from 'zod'
+import { temporaryFolder } from '../../tests/fixtures/folders.ts'
 import { type LocalToolway, startToolway } from '../../tests/fixtures/toolway.ts'
 import { routes } from '../serve/admin/routes/index.ts'
 
@@ -80,4 +83,28 @@ test('B11, G6: with policy.hideDenied, operators see every tool and why it is de
   expect(JSON.stringify(hidden).replaceAll('native', 'nowhere')).toBe(JSON.stringify(missing))
   const allowed = await ask('why?agent=all&tool=hash', undefined, asGuest)
   expect(allowed).toMatchObject({ status: 200, json: { server: 'native', allowed: true } })
+})
+
+test('B6: a secret in the URL of a server is neither kept with its pins nor logged when the URL changes', async () => {
+  await using folder = await temporaryFolder()
+  const written = join(folder.path, 'written')
+  const secrets = ['correct-horse', 'battery-staple', 'Zk3vQ9xLm2Rt7Wp5']
+  const at = (path: string) => ({ mcpServers: { web: { url: `http://127.0.0.1:1/${path}/mcp`, disabled: true } } })
+  await writeFile(written, secrets[0] as string, { mode: 0o600 })
+  await using moving = await startToolway(at(`\${file:${written}}`), { folder })
+  await writeFile(written, secrets[1] as string)
+  await moving.gateway.reload()
+  await moving.rewrite(at(secrets[2] as string))
+  await moving.gateway.reload()
+  await moving.gateway[Symbol.asyncDispose]()
+  const text = 'http://127.0.0.1:1/[redacted]/mcp'
+  const moves = moving.log.lines.filter(({ message }) => message.includes('new origin'))
+  expect(moves.map(({ facts }) => facts)).toEqual(Array(2).fill({ server: 'web', from: text, to: text }))
+  const pins = join(moving.gateway.loaded.config.stores.path, 'pins')
+  const files = await readdir(pins)
+  expect(files).not.toEqual([])
+  for (const file of files) {
+    const kept = await readFile(join(pins, file), 'utf8')
+    for (const secret of secrets) expect(kept).not.toContain(secret)
+  }
 })

@@ -37,14 +37,7 @@ import {
   prepareConfig,
   startGeneration,
 } from './generation.ts'
-import {
-  environmentOf,
-  explainDecision,
-  gatewayStatus,
-  mayInspect,
-  offersTo,
-  type ToolInvocation,
-} from './generation-queries.ts'
+import { environmentOf, explainDecision, gatewayStatus, offersTo, type ToolInvocation } from './generation-queries.ts'
 import { packageFile, version } from './package-paths.ts'
 import { openProcessState } from './process-state.ts'
 import {
@@ -168,7 +161,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     redact: (text) => current().redactor.text(text),
     tools,
     print: options.print,
-    status: (caller) => (mayInspect(current(), caller) ? gatewayStatus(current(), reload.status()) : undefined),
+    status: (caller) => gatewayStatus(current(), caller, reload.status()),
   }
   const generations: Generations<Generation> = open.use(
     createGenerations<Generation>({

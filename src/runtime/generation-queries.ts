@@ -6,7 +6,7 @@ import { withoutHidden } from '../lib/hidden-characters.ts'
 import { mayUseSome } from '../policy/decide.ts'
 import { conditionsOf, type Why } from '../policy/explanation.ts'
 import { codeTool, environmentAsked } from '../tools/code/execute-code.ts'
-import type { GatewayStatus } from '../tools/meta/index.ts'
+import type { GatewayStatus, StatusRefusal } from '../tools/meta/index.ts'
 import { joinOffers, type ServerOffers } from '../upstream/listing/offers.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import type { Generation } from './generation.ts'
@@ -38,11 +38,14 @@ export async function explainDecision(
   return { agent, server: entry.server, tool: entry.name, ...explanation, considered }
 }
 
-/** The result of `get_gateway_status` (G5). */
+/** The result of `get_gateway_status` (G5), or the rule that refuses it. */
 export function gatewayStatus(
-  { loaded: { config, files }, warnings }: Generation,
+  { loaded: { config, files }, warnings, policy }: Generation,
+  { admin, agent }: Caller,
   reload: ReloadStatus,
-): GatewayStatus {
+): GatewayStatus | StatusRefusal {
+  const { allowed, rule } = policy.mayDebug(agent)
+  if (!admin && !allowed) return { refusedBy: rule }
   return {
     version,
     reload_status: { ...reload, warnings },
@@ -54,8 +57,6 @@ export function gatewayStatus(
     config_paths: files.map(({ path }) => path),
   }
 }
-
-export const mayInspect = ({ policy }: Generation, { admin, agent }: Caller): boolean => admin || policy.mayDebug(agent)
 
 /** Capabilities and instructions from the servers that a caller may use. */
 export const offersTo = (caller: Caller, generation: Generation): Offers =>

@@ -219,12 +219,14 @@ export async function startGeneration(
   before: Generation | undefined,
   listeners: GenerationListeners,
 ): Promise<void> {
-  const { servers, catalog, pins, origins } = next
-  listeners.log.conceal?.(next.redactor.line)
+  const { servers, catalog, pins, origins, redactor } = next
+  listeners.log.conceal?.(redactor.line)
   announce(next, before, listeners.log)
   catalog.onChange(listeners.changed)
   if (pins !== before?.pins) watchPins(pins, listeners)
-  pins.noteOrigins(origins)
+  // A command or URL may contain secrets that the configuration reads from elsewhere.
+  const described = [...origins].map(([name, { hash, text }]) => [name, { hash, text: redactor.text(text) }] as const)
+  pins.noteOrigins(new Map(described))
   const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
   for (const [name, { server }] of added) watchServer(name, server, listeners)
   await Promise.all(added.map(([, { server }]) => server.start()))

@@ -37,13 +37,20 @@ describe('F16: a place in a trace that comes in HTTP headers', () => {
     expect(JSON.parse(text)).toEqual({ _meta: { traceparent: inHeader } })
   })
 
-  test.each([{}, { traceparent: 'nonsense' }, { tracestate: 'a=1', baggage: 'b=2' }])(
+  test.each([{}, { traceparent: 'nonsense' }, { tracestate: 'a=1', baggage: 'not a list' }])(
     'is nothing with %j',
     (headers) => {
       const inbound = request({ _meta: {} })
       expect(withTraceContext(inbound, headers)).toBe(inbound)
     },
   )
+
+  test('may be baggage alone, unless `_meta` has some', () => {
+    const headers = { tracestate: 'a=1', baggage: 'b=2' }
+    expect(metaOf({ _meta: { progressToken: 7 } }, headers)).toEqual({ _meta: { progressToken: 7, baggage: 'b=2' } })
+    expect(metaOf({ _meta: { baggage: 7 } }, headers)).toEqual({ _meta: { baggage: 'b=2' } })
+    expect(metaOf({ _meta: { baggage: 'c=3' } }, headers)).toEqual({ _meta: { baggage: 'c=3' } })
+  })
 
   test('leaves what is no request, or no object, alone', () => {
     const notification = { kind: 'notification', method: 'x', params: {} } as const

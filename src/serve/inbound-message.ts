@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { RpcErrorObject } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
-import { readTraceContext } from '../core/trace-context.ts'
+import { readBaggage, readTraceContext } from '../core/trace-context.ts'
 import { countMembers, extentOf, type JsonSpan, maxDepth, members, requestExtent } from '../lib/json-text.ts'
 import { jsonValue } from '../lib/parse-json.ts'
 import { toCleanLine } from '../wire/bytes.ts'
@@ -208,11 +208,14 @@ export function withTraceContext(
   inbound: InboundMessage | UnreadableMessage,
   headers: IncomingHttpHeaders,
 ): InboundMessage | UnreadableMessage {
-  if (inbound.kind !== 'request' || headers.traceparent === undefined) return inbound
+  const { traceparent, baggage } = headers
+  if (inbound.kind !== 'request' || (traceparent === undefined && baggage === undefined)) return inbound
   const { params } = inbound
   const { _meta = {} } = params
   if (!isObject(_meta) || readTraceContext(_meta) !== undefined) return inbound
   const context = readTraceContext(headers)
-  if (context === undefined) return inbound
-  return { ...inbound, params: { ...params, _meta: { ..._meta, tracestate: undefined, ...context } } }
+  const added = context
+    ? { tracestate: undefined, ...context }
+    : readBaggage(_meta) === undefined && readBaggage(headers)
+  return added ? { ...inbound, params: { ...params, _meta: { ..._meta, ...added } } } : inbound
 }

@@ -172,7 +172,7 @@ export function createHouse(options: HouseOptions): House {
   const tools = metaTools({
     access,
     clock,
-    status: () => options.status,
+    status: () => options.status ?? { refusedBy: 'defaults.debug' },
     asAgent: onlyItself,
     ...options.meta,
   })

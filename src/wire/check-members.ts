@@ -1,5 +1,5 @@
 import { isRecord } from '../lib/is-record.ts'
-import { countMembers, elements, extentOf, members, walk } from '../lib/json-text.ts'
+import { elements, members, repeatsKey, walk } from '../lib/json-text.ts'
 import { foldName } from '../lib/lookalikes.ts'
 import { jsonValue } from '../lib/parse-json.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
@@ -76,7 +76,7 @@ function definedWithin(name: string, inner: object, within: MemberRules, scope: 
 /** Like `definedMembers`, but keeps the members' original bytes, and also rejects duplicates at any depth. */
 export function definedBytes(bytes: Buffer, level: MemberRules, scope: Scope, leftOut: string[]): Buffer {
   const value = jsonValue(bytes.toString('utf8')) as Fields
-  if (extentOf(bytes).members !== countMembers(value)) throw duplicateIn(bytes)
+  if (repeatsKey(bytes, value)) throw duplicateIn(bytes)
   return rebuilt(bytes, value, definedMembers(value, level, scope, leftOut))
 }
 

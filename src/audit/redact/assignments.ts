@@ -2,10 +2,15 @@ import { memoize } from '../../lib/memoize.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { redacted } from './conceal.ts'
 import { characterTable } from './finder.ts'
+import { isPath } from './secrets.ts'
 
-/** Names of passwords in connection strings and signed URLs. Their values are always redacted. */
+/** Names of passwords, also those in connection strings and signed URLs. Their values are always redacted. */
 const always =
   /^(?:pwd|passwd|password|passphrase|accountkey|sharedaccesskey|clientsecret|x-amz-(?:signature|security-token))$/i
+
+/** Whether an argument is a password by its name. The path in an argument `pwd` is the working directory. */
+export const isPassword = (name: string, value: unknown): boolean =>
+  always.test(name) && !(/^pwd$/i.test(name) && typeof value === 'string' && isPath(value))
 
 const maxName = 64
 
@@ -47,9 +52,11 @@ function afterEquals(text: string, at: number): Value | undefined {
 }
 
 function afterColon(text: string, at: number): Value | undefined {
+  const end = skip(text, at - 1, -1, isWhitespace)
+  const quoted = skip(text, end, -1, isQuote)
+  if (quoted < end)
+    return { name: nameBefore(text, quoted + 1), start: skip(text, at + 1, 1, isWhitespace), until: member }
   const start = skip(text, at + 1, 1, isSpace)
-  const quoted = skip(text, at - 1, -1, isQuote)
-  if (quoted < at - 1) return { name: nameBefore(text, quoted + 1), start, until: member }
   const name = nameBefore(text, at)
   // Treat only names with a hyphen as headers. Others also occur in prose, such as `token: a unit of text`.
   return name.includes('-') && start > at + 1 ? { name, start, until: line } : undefined
@@ -98,6 +105,7 @@ const among = (characters: RegExp) => {
 const isName = among(/[\w.-]/)
 const isQuote = among(/["'`\\]/)
 const isSpace = among(/[ \t]/)
+const isWhitespace = among(/[ \t\r\n]/)
 
 type IsSecretKey = (name: string) => boolean
 

@@ -22,6 +22,13 @@ test('V11: known secrets, secret names and credentials are redacted, also in nes
   expect(JSON.parse(text)).toMatchObject({ api_token: '[redacted]' })
 })
 
+test('V11: what a repeated key hides from the parser is not captured', () => {
+  for (const text of ['{"a":"password=hunter2","a":"ok"}', '{"list":[{"token":"hunter2","token":5,"a":1}]}']) {
+    const { text: shown, redacted } = captured(text)
+    expect({ shown, redacted }).toEqual({ shown: expect.not.stringContaining('hunter2'), redacted: true })
+  }
+})
+
 test('V11: a secret number that JSON parsers round is redacted', () => {
   expect(captured('{"n":12345678901234567890}')).toMatchObject({ redacted: true })
   expect(captured('{"n":12345678901234567890}').text).not.toContain('12345678901234567890')

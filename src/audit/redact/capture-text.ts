@@ -1,5 +1,6 @@
 import type { CapturedText } from '../../core/captures.ts'
 import type { Json } from '../../core/json.ts'
+import { repeatsKey } from '../../lib/json-text.ts'
 import type { Redactor } from './redactor.ts'
 
 /**
@@ -15,7 +16,9 @@ export function captureJson(redactor: Redactor, json: Json, maxBytes: number): C
     const clean = redactor.whole(value)
     // Also search the text itself if it has numbers that were rounded in parsing: one of them may be a secret.
     const unchanged = longNumber.test(text) ? redactor.line(text) : text
-    const concealed = clean === value ? unchanged : (JSON.stringify(clean) ?? 'null')
+    // Of a repeated key, only the last value was searched.
+    const same = clean === value && !repeatsKey(original, value)
+    const concealed = same ? unchanged : (JSON.stringify(clean) ?? 'null')
     if (concealed.length <= maxBytes) return { text: concealed, bytes, truncated: false, redacted: concealed !== text }
     return { text: concealed.slice(0, maxBytes), bytes, truncated: true, redacted: true }
   }

@@ -34,12 +34,27 @@ describe('F11: redaction of arguments', () => {
     })
   })
 
+  test('passwords are hidden, whatever the configured names are; a working directory is not a password', () => {
+    const { value } = createRedactor({ secrets: [], keys: [] })
+    expect(value({ passwd: 'hunter2', PassPhrase: 'a b', pwd: 'hunter2', deep: [{ PWD: 1234 }] })).toEqual({
+      passwd: '[redacted]',
+      PassPhrase: '[redacted]',
+      pwd: '[redacted]',
+      deep: [{ PWD: '[redacted]' }],
+    })
+    for (const pwd of ['/home/me/project', './src', '~/x', 'C:\\work']) expect(value({ pwd })).toEqual({ pwd })
+  })
+
   test('JSON inside a text is redacted as what it means', () => {
     const inner = JSON.stringify({ user: 'me', password: 'hunter2', list: [{ apiKey: 'abc' }] })
     expect(clean({ body: inner })).toEqual({
       body: '{"user":"me","password":"[redacted]","list":[{"apiKey":"[redacted]"}]}',
     })
     expect(JSON.stringify(clean({ body: JSON.stringify({ body: inner }) }))).not.toContain('hunter2')
+    for (const first of [`"ghp_${'x1Y2'.repeat(9)}"`, '{"password":"hunter2"}', '{"p\\u0061ssword":"hunter2"}']) {
+      const repeated = `{ "a": ${first}, "a": "ok" }`
+      expect(clean({ body: repeated, list: [`[${repeated}]`] })).toEqual({ body: '{"a":"ok"}', list: ['[{"a":"ok"}]'] })
+    }
     const honest = '{ "a" : [1,  2.50] }'
     expect(clean({ honest })).toEqual({ honest })
   })

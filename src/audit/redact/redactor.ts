@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { Numeral } from '../../lib/exact-number.ts'
-import { maxDepth } from '../../lib/json-text.ts'
+import { maxDepth, repeatsKey } from '../../lib/json-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import { concealAssignments, createKeyMatcher, isCount } from './assignments.ts'
+import { concealAssignments, createKeyMatcher, isCount, isPassword } from './assignments.ts'
 import { type Conceal, createConceal, redacted } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
 
@@ -56,10 +56,13 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
     const value = parseJson(text)
     if (value === undefined) return undefined
     const clean = walk(value, within, depth + 1)
-    return clean === value ? text : clean === dropped ? redacted : JSON.stringify(clean)
+    if (clean === dropped) return redacted
+    // Of a repeated key, only the last value was searched.
+    return clean === value && !repeatsKey(Buffer.from(text), value) ? text : JSON.stringify(clean)
   }
 
-  const hides: Visit['hides'] = (name, value) => isSecretKey(name) && !(typeof value === 'number' && isCount(name))
+  const hides: Visit['hides'] = (name, value) =>
+    isPassword(name, value) || (isSecretKey(name) && !(typeof value === 'number' && isCount(name)))
 
   const visit: Visit = {
     bounds,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
-import { isRandom, secretsOf } from './secrets.ts'
+import { isRandom } from '../../core/secret-name.ts'
+import { secretsOf } from './secrets.ts'
 
 const configOf = (written: object) => configSchema.parse(written) as Config
 const random = 'Zk3vQ9xLm2Rt7Wp5Yb8Nc4Hd6Jf1Gs0Ka'

@@ -1,5 +1,5 @@
 import type { SecretSetting } from '../../config/schema-lookup.ts'
-import { isAboutSecret, isSecretName } from '../../core/secret-name.ts'
+import { isAboutSecret, isRandom, isSecretName } from '../../core/secret-name.ts'
 import { decodePercent } from '../../lib/basic-auth.ts'
 import { shortestSecret } from './conceal.ts'
 
@@ -105,28 +105,3 @@ export const isPath = (value: string): boolean =>
   ) ||
     /^[~.A-Z]/i.test(value) ||
     value.split(/[/\\]/).every((part) => part === '' || !isRandom(part)))
-
-/**
- * Whether a value looks generated: a part of it mixes letters and digits at length, or switches case without a pattern.
- * False for `production-eu-west-1`, `en_US.UTF-8` and `gpt-4o-mini`.
- */
-export function isRandom(value: string): boolean {
-  return value.split(/[^A-Za-z0-9]+/).some((piece) => {
-    if (piece.length < 12) return false
-    const digits = piece.replace(/\D/g, '').length
-    const letters = piece.length - digits
-    if (digits > 0 && letters > 0) return switches(piece) >= 3
-    return letters === piece.length && piece.length >= 20 && switches(piece) >= piece.length / 3
-  })
-}
-
-function switches(text: string): number {
-  let count = 0
-  for (let index = 1; index < text.length; index++) if (kind(text, index) !== kind(text, index - 1)) count++
-  return count
-}
-
-const kind = (text: string, at: number): number => {
-  const code = text.charCodeAt(at)
-  return code < 58 ? 0 : code < 91 ? 1 : 2
-}

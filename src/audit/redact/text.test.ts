@@ -40,6 +40,8 @@ describe('B6: texts that hold credentials', () => {
     'a header': `X-Api-Key: ${random}`,
     'a variable': `export MY_SECRET=${random}\nnext`,
     'JSON that is cut': `{"a": 1, "password": "hunter2", "b": {`,
+    'JSON that is cut, with spaces': `{"a": 1, "password" : "hunter2", "b": {`,
+    'JSON that is cut, over several lines': `{"a": 1, "password"\n  :\n  "hunter2", "b": {`,
     'JSON that is cut, escaped': `{\\"password\\": \\"hunter2\\", \\"b`,
     'JSON that is cut, with an object': `x {"secret": {"y": "hunter2"`,
     'a private key': `-----BEGIN RSA PRIVATE KEY-----\n${random}\n-----END RSA PRIVATE KEY----- after`,

@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { ServerConfig } from '../../config/schema.ts'
 import {
   type Approval,
   type DefinitionSnapshot,
   keyOf,
   mergeRecords,
+  originOf,
   type Pin,
   parseRecord,
   recordText,
@@ -113,4 +115,19 @@ test('B5: what is written is read back', () => {
       expect(plain(parseRecord(recordText(record)) as ServerPins)).toMatchObject(plain(record))
     }),
   )
+})
+
+test('B6: a secret in the path of a URL is neither described nor kept, and two of them still differ', () => {
+  const at = (url: string) => originOf({ transport: 'http', url } as ServerConfig)
+  const [one, other] = ['Zk3vQ9xLm2Rt7Wp5', 'Yb8Nc4Hd6Jf1Gs0K'].map((secret) => at(`https://x.test:8/s/${secret}/mcp`))
+  expect(one?.text).toBe('https://x.test:8/s/[redacted]/mcp')
+  expect(other?.hash).not.toBe(one?.hash)
+  expect(at('https://a1b2c3d4e5f6g7.example.com/api-v2/mcp').text).toBe('https://a1b2c3d4e5f6g7.example.com/api-v2/mcp')
+})
+
+test('B6: a secret in the path of a URL that Toolway 0.1 stored is redacted when it is read', () => {
+  const origin = { hash: '0123456789abcdef', text: 'https://x.test/Zk3vQ9xLm2Rt7Wp5/mcp', at: 1 }
+  const stored = { version: 1, server: 'web', origins: [origin], acknowledged: 0, distrusted: 0, pins: [] }
+  const { origins } = parseRecord(JSON.stringify(stored)) as ServerPins
+  expect(origins).toEqual([{ ...origin, text: 'https://x.test/[redacted]/mcp' }])
 })

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import * as z from 'zod'
 import type { ServerConfig } from '../../config/schema.ts'
+import { isRandom } from '../../core/secret-name.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 
@@ -102,7 +103,9 @@ export function parseRecord(text: string): ServerPins | 'newer' | undefined {
   if (!success) return undefined
   const { version: _, ...record } = data
   const pins = new Map(data.pins.map((item): [string, Pin] => [keyOf(item.kind, item.name), item]))
-  return { ...record, pins }
+  // Toolway 0.1 stored the whole path of a URL.
+  const origins = data.origins.map((origin) => ({ ...origin, text: withoutSecrets(origin.text) }))
+  return { ...record, origins, pins }
 }
 
 /** Max characters per record. A larger record is stored without copies of definitions. */
@@ -137,7 +140,13 @@ export function originOf(config: ServerConfig): ServerOrigin {
   const address = URL.canParse(config.url) ? new URL(config.url) : undefined
   const text = address ? address.origin + address.pathname : config.transport
   // Exclude the query, because it may contain a key, and keys are rotated.
-  return { hash: digest([config.transport, text]), text }
+  return { hash: digest([config.transport, text]), text: withoutSecrets(text) }
+}
+
+/** Redacts the parts of a URL's path that look generated, because they may be secrets. Keeps other text as it is. */
+function withoutSecrets(text: string): string {
+  const [, origin = text, path = ''] = /^([a-z]+:\/\/[^/]*)(\/.*)$/s.exec(text) ?? []
+  return origin + path.replace(/[^/]+/g, (part) => (isRandom(part) ? '[redacted]' : part))
 }
 
 const digest = (words: readonly string[]): string =>

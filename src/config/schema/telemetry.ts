@@ -43,7 +43,16 @@ export const auditSection = z.strictObject({
       'Whether reads are allowed while records cannot be written, for example because the disk is full. Writes are always denied in that case.',
     ),
   redact: names('the name of an argument (* is a wildcard)')
-    .default(['*token*', '*password*', '*secret*', '*authorization*', '*api_key*', '*apiKey*'])
+    .default([
+      '*token*',
+      '*password*',
+      '*passwd*',
+      '*passphrase*',
+      '*secret*',
+      '*authorization*',
+      '*api_key*',
+      '*apiKey*',
+    ])
     .describe('Arguments whose values are never recorded, by name.'),
   retain: duration({ least: '1s', most: '36500d' }).prefault('90d').describe('How long records are kept.'),
 })

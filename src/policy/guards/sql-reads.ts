@@ -42,8 +42,7 @@ function sideEffect(query: Node, dialect: Dialect): string | undefined {
     if (name === 'ColumnRef') columns.push(node)
   })
   if (reason !== undefined || !maybePostgres(dialect)) return reason
-  const call = disguisedCall(functions, columns)
-  return call && `has "${short(call)}", which may call a function; list the function's columns: AS x(column, …)`
+  return disguisedCall(functions.map(sourceOf), columns)
 }
 
 function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | undefined {
@@ -107,21 +106,26 @@ const spell = (kind: string) =>
 const short = (name: string) => (name.length > 64 ? `${name.slice(0, 64)}…` : name)
 
 interface Source {
-  readonly name: string
-  readonly columns: ReadonlySet<string>
+  /** Undefined if PostgreSQL derives it from an expression: `coalesce`, `greatest`, or the name of a type. */
+  readonly name: string | undefined
+  readonly columns: ReadonlySet<string | undefined>
 }
 
 /**
  * Finds a disguised call. If `x` is a function in FROM that returns a scalar, PostgreSQL reads `x.pg_read_file` as
- * pg_read_file(x). So the name must be a column that the statement or the function declares.
+ * pg_read_file(x). So the name must be a column that the statement or the function declares. The columns of tables are
+ * unknown, so `t.name` passes: only functions that take t's rows can be called with it, and no built-in one of them has
+ * side effects.
  */
-function disguisedCall(functions: readonly Node[], columns: readonly Node[]): string | undefined {
-  const sources = functions.map(sourceOf)
+function disguisedCall(sources: readonly Source[], columns: readonly Node[]): string | undefined {
   for (const { fields } of columns) {
     const [column, of] = namesIn(fields).reverse()
     if (column === undefined || of === undefined) continue
-    const named = sources.filter(({ name }) => name === of)
-    if (named.some(({ columns }) => !columns.has(column))) return `${of}.${column}`
+    const text = `has "${short(`${of}.${column}`)}", which may call a function`
+    if (sources.some(({ name, columns }) => name === of && !columns.has(column)))
+      return `${text}; list the function's columns: AS x(column, …)`
+    if (sources.some(({ name }) => name === undefined))
+      return `${text}, because an expression in FROM has no alias; add one: AS x(column)`
   }
   return undefined
 }
@@ -135,17 +139,21 @@ function disguisedMember({ arg, indirection }: Node): string | undefined {
 
 function sourceOf({ functions, alias, coldeflist, ordinality }: Node): Source {
   const [first] = functions as readonly { List: { items: readonly Node[] } }[]
-  const called = functionName(first?.List.items[0]) ?? ''
+  const called = functionName(first?.List.items[0])
   const { aliasname, colnames } = (alias ?? {}) as { aliasname?: string; colnames?: unknown }
   const name = aliasname ?? called
-  const declared = [...namesIn(colnames), ...definedIn(coldeflist)].filter((column) => column !== undefined)
+  const declared = [...namesIn(colnames), ...definedIn(coldeflist)]
+  const own = called === undefined ? undefined : columnsOf(called)
   // A function without declared columns has one column, with the name of the function or its alias.
-  const columns = declared.length > 0 ? declared : (columnsOf(called) ?? [name])
+  const columns = declared.length > 0 ? declared : (own ?? [name])
   return { name, columns: new Set(ordinality ? [...columns, 'ordinality'] : columns) }
 }
 
 const definedIn = (list: unknown) =>
   Array.isArray(list) ? list.map((node: { ColumnDef?: { colname?: string } }) => node.ColumnDef?.colname) : []
 
-const functionName = (node: Node | undefined): string | undefined =>
-  namesIn((node?.FuncCall as Node | undefined)?.funcname).at(-1)
+/** Only for calls by name: what EXTRACT(… FROM …) or TRIM(…) calls differs between versions of PostgreSQL. */
+function functionName(node: Node | undefined): string | undefined {
+  const { funcname, funcformat } = (node?.FuncCall ?? {}) as Node
+  return funcformat === 'COERCE_SQL_SYNTAX' ? undefined : namesIn(funcname).at(-1)
+}

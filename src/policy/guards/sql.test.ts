@@ -72,6 +72,10 @@ describe('SQL guard', () => {
     ],
     ['WITH d AS (DELETE FROM t) SELECT 1', 'contains DELETE, but only read-only statements are allowed'],
     ['SELECT x.f FROM pi() x', 'has "x.f", which may call a function; list the function\'s columns: AS x(column, …)'],
+    [
+      'SELECT t.id FROM t, greatest(1, 2)',
+      'has "t.id", which may call a function, because an expression in FROM has no alias; add one: AS x(column)',
+    ],
   ])('F9: %j is told what is wrong with it', async (sql, reason) => {
     expect((await refusal(sql))?.message).toBe(`The argument "sql" ${reason}.`)
   })

@@ -1,10 +1,10 @@
 import { concealPatterns } from '../../audit/redact/patterns.ts'
-import { isCommonplace, isPath, isRandom, isSecret } from '../../audit/redact/secrets.ts'
+import { isCommonplace, isPath, isSecret } from '../../audit/redact/secrets.ts'
 import { type FindSecrets, type SecretSpan, textAt } from '../../clients/secrets.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
-import { isSecretName } from '../../core/secret-name.ts'
+import { isRandom, isSecretName } from '../../core/secret-name.ts'
 
 /** The position of a secret within a string, and the secret's name. */
 type TextSpan = Omit<SecretSpan, 'path'>

@@ -30,6 +30,15 @@ describe('F16: where a call stands in a trace', () => {
     expect(traceIdOf(one)).not.toBe(traceIdOf(other))
   })
 
+  test.each([everything, { parentBased: true, ratio: 0 }])(
+    'keeps baggage that comes without a trace: %j',
+    (sampling) => {
+      const { baggage, tracestate } = tracing(sampling).enter(saying({ baggage: 'b=2', tracestate: 'a=1' }))
+      expect({ baggage, tracestate }).toEqual({ baggage: 'b=2', tracestate: undefined })
+      expect(tracing(sampling).enter(saying({ baggage: 'not a list' }))).not.toHaveProperty('baggage')
+    },
+  )
+
   test('an attempt has a place behind the call, where somebody else is to know it', () => {
     const own = tracing().enter(callOf())
     const place = tracing().attempt({ ...callOf(), trace: own })

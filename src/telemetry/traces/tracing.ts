@@ -1,6 +1,13 @@
 import { randomFillSync } from 'node:crypto'
 import type { Call } from '../../core/call.ts'
-import { flagsOf, isSampled, readTraceContext, type TraceContext, traceIdOf } from '../../core/trace-context.ts'
+import {
+  flagsOf,
+  isSampled,
+  readBaggage,
+  readTraceContext,
+  type TraceContext,
+  traceIdOf,
+} from '../../core/trace-context.ts'
 import type { Tracing } from '../../core/tracing.ts'
 
 /** Decides which calls are traced, and creates their contexts. `isForwarded` is false for in-process sources. */
@@ -8,9 +15,10 @@ export const createTracing = (sampling: TraceSampling, isForwarded: (server: str
   enter(call) {
     const parent = parentOf(call)
     const trace = parent ? traceIdOf(parent) : traceId()
-    if (samples(sampling, trace, parent)) return behind(parent, trace, 1)
+    const sampled = samples(sampling, trace, parent)
+    if (!parent) return { ...behind(parent, trace, sampled ? 1 : 0), ...readBaggage(call.input.meta) }
+    if (sampled) return behind(parent, trace, 1)
     // The call itself is not recorded, so the server gets the caller's context as its parent.
-    if (!parent) return behind(parent, trace, 0)
     return isSampled(parent) ? { ...parent, traceparent: `${parent.traceparent.slice(0, 53)}00` } : parent
   },
   attempt({ trace, entry }) {

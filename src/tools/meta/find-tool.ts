@@ -7,6 +7,7 @@ import { outerTimeoutMs } from './nested-call.ts'
 import {
   agentId,
   briefly,
+  listResult,
   type MetaToolsOptions,
   missingFrom,
   serversSentence,
@@ -42,13 +43,14 @@ export const findTool = (options: MetaToolsOptions): Tool =>
       const matches = found.tools.map(detail === 'full' ? full : briefly)
       const missing = missingFrom(view, server)
       const hint = missing.length > 0 && server !== undefined ? undefined : hintFor(found, view, query, server)
-      return {
+      const answer = {
         matches,
         returned: matches.length,
         total: found.total,
         hint,
         missing: missing.length > 0 ? missing : undefined,
       }
+      return listResult(answer, { requested: limit, returned: matches.length })
     },
   })
 

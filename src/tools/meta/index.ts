@@ -6,7 +6,7 @@ import { getServerTools, listTools } from './list-tools.ts'
 import { getGatewayStatus, listServers, registrySummary, serverHealth } from './servers.ts'
 import type { MetaToolsOptions } from './shared.ts'
 
-export type { GatewayStatus, MetaToolsOptions } from './shared.ts'
+export type { GatewayStatus, MetaToolsOptions, StatusRefusal } from './shared.ts'
 
 /** Tools that list, describe and run other tools. They have no output schemas, to keep the tool list short. */
 export const metaTools = (options: MetaToolsOptions): Tool[] => [

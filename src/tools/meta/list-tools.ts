@@ -9,6 +9,7 @@ import { outerTimeoutMs, waitOf } from './nested-call.ts'
 import {
   agentId,
   briefly,
+  listResult,
   type MetaToolsOptions,
   missingFrom,
   serverNotFound,
@@ -48,7 +49,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       const asked = available.filter(
         ({ entry: { name } }) => (wanted?.has(name) ?? true) && (pattern === undefined || matches(pattern, name)),
       )
-      const { kept, tokens } = budget === undefined ? { kept: asked, tokens: null } : within(budget, asked)
+      const { kept, tokens } = within(budget ?? Number.POSITIVE_INFINITY, asked)
       const answer = {
         tools: kept.map(({ entry: { name, definition } }) => ({
           name,
@@ -58,10 +59,10 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         server,
         total_available: available.length,
         returned: kept.length,
-        tokens_used: tokens,
+        tokens_used: budget === undefined ? null : tokens,
         truncated: kept.length < asked.length,
       }
-      const listing = { requested: names?.length, returned: kept.length, tokens: tokens ?? undefined }
+      const listing = { requested: names?.length, returned: kept.length, tokens }
       return { ...structuredResult(answer), listing }
     },
   })
@@ -121,6 +122,7 @@ export const listTools = (options: MetaToolsOptions): Tool =>
       const view = await startedView(options, call, { agent_id, server })
       const tools = usableTools(view, server).map(briefly)
       const missing = missingFrom(view, server)
-      return { tools, total: tools.length, missing: missing.length > 0 ? missing : undefined }
+      const answer = { tools, total: tools.length, missing: missing.length > 0 ? missing : undefined }
+      return listResult(answer, { returned: tools.length })
     },
   })

@@ -141,9 +141,9 @@ test('G5: get_gateway_status gives reload status, policy state, servers and conf
   })
 })
 
-test('G5: where the caller may not see it, get_gateway_status is refused and says who can open it', async () => {
+test('G5, G6: where the caller may not see it, get_gateway_status is refused and names the rule', async () => {
   const refusal = await refusalOf(house.ask('get_gateway_status'))
-  expect(refusal.code).toBe('DENIED_BY_POLICY')
+  expect(refusal).toMatchObject({ code: 'DENIED_BY_POLICY', details: { rule: 'defaults.debug' } })
   expect(refusal.message).toContain('defaults.debug')
 })
 
@@ -167,4 +167,15 @@ test('G4, G5, T4, F6: the meta-tools have exactly the parameters of the contract
     registry_summary: ['agent_id'],
     get_gateway_status: ['agent_id'],
   })
+})
+
+test.each([
+  ['list_servers', {}, { returned: 1 }],
+  ['list_tools', {}, { returned: 2 }],
+  ['find_tool', { query: 'read', limit: 7 }, { requested: 7, returned: 1 }],
+  ['get_server_tools', { server: 'files', names: ['read', 'none'] }, { requested: 2, returned: 1 }],
+])('F11: %s says how much was requested and returned, and how many tokens that is', async (tool, args, numbers) => {
+  const { listing } = await createHouse({ servers: { files: [echo('read'), echo('write')] } }).ask(tool, args)
+  expect(listing).toEqual({ ...numbers, tokens: expect.any(Number) })
+  expect(listing?.tokens).toBeGreaterThan(3)
 })

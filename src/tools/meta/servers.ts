@@ -3,7 +3,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { costsOf } from '../../core/tokens.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { agentId, type MetaToolsOptions, requestedServers, serversSentence, usableTools } from './shared.ts'
+import { agentId, listResult, type MetaToolsOptions, requestedServers, serversSentence, usableTools } from './shared.ts'
 
 const listServersInput = z.object({
   agent_id: agentId,
@@ -26,7 +26,8 @@ export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
     async run({ agent_id, include_metadata }, { call }) {
       const view = access.view(asAgent(call, agent_id))
       await view.ready('brief')
-      return { servers: view.servers().map(include_metadata ? withMetadata : summary) }
+      const servers = view.servers().map(include_metadata ? withMetadata : summary)
+      return listResult({ servers }, { returned: servers.length })
     },
   })
 
@@ -118,11 +119,12 @@ export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOp
     run({ agent_id }, context) {
       const caller = asAgent(context.call, agent_id)
       const visible = status(caller)
-      if (!visible) {
+      if ('refusedBy' in visible) {
         throw new ToolwayError(
           'DENIED_BY_POLICY',
           "This agent may not see the gateway's status; the operator can allow it with debug: true in its rules, or for " +
             'all agents with defaults.debug.',
+          { rule: visible.refusedBy },
         )
       }
       const servers = access.view(caller).servers().map(withMetadata)

@@ -3,6 +3,7 @@ import type { Access, MissingServer, Served, View } from '../../core/access.ts'
 import type { Call, Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { type Listing, type Result, resultOf } from '../../core/result.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { waitOf } from './nested-call.ts'
@@ -11,8 +12,7 @@ import { waitOf } from './nested-call.ts'
 export interface MetaToolsOptions {
   readonly access: Access
   readonly clock: Clock
-  /** The gateway's status; undefined if the caller may not see it. */
-  status(caller: Caller): GatewayStatus | undefined
+  status(caller: Caller): GatewayStatus | StatusRefusal
   /** The caller acting as the agent. Throws INVALID_AGENT_ID if the caller's credential does not allow that agent. */
   asAgent(call: Call, agentId: string | undefined): Caller
 }
@@ -36,6 +36,18 @@ export interface GatewayStatus {
     readonly deny_on_missing_agent: boolean
   }
   readonly config_paths: readonly string[]
+}
+
+/** The rule that hides the gateway's status from a caller. */
+export interface StatusRefusal {
+  readonly refusedBy: string
+}
+
+/** A list as a result, with the numbers for the audit log (F11). `tokens` assumes four characters per token. */
+export function listResult(answer: object, listing: Omit<Listing, 'tokens'>): Result {
+  const text = JSON.stringify(answer)
+  const body = { content: [{ type: 'text', text }], structuredContent: answer }
+  return { ...resultOf(body), listing: { ...listing, tokens: Math.ceil(text.length / 4) } }
 }
 
 function oneLine(text: string | undefined, longest = 160): string {

@@ -180,7 +180,7 @@ describe('F11, B11: toolway audit', () => {
     ])
   })
 
-  test('control characters, escapes and hidden ones in recorded values never reach the terminal', async () => {
+  test('F11: control characters, escapes and hidden ones in recorded values never reach the terminal, and JSON stays valid', async () => {
     await using log = await logFolder()
     const nasty = 'a\x1b[31mred\x1b]0;title\x07\r\nb\x9b2Jc\u202edesrever\u2066\u200b\u{e0041}\x7f\u061c\u2028'
     const fields = { agent: nasty, server: nasty, tool: nasty, reason: nasty, rule: nasty, operation: nasty }
@@ -201,6 +201,8 @@ describe('F11, B11: toolway audit', () => {
     }
     const csv = (await toolway(['audit', 'export', '--format', 'csv', '--path', log.folder])).stdout
     expect(csv.replaceAll('\r\n', '')).not.toMatch(harmful)
+    const args = /"(\{""(?:[^"]|"")*)"/.exec(csv)?.[1]?.replaceAll('""', '"') as string
+    expect(JSON.parse(args)).toEqual({ [nasty]: nasty })
     const json = await toolway(['audit', 'tail', '--json', '--path', log.folder])
     expect(JSON.parse(json.stdout)).toMatchObject(fields)
     const wide = await toolway(['audit', 'query', '--path', log.folder], { columns: 70 })

@@ -93,7 +93,7 @@ const unprintable =
 function cell(value: unknown): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  const text = (typeof value === 'string' ? value : JSON.stringify(value)).replace(unprintable, escaped)
+  const text = typeof value === 'string' ? value.replace(unprintable, escaped) : harmlessJson(JSON.stringify(value))
   // The apostrophe makes spreadsheets treat the cell as text.
   const defused = formula.test(text) ? `'${text}` : text
   return /[",\r\n;\t']|^\s|\s$/.test(defused) ? `"${defused.replaceAll('"', '""')}"` : defused
