@@ -1,4 +1,4 @@
-import { batch, computed, signal } from '@preact/signals'
+import { batch, computed, effect, signal } from '@preact/signals'
 import type {
   AdminEvents,
   ApprovalView,
@@ -9,7 +9,7 @@ import type {
   ServerView,
 } from '../../../src/serve/admin/contract.ts'
 import { mergeCalls } from './call-log.ts'
-import { refreshSession } from './session.ts'
+import { refreshSession, userKey } from './session.ts'
 
 export const streamState = signal<StreamState>('reconnecting')
 /** The number of reconnects. Resources are reloaded after each reconnect, because events may have been missed. */
@@ -64,8 +64,27 @@ export function removeLiveApproval(id: string): void {
   })
 }
 
+/** Forgets everything that the event stream has reported: the next user may not see it. */
+function clearLive(): void {
+  batch(() => {
+    streamState.value = 'reconnecting'
+    liveOverview.value = undefined
+    liveServers.value = undefined
+    liveCalls.value = []
+    liveApprovals.value = undefined
+    liveReload.value = undefined
+    liveInbox.value = undefined
+  })
+}
+
+/**
+ * Keeps an event stream open for the current user, until the returned function is called. When the user changes or signs
+ * out, the stream is closed and its data cleared before anything renders.
+ */
+export const followLive = (): (() => void) => effect(() => (userKey.value === undefined ? undefined : startLive()))
+
 /** Opens the event stream, and reconnects when it breaks, until the returned function is called. */
-export function startLive(): () => void {
+function startLive(): () => void {
   let source: EventSource | undefined
   let failures = 0
   let wasLive = false
@@ -121,8 +140,7 @@ export function startLive(): () => void {
     clearTimeout(reconnectTimer)
     clearTimeout(silenceTimer)
     source?.close()
-    liveInbox.value = undefined
-    streamState.value = 'reconnecting'
+    clearLive()
   }
 }
 

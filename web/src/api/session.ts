@@ -9,6 +9,13 @@ export const sessionError = signal<ApiError | undefined>(undefined)
 
 export const isAdmin = computed(() => typeof session.value === 'object' && session.value.admin)
 
+/** Identifies the current user and their rights. Undefined while nobody is signed in. */
+export const userKey = computed(() => {
+  if (typeof session.value !== 'object') return undefined
+  const { principal, authenticated, agent, admin } = session.value
+  return JSON.stringify([principal, authenticated, agent, admin])
+})
+
 /** The agent name that the gateway reports for a caller without an agent. */
 export const noAgent = '(none)'
 
