@@ -8,6 +8,7 @@ import {
   liveOverview,
   liveReload,
   liveServers,
+  reconnections,
   streamState,
 } from './live.ts'
 import { session } from './session.ts'
@@ -40,12 +41,24 @@ const inbox = { items: [{ id: 'approval:1' }], left: 0 } as unknown as InboxView
 const stream = (): FakeEventSource => FakeEventSource.opened.at(-1) as FakeEventSource
 const openStreams = () => FakeEventSource.opened.filter(({ isClosed }) => !isClosed)
 
+class FakeDocument extends EventTarget {
+  hidden = false
+
+  setHidden(hidden: boolean): void {
+    this.hidden = hidden
+    this.dispatchEvent(new Event('visibilitychange'))
+  }
+}
+
+let tab: FakeDocument
 let stop: () => void
 
 beforeEach(() => {
   vi.useFakeTimers()
   vi.stubGlobal('EventSource', FakeEventSource)
   vi.stubGlobal('window', new EventTarget())
+  tab = new FakeDocument()
+  vi.stubGlobal('document', tab)
   FakeEventSource.opened = []
   stop = followLive()
 })
@@ -86,4 +99,48 @@ test.each([
   expect(reported()).toEqual(nothing)
   expect(streamState.value).toBe('reconnecting')
   expect(openStreams()).toHaveLength(next === 'none' ? 0 : 1)
+})
+
+test('G10: a tab that stays hidden closes the event stream, and opens it again when it is shown', () => {
+  vi.stubGlobal('fetch', () => Promise.reject(new TypeError('offline')))
+  session.value = user('key:intern', false)
+  stream().send('calls', [call])
+  tab.setHidden(true)
+  vi.advanceTimersByTime(5_000)
+  tab.setHidden(false)
+  stream().send('calls', [])
+  vi.advanceTimersByTime(8_000)
+  expect(openStreams()).toHaveLength(1)
+  stream().send('calls', [])
+  tab.setHidden(true)
+  vi.advanceTimersByTime(10_000)
+  window.dispatchEvent(new Event('online'))
+  vi.advanceTimersByTime(600_000)
+  expect(openStreams()).toHaveLength(0)
+  expect(liveCalls.value).toEqual([call])
+  const before = reconnections.value
+  tab.setHidden(false)
+  expect(openStreams()).toHaveLength(1)
+  stream().send('calls', [])
+  // Pages load again what they have missed.
+  expect(reconnections.value).toBe(before + 1)
+})
+
+test('G10: a tab that is opened in the background opens no event stream, but knows the inbox', async () => {
+  const requests: string[] = []
+  vi.stubGlobal('fetch', async (url: string) => {
+    requests.push(url)
+    return Response.json(inbox)
+  })
+  tab.hidden = true
+  session.value = user('key:boss', true)
+  await vi.advanceTimersByTimeAsync(0)
+  expect(liveInbox.value).toEqual(inbox)
+  await vi.advanceTimersByTimeAsync(20_000)
+  expect(requests).toEqual(['/admin/api/inbox', '/admin/api/inbox'])
+  expect(openStreams()).toHaveLength(0)
+  tab.setHidden(false)
+  expect(openStreams()).toHaveLength(1)
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(requests).toHaveLength(2)
 })

@@ -9,7 +9,8 @@ import type {
   ServerView,
 } from '../../../src/serve/admin/contract.ts'
 import { mergeCalls } from './call-log.ts'
-import { refreshSession, userKey } from './session.ts'
+import { request } from './request.ts'
+import { isAdmin, refreshSession, userKey } from './session.ts'
 
 export const streamState = signal<StreamState>('reconnecting')
 /** The number of reconnects. Resources are reloaded after each reconnect, because events may have been missed. */
@@ -83,11 +84,17 @@ function clearLive(): void {
  */
 export const followLive = (): (() => void) => effect(() => (userKey.value === undefined ? undefined : startLive()))
 
-/** Opens the event stream, and reconnects when it breaks, until the returned function is called. */
+/**
+ * Opens the event stream, and reconnects when it breaks, until the returned function is called. Tabs that stay hidden
+ * close it: browsers open at most six HTTP/1.1 connections to a host, for all tabs together.
+ */
 function startLive(): () => void {
   let source: EventSource | undefined
   let failures = 0
   let wasLive = false
+  let paused = false
+  let hideTimer: ReturnType<typeof setTimeout> | undefined
+  let inboxTimer: ReturnType<typeof setInterval> | undefined
   let reconnectTimer: ReturnType<typeof setTimeout> | undefined
   let silenceTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -103,10 +110,14 @@ function startLive(): () => void {
     wasLive = true
   }
 
-  const onFailure = () => {
+  const disconnect = () => {
     source?.close()
     clearTimeout(silenceTimer)
     clearTimeout(reconnectTimer)
+  }
+
+  const onFailure = () => {
+    disconnect()
     failures++
     streamState.value = streamStateAfter(failures, navigator.onLine)
     reconnectTimer = setTimeout(open, reconnectDelay(failures))
@@ -127,19 +138,54 @@ function startLive(): () => void {
   }
 
   const retryNow = () => {
-    if (streamState.peek() === 'live') return
-    clearTimeout(reconnectTimer)
-    source?.close()
+    if (paused || streamState.peek() === 'live') return
+    disconnect()
     open()
   }
 
+  // The title and notifications of a hidden tab need the inbox.
+  const pollInbox = async () => {
+    const inbox = await request<InboxView>('inbox').catch(() => undefined)
+    if (paused && inbox) liveInbox.value = inbox
+  }
+
+  const pause = () => {
+    disconnect()
+    paused = true
+    // Resources that were loaded before are reloaded, also if the stream is opened for the first time.
+    wasLive = true
+    streamState.value = 'reconnecting'
+    if (!isAdmin.peek()) return
+    void pollInbox()
+    inboxTimer = setInterval(pollInbox, hiddenPollMs)
+  }
+
+  const resume = () => {
+    clearTimeout(hideTimer)
+    clearInterval(inboxTimer)
+    if (!paused) return
+    paused = false
+    failures = 0
+    open()
+  }
+
+  const onVisibilityChange = () => {
+    if (!document.hidden) return resume()
+    clearTimeout(hideTimer)
+    if (!paused) hideTimer = setTimeout(pause, hiddenDelayMs)
+  }
+
   window.addEventListener('online', retryNow)
-  open()
+  document.addEventListener('visibilitychange', onVisibilityChange)
+  if (document.hidden) pause()
+  else open()
   return () => {
     window.removeEventListener('online', retryNow)
-    clearTimeout(reconnectTimer)
-    clearTimeout(silenceTimer)
-    source?.close()
+    document.removeEventListener('visibilitychange', onVisibilityChange)
+    disconnect()
+    paused = false
+    clearTimeout(hideTimer)
+    clearInterval(inboxTimer)
     clearLive()
   }
 }
@@ -162,3 +208,9 @@ export const streamStateAfter = (failures: number, networkUp: boolean): StreamSt
  * dead.
  */
 const maxSilenceMs = 10_000
+
+/** How long a tab is hidden before it closes the event stream. */
+const hiddenDelayMs = 10_000
+
+/** How often a hidden tab asks for the inbox. */
+const hiddenPollMs = 20_000
