@@ -144,3 +144,14 @@ test('G10: a tab that is opened in the background opens no event stream, but kno
   await vi.advanceTimersByTimeAsync(60_000)
   expect(requests).toHaveLength(2)
 })
+
+test('G10: after a reconnect, only calls that the gateway reports again are shown as running', () => {
+  const running = (id: string): CallView => ({ ...call, id, outcome: 'running', ms: null })
+  session.value = user('key:boss', true)
+  stream().send('calls', [call, running('b'), running('c')])
+  stream().dispatchEvent(new Event('error'))
+  vi.advanceTimersByTime(1_000)
+  expect(liveCalls.value.map(({ id }) => id)).toEqual(['a', 'b', 'c'])
+  stream().send('calls', [running('c')])
+  expect(liveCalls.value.map(({ id }) => id)).toEqual(['a', 'c'])
+})

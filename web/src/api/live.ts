@@ -104,6 +104,8 @@ function startLive(): () => void {
     if (streamState.peek() === 'live') return
     batch(() => {
       streamState.value = 'live'
+      // Calls that still run are reported again; the others may have ended, or the gateway was restarted.
+      liveCalls.value = liveCalls.peek().filter(({ outcome }) => outcome !== 'running')
       if (wasLive) reconnections.value++
     })
     failures = 0

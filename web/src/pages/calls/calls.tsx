@@ -56,7 +56,7 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   const loaded = [...(earlier.data ?? []), ...older.calls]
   const isOpen = (call: CallView) => call.id === id
   const openAt = id === undefined ? undefined : (liveCalls.value.find(isOpen) ?? loaded.find(isOpen))?.at
-  const live = held ? updateHeld(held, liveCalls.value, openAt) : { calls: liveCalls.value, fresh: [] }
+  const live = held ? updateHeld(held, liveCalls.value, loaded, openAt) : { calls: liveCalls.value, fresh: [] }
   const fresh = filterCalls(live.fresh, filter)
   const known = loaded.filter(({ at }) => !held || at <= Math.max(held.newestAt, openAt ?? 0))
   const all = mergeCalls(live.calls, known, maxCalls)
