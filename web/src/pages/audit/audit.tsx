@@ -9,13 +9,12 @@ import { AdminsOnly, EmptyState, Loaded } from '../../components/states.tsx'
 import { Table } from '../../components/table.tsx'
 import { pluralize } from '../../format/number.ts'
 import { query, replaceAddress } from '../../routing/location.ts'
-import { parseTime } from '../../routing/time-range.ts'
 import '../calls/calls.css'
 import { SearchField, SelectFilter, TextFilter, TimeFilter } from '../../components/filters.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { auditColumns } from './audit-columns.tsx'
-import { recordKey } from './audit-row.ts'
+import { filterIn, recordKey } from './audit-row.ts'
 import { HashChain } from './hash-chain.tsx'
 import { RecordPanel } from './record-panel.tsx'
 
@@ -29,17 +28,7 @@ export function Audit() {
 }
 
 function AuditLog() {
-  const param = (name: string) => query.value.get(name) || undefined
-  const filter = {
-    agent: param('agent'),
-    server: param('server'),
-    tool: param('tool'),
-    parent: param('parent'),
-    decision: param('decision'),
-    text: param('q'),
-    from: parseTime(query.value.get('from')),
-    to: parseTime(query.value.get('to')),
-  }
+  const filter = filterIn(query.value)
   const audit = usePages<AuditPage>((cursor) => queries.audit({ ...filter, cursor }), JSON.stringify(filter))
   const rows = audit.pages.flatMap((page) => page.rows)
   const selected = rows.find((row) => recordKey(row) === query.value.get('record'))
@@ -112,8 +101,8 @@ function NoRecords({ filtered }: { readonly filtered: boolean }) {
     return (
       <EmptyState title="No matching records">
         <p class="quiet">
-          Records must match every filter. Use <code>*</code> as a wildcard in agent, server and tool; the search looks
-          in the arguments and also accepts <code>name=value</code>.
+          Records must match every filter. Use <code>*</code> as a wildcard in agent, principal, server and tool; the
+          search looks in the arguments and also accepts <code>name=value</code>.
         </p>
       </EmptyState>
     )
@@ -141,6 +130,7 @@ function AuditFilters() {
     <div class="filters">
       <SearchField label="Search arguments" />
       <TextFilter label="Agent" name="agent" placeholder="ci, team.*" />
+      <TextFilter label="Principal" name="principal" placeholder="key:alice" />
       <TextFilter label="Server" name="server" placeholder="github" />
       <TextFilter label="Tool" name="tool" placeholder="delete_*" />
       <TextFilter label="Caused by" name="parent" placeholder="chat or call ID" />
