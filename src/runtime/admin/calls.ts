@@ -28,7 +28,10 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
     async pastCalls(caller, query) {
       // Memory has the latest calls, also those of earlier processes, but not those of processes that run beside this one.
       const isAlone = context.worker === undefined && !history?.shared
-      if (isAlone && query.from === undefined && query.to === undefined) return inMemory(caller, query)
+      if (isAlone && query.from === undefined && query.to === undefined) {
+        const latest = inMemory(caller, query)
+        if (!history || latest.length >= query.limit) return latest
+      }
       const { limit, from = 0, to = Number.MAX_SAFE_INTEGER, ...filter } = query
       if (!caller.admin && filter.agent !== undefined && filter.agent !== caller.agent) return []
       const visible = caller.admin ? filter : { ...filter, agent: caller.agent }

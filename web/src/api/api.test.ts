@@ -64,6 +64,7 @@ describe('G10: live calls', () => {
     expect(ids(filterCalls(calls, all))).toEqual(['a', 'b', 'c'])
     expect(ids(filterCalls(calls, { ...all, agent: 'dev', server: 'github' }))).toEqual(['b'])
     expect(ids(filterCalls(calls, { ...all, text: ' blocked ' }))).toEqual(['b'])
+    expect(ids(filterCalls(calls, { ...all, text: 'token' }))).toEqual(['a', 'b', 'c'])
     expect(ids(filterCalls(calls, { ...all, outcome: 'failed' }))).toEqual([])
     expect(ids(filterCalls(calls, { ...all, code: 'TOOL_BLOCKED', slowerThan: '5', from: 2, to: 3 }))).toEqual(['b'])
     expect(ids(filterCalls(calls, { ...all, slowerThan: '6' }))).toEqual([])
