@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { ApiError } from '../api/request.ts'
 import { Icon } from './icon.tsx'
 
@@ -36,7 +36,7 @@ export async function withNotice<T>(action: () => Promise<T>, message: (value: T
 
 export function Notices() {
   // The next user must not see them.
-  useEffect(
+  useLayoutEffect(
     () => () => {
       notices.value = []
     },
