@@ -91,7 +91,7 @@ function RecordTable({ audit, rows, selected }: RecordTableProps) {
         columns={auditColumns(selected !== undefined)}
         current={(row) => row === selected}
       />
-      <LoadMore list={audit} shown={rows.length} itemName="records" order="newest first" />
+      <LoadMore list={audit} shown={rows.length} itemName="record" order="newest first" />
     </>
   )
 }
