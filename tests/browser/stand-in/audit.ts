@@ -35,6 +35,10 @@ export function searched(all: readonly AuditRow[], asked: AuditListQuery): Audit
     .filter(fits('server'))
     .filter(fits('tool'))
     .filter(fits('decision'))
+    .filter(({ time }) => {
+      const at = Date.parse(String(time))
+      return at >= (asked.from ?? 0) && at < (asked.to ?? Number.POSITIVE_INFINITY)
+    })
     .filter(({ arguments: given }) => JSON.stringify(given).includes(asked.text ?? ''))
   const start = Number(asked.cursor ?? 0)
   const end = start + asked.limit

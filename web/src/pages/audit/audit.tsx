@@ -1,14 +1,16 @@
 import type { AuditPage, AuditRow } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
+import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { LoadMore } from '../../components/load-more.tsx'
 import { Page, RefreshButton } from '../../components/page.tsx'
-import { AdminsOnly, EmptyState, Loaded } from '../../components/states.tsx'
+import { AdminsOnly, EmptyState, Loaded, Note } from '../../components/states.tsx'
 import { Table } from '../../components/table.tsx'
 import { pluralize } from '../../format/number.ts'
 import { query, replaceAddress } from '../../routing/location.ts'
+import { parseTime } from '../../routing/time-range.ts'
 import '../calls/calls.css'
 import { SearchField, SelectFilter, TextFilter, TimeFilter } from '../../components/filters.tsx'
 import { Icon } from '../../components/icon.tsx'
@@ -31,7 +33,12 @@ function AuditLog() {
   const filter = filterIn(query.value)
   const audit = usePages<AuditPage>((cursor) => queries.audit({ ...filter, cursor }), JSON.stringify(filter))
   const rows = audit.pages.flatMap((page) => page.rows)
-  const selected = rows.find((row) => recordKey(row) === query.value.get('record'))
+  const record = query.value.get('record')
+  const isSelected = (row: AuditRow) => recordKey(row) === record
+  const listed = rows.find(isSelected)
+  const isMissing = record !== null && audit.first.data !== undefined && !listed
+  const linked = useLinkedRecords(isMissing)
+  const selected = listed ?? linked?.find(isSelected)
   const filtered = Object.values(filter).some((value) => value !== undefined)
   return (
     <Page
@@ -41,6 +48,11 @@ function AuditLog() {
     >
       <HashChain />
       <AuditFilters />
+      {isMissing && linked && !selected && (
+        <Note>
+          <p>The record {record} was not found. Search for it with the filters.</p>
+        </Note>
+      )}
       <div class={selected ? 'split' : ''}>
         <div class="card split-list">
           <RecordSource page={audit.pages.at(0)} />
@@ -58,6 +70,17 @@ function AuditLog() {
       </div>
     </Page>
   )
+}
+
+/** The records of the millisecond that a link to a record names, if the record is not in the list; empty if it is. */
+function useLinkedRecords(isMissing: boolean): readonly AuditRow[] | undefined {
+  const from = isMissing ? parseTime(query.value.get('at')) : undefined
+  const load = async (signal: AbortSignal) => {
+    const page = from === undefined ? undefined : await queries.audit({ from, to: from + 1, limit: 500 })(signal)
+    return { from, rows: page?.rows ?? [] }
+  }
+  const { data } = useResource(load, `${from}`)
+  return data?.from === from ? data?.rows : undefined
 }
 
 /** Says whether the records shown are from this replica or from all replicas. Renders nothing without an archive. */
