@@ -1,6 +1,4 @@
-import { useEffect } from 'preact/hooks'
-import { startLive } from './api/live.ts'
-import { refreshSession, session, sessionError } from './api/session.ts'
+import { refreshSession, session, sessionError, userKey } from './api/session.ts'
 import { lazyPage } from './components/lazy.tsx'
 import { LoadError, Loading } from './components/states.tsx'
 import { NotFound } from './pages/not-found.tsx'
@@ -26,8 +24,6 @@ const ToolPage = lazyPage(async () => (await import('./pages/tools/tool-page.tsx
 const Tools = lazyPage(async () => (await import('./pages/tools/tools.tsx')).Tools)
 
 export function App() {
-  const known = typeof session.value === 'object'
-  useEffect(() => (known ? startLive() : undefined), [known])
   if (session.value === 'none') return <SignIn />
   if (session.value === 'unknown') {
     const error = sessionError.value
@@ -42,7 +38,8 @@ export function App() {
   }
   if (route.value.page === 'sign-in') return <SignIn />
   return (
-    <Shell>
+    // With another user, pages start over: their state may be what only the previous user may see.
+    <Shell key={userKey.value}>
       <CurrentPage />
     </Shell>
   )

@@ -5,6 +5,7 @@ import './styles/components.css'
 import './styles/table.css'
 import './styles/shell.css'
 import { render } from 'preact'
+import { followLive } from './api/live.ts'
 import { startSession } from './api/session.ts'
 import { App } from './app.tsx'
 import { followLinks } from './routing/location.ts'
@@ -12,5 +13,6 @@ import { listenToKeys } from './shell/keyboard.ts'
 
 followLinks()
 listenToKeys()
+followLive()
 render(<App />, document.getElementById('app') as HTMLElement)
 await startSession()

@@ -5,6 +5,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { CallDetail, CallView } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
+import { ownAgents } from '../../serve/auth/identity.ts'
 import { resolveAgent } from './agents.ts'
 import type { AuditQueries } from './audit-queries.ts'
 import type { AdminContext } from './context.ts'
@@ -13,34 +14,37 @@ import { nonInteractive, perform } from './perform.ts'
 type CallsAdmin = Pick<AdminService, 'calls' | 'pastCalls' | 'call' | 'runAgain' | 'tryTool'>
 
 /**
- * Recent calls of this process. Non-admins see only their own agent's calls, and nothing that was captured: principals
+ * Recent calls of this process. Non-admins see only the calls of their own agents, and nothing that was captured: principals
  * that share an agent would otherwise see each other's data.
  */
 export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueries): CallsAdmin {
   const { calls, captures, history, access, log } = context
-  const inMemory: CallsAdmin['calls'] = (caller, { limit, ...filter }) => {
-    if (caller.admin) return calls.list(filter, limit)
-    if (filter.agent !== undefined && filter.agent !== caller.agent) return []
-    return calls.list({ ...filter, agent: caller.agent }, limit)
-  }
+  const inMemory: CallsAdmin['calls'] = (caller, { limit, ...filter }) =>
+    newest(
+      visibleParts(caller, filter).map((part) => calls.list(part, limit)),
+      limit,
+    )
   return {
     calls: inMemory,
     async pastCalls(caller, query) {
       // Memory has the latest calls, also those of earlier processes, but not those of processes that run beside this one.
       const isAlone = context.worker === undefined && !history?.shared
-      if (isAlone && query.from === undefined && query.to === undefined) return inMemory(caller, query)
+      if (isAlone && query.from === undefined && query.to === undefined) {
+        const latest = inMemory(caller, query)
+        if (!history || latest.length >= query.limit) return latest
+      }
       const { limit, from = 0, to = Number.MAX_SAFE_INTEGER, ...filter } = query
-      if (!caller.admin && filter.agent !== undefined && filter.agent !== caller.agent) return []
-      const visible = caller.admin ? filter : { ...filter, agent: caller.agent }
-      const own = calls.list(visible, Number.MAX_SAFE_INTEGER).filter(({ at }) => at >= from && at < to)
-      const past = (await history?.past.calls({ ...visible, from, to }, limit)) ?? []
+      const parts = visibleParts(caller, filter).map((part) => ({ ...part, from, to }))
+      const own = parts.flatMap((part) => calls.list(part, Number.MAX_SAFE_INTEGER))
+      const past = await Promise.all(parts.map(async (part) => (await history?.past.calls(part, limit)) ?? []))
       // Memory has the running calls, and what the history has no room for.
       const known = new Set(own.map(({ id }) => id))
-      return [...own, ...past.filter(({ id }) => !known.has(id))].sort((a, b) => b.at - a.at).slice(0, limit)
+      return newest([own, past.flat().filter(({ id }) => !known.has(id))], limit)
     },
     async call(caller, id) {
       const found = calls.find(id) ?? (await history?.past.call(id))
-      const maySee = ({ agent }: CallView) => caller.admin || agent === caller.agent
+      const own = ownAgents(caller)
+      const maySee = ({ agent }: CallView) => caller.admin || own.has(agent)
       if (!found || !maySee(found)) return undefined
       const children = found.children.filter(maySee)
       if (!caller.admin) return { ...found, children, audit: none, captured: null, rerun: null }
@@ -91,6 +95,22 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
     })
   }
 }
+
+/** Filters that together select what a caller may see of the calls that match a filter: one for each agent. */
+const visibleParts = <Filter extends { readonly agent?: string | undefined }>(
+  caller: Caller,
+  filter: Filter,
+): readonly Filter[] => {
+  if (caller.admin) return [filter]
+  const agents = [...ownAgents(caller)].filter((agent) => (filter.agent ?? agent) === agent)
+  return agents.map((agent) => ({ ...filter, agent }))
+}
+
+const newest = (lists: readonly (readonly CallView[])[], limit: number): readonly CallView[] =>
+  lists
+    .flat()
+    .sort((a, b) => b.at - a.at)
+    .slice(0, limit)
 
 const none: CallDetail['audit'] = { begin: null, end: null }
 

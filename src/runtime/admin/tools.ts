@@ -5,6 +5,7 @@ import type { Entry } from '../../core/entry.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import type { ToolOrder, ToolPermission, ToolView } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
+import { ownAgents } from '../../serve/auth/identity.ts'
 import type { Generation } from '../generation.ts'
 import { agentsOf, asAgent } from './agents.ts'
 import type { AdminContext } from './context.ts'
@@ -108,7 +109,7 @@ function pinOf(entry: Entry, pins: Generation['pins']): ToolView['pin'] {
 
 /** The agents that may use the tool. Admins see all agents; others see the agents that they may act as. */
 function permissions(caller: Caller, entry: Entry, generation: Generation): ToolPermission[] {
-  const own = new Set(caller.agents === '*' ? [caller.agent] : [caller.agent, ...caller.agents])
+  const own = ownAgents(caller)
   const agents = agentsOf(generation).filter((agent) => caller.admin || own.has(agent))
   return agents.map((agent) => {
     const { allowed, rule } = generation.policy.decide(asAgent(agent), entry)

@@ -4,6 +4,7 @@ import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { eventBytes, keepAlive } from '../../wire/sse.ts'
+import { ownAgents } from '../auth/identity.ts'
 import { HttpError } from '../errors.ts'
 import { dropWhenStalled } from '../http/sse-stream.ts'
 import type { AdminEvents, CallView } from './contract.ts'
@@ -116,8 +117,9 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
 
   const onCalls = (calls: readonly CallView[]) => {
     for (const { caller, pending } of readers) {
+      const own = ownAgents(caller)
       for (const call of calls) {
-        if (!caller.admin && call.agent !== caller.agent) continue
+        if (!caller.admin && !own.has(call.agent)) continue
         // Move the call to the end, because under load the oldest ones are dropped.
         pending.delete(call.id)
         pending.set(call.id, call)

@@ -68,6 +68,10 @@ export function agentOfParams({ _meta }: Params): string | undefined {
   throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be an agent name.')
 }
 
+/** The agents whose calls a caller may see: all that its credential names. With `*`, only the one it acts as. */
+export const ownAgents = ({ agent, agents }: Pick<Caller, 'agent' | 'agents'>): ReadonlySet<string> =>
+  new Set(agents === '*' ? [agent] : [agent, ...agents])
+
 /** Resolves the agent that a caller acts as. Records and throws the denial if the caller may not act as that agent. */
 export function agentFor(
   access: Pick<Access, 'agentOf' | 'rejected'>,

@@ -45,6 +45,9 @@ inBrowser('V12: a gateway that is killed and started again', () => {
     // What happened is stored within two seconds; asking for statistics stores it at once.
     await page.goto('/?by=tool')
     await counted(7)
+    const agentCalls = page.getByRole('table', { name: 'Agents' }).getByRole('row', { name: /^default/ })
+    await page.goto('/policy?range=1h')
+    await agentCalls.getByRole('cell', { name: '7', exact: true }).waitFor()
 
     await toolway.stop('SIGKILL')
     toolway = await startCommand(config, { folder, words: ['--port', port] })
@@ -53,6 +56,9 @@ inBrowser('V12: a gateway that is killed and started again', () => {
     await page.getByText('Calls in the last 5 minutes').waitFor()
     const chart = page.getByRole('img', { name: /^Latency\. p50: [\d.]/ })
     await chart.waitFor()
+    await page.goto('/policy?range=1h')
+    await agentCalls.getByRole('cell', { name: '7', exact: true }).waitFor()
+    await page.getByText('Calls, latencies, errors and denials in the last hour').waitFor()
     await page.goto(address)
     await timeline.waitFor()
     await row(page, 'Calls', 'probe.echo', 'answered')

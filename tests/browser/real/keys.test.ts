@@ -74,7 +74,7 @@ inBrowser('V9: keys', () => {
     // A click outside must not lose the secret.
     await page.mouse.click(5, 5)
     await dialog.getByRole('button', { name: 'Done' }).press('Enter')
-    await row(page, 'Keys', 'bot', 'old secret valid')
+    await row(page, 'Keys', 'bot', 'old secret expires')
     await expect.poll(() => statusOf(second)).toBe(200)
     await callWith(second)
     await callWith(first)

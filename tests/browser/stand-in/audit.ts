@@ -27,13 +27,18 @@ export function records(now: number, count: number): readonly AuditRow[] {
 
 /** One page of matching records. */
 export function searched(all: readonly AuditRow[], asked: AuditListQuery): AuditPage {
-  const fits = (name: 'agent' | 'server' | 'tool' | 'decision') => (row: AuditRow) =>
+  const fits = (name: 'agent' | 'principal' | 'server' | 'tool' | 'decision') => (row: AuditRow) =>
     asked[name] === undefined || row[name] === asked[name]
   const found = all
     .filter(fits('agent'))
+    .filter(fits('principal'))
     .filter(fits('server'))
     .filter(fits('tool'))
     .filter(fits('decision'))
+    .filter(({ time }) => {
+      const at = Date.parse(String(time))
+      return at >= (asked.from ?? 0) && at < (asked.to ?? Number.POSITIVE_INFINITY)
+    })
     .filter(({ arguments: given }) => JSON.stringify(given).includes(asked.text ?? ''))
   const start = Number(asked.cursor ?? 0)
   const end = start + asked.limit

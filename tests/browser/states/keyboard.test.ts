@@ -105,6 +105,21 @@ inBrowser('G10: keyboard', () => {
     await help.waitFor({ state: 'detached' })
   })
 
+  test('G10: a dialog returns the focus to the button that opened it, also when another button closes it', async () => {
+    const { page } = await shared.at('/keys')
+    const opener = page.getByRole('button', { name: 'Create a key' })
+    const dialog = page.getByRole('dialog')
+    for (const name of ['Cancel', 'Escape']) {
+      await opener.focus()
+      await press(page, 'Enter')
+      await dialog.waitFor()
+      if (name === 'Escape') await press(page, name)
+      else await dialog.getByRole('button', { name }).press('Enter')
+      await dialog.waitFor({ state: 'detached' })
+      expect(String(await focused(page)).trim()).toBe('Create a key')
+    }
+  })
+
   test('G10: on a phone the menu opens and closes', async () => {
     const phone = { at: emptyPage, viewport: { width: 360, height: 740 } }
     await using visitor = await visit(browser, door.origin, 'operator', phone)

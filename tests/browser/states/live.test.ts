@@ -231,6 +231,26 @@ inBrowser('G10: live pages', () => {
     await page.unroute(/\/audit\/chain$/)
   })
 
+  test('G10: a link to an audit record opens it, also if it is not among the first ones', async () => {
+    const visitor = await shared.at('/audit')
+    const { page } = visitor
+    const record = page.getByRole('complementary', { name: 'Audit record' })
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await page.locator('tbody tr').nth(70).getByRole('link').click()
+    const heading = await record.getByRole('heading').first().textContent()
+    const call = await record.getByRole('link', { name: 'Call timeline' }).getAttribute('href')
+    const address = new URL(page.url())
+    await visitor.follow(emptyPage)
+    await visitor.follow(address.pathname + address.search)
+    await record.getByRole('heading', { name: heading ?? '' }).waitFor()
+    expect(await record.getByRole('link', { name: 'Call timeline' }).getAttribute('href')).toBe(call)
+    expect(await page.locator('tbody tr').count()).toBe(50)
+    await record.getByRole('link', { name: 'Close record' }).click()
+    await expect.poll(() => page.url()).toMatch(/\/audit$/)
+    await visitor.follow('/audit?record=unknown:1')
+    await page.getByText('The record unknown:1 was not found.').waitFor()
+  })
+
   test('G6: each cell of the matrix links to its explanation', async () => {
     const visitor = await shared.at('/policy?view=matrix')
     const { page } = visitor

@@ -64,6 +64,7 @@ describe('G10: live calls', () => {
     expect(ids(filterCalls(calls, all))).toEqual(['a', 'b', 'c'])
     expect(ids(filterCalls(calls, { ...all, agent: 'dev', server: 'github' }))).toEqual(['b'])
     expect(ids(filterCalls(calls, { ...all, text: ' blocked ' }))).toEqual(['b'])
+    expect(ids(filterCalls(calls, { ...all, text: 'token' }))).toEqual(['a', 'b', 'c'])
     expect(ids(filterCalls(calls, { ...all, outcome: 'failed' }))).toEqual([])
     expect(ids(filterCalls(calls, { ...all, code: 'TOOL_BLOCKED', slowerThan: '5', from: 2, to: 3 }))).toEqual(['b'])
     expect(ids(filterCalls(calls, { ...all, slowerThan: '6' }))).toEqual([])
@@ -71,16 +72,22 @@ describe('G10: live calls', () => {
 
   test('V11: a held list keeps its calls, updates those that run, and counts new ones', () => {
     const held = holdCalls([call('b', 2, { outcome: 'running', ms: null }), call('a', 1)])
-    const { calls, fresh } = updateHeld(held, [call('c', 3), call('b', 2, { ms: 7 })])
+    const { calls, fresh } = updateHeld(held, [call('c', 3), call('b', 2, { ms: 7 })], [])
     expect(ids(calls)).toEqual(['b', 'a'])
     expect(calls[0]).toMatchObject({ outcome: 'answered', ms: 7 })
     expect(ids(fresh)).toEqual(['c'])
     expect(held.newestAt).toBe(2)
   })
 
+  test('V11: a held list drops running calls that the gateway does not know any more', () => {
+    const running = { outcome: 'running', ms: null } as const
+    const held = holdCalls([call('c', 3, running), call('b', 2, running), call('a', 1)])
+    expect(ids(updateHeld(held, [], [call('b', 2, running)]).calls)).toEqual(['b', 'a'])
+  })
+
   test('V11: a held list shows the call that is open, also if it came later', () => {
     const held = holdCalls([call('a', 1)])
-    const { calls, fresh } = updateHeld(held, [call('d', 4), call('c', 3), call('b', 2)], 3)
+    const { calls, fresh } = updateHeld(held, [call('d', 4), call('c', 3), call('b', 2)], [], 3)
     expect(calls.map(({ id }) => id)).toEqual(['c', 'b', 'a'])
     expect(fresh.map(({ id }) => id)).toEqual(['d'])
   })

@@ -32,7 +32,7 @@ export interface CallFilter {
   /** Times in milliseconds since the epoch. */
   readonly from: number | undefined
   readonly to: number | undefined
-  /** Text to search for in the name, server, agent, code and ID. */
+  /** Text to search for in the name, server, agent, principal, operation, code and ID. */
   readonly text: string
 }
 
@@ -49,8 +49,8 @@ export function filterCalls(calls: readonly CallView[], filter: CallFilter): rea
       call.at >= from &&
       call.at < to &&
       (text === '' ||
-        [`${call.server}.${call.name}`, call.agent, call.operation, call.code ?? '', call.id].some((part) =>
-          part.toLowerCase().includes(text),
+        [`${call.server}.${call.name}`, call.agent, call.principal, call.operation, call.code ?? '', call.id].some(
+          (part) => part.toLowerCase().includes(text),
         )),
   )
 }

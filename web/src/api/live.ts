@@ -1,4 +1,4 @@
-import { batch, computed, signal } from '@preact/signals'
+import { batch, computed, effect, signal } from '@preact/signals'
 import type {
   AdminEvents,
   ApprovalView,
@@ -9,7 +9,8 @@ import type {
   ServerView,
 } from '../../../src/serve/admin/contract.ts'
 import { mergeCalls } from './call-log.ts'
-import { refreshSession } from './session.ts'
+import { request } from './request.ts'
+import { isAdmin, refreshSession, userKey } from './session.ts'
 
 export const streamState = signal<StreamState>('reconnecting')
 /** The number of reconnects. Resources are reloaded after each reconnect, because events may have been missed. */
@@ -64,11 +65,36 @@ export function removeLiveApproval(id: string): void {
   })
 }
 
-/** Opens the event stream, and reconnects when it breaks, until the returned function is called. */
-export function startLive(): () => void {
+/** Forgets everything that the event stream has reported: the next user may not see it. */
+function clearLive(): void {
+  batch(() => {
+    streamState.value = 'reconnecting'
+    liveOverview.value = undefined
+    liveServers.value = undefined
+    liveCalls.value = []
+    liveApprovals.value = undefined
+    liveReload.value = undefined
+    liveInbox.value = undefined
+  })
+}
+
+/**
+ * Keeps an event stream open for the current user, until the returned function is called. When the user changes or signs
+ * out, the stream is closed and its data cleared before anything renders.
+ */
+export const followLive = (): (() => void) => effect(() => (userKey.value === undefined ? undefined : startLive()))
+
+/**
+ * Opens the event stream, and reconnects when it breaks, until the returned function is called. Tabs that stay hidden
+ * close it: browsers open at most six HTTP/1.1 connections to a host, for all tabs together.
+ */
+function startLive(): () => void {
   let source: EventSource | undefined
   let failures = 0
   let wasLive = false
+  let paused = false
+  let hideTimer: ReturnType<typeof setTimeout> | undefined
+  let inboxTimer: ReturnType<typeof setInterval> | undefined
   let reconnectTimer: ReturnType<typeof setTimeout> | undefined
   let silenceTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -78,16 +104,22 @@ export function startLive(): () => void {
     if (streamState.peek() === 'live') return
     batch(() => {
       streamState.value = 'live'
+      // Calls that still run are reported again; the others may have ended, or the gateway was restarted.
+      liveCalls.value = liveCalls.peek().filter(({ outcome }) => outcome !== 'running')
       if (wasLive) reconnections.value++
     })
     failures = 0
     wasLive = true
   }
 
-  const onFailure = () => {
+  const disconnect = () => {
     source?.close()
     clearTimeout(silenceTimer)
     clearTimeout(reconnectTimer)
+  }
+
+  const onFailure = () => {
+    disconnect()
     failures++
     streamState.value = streamStateAfter(failures, navigator.onLine)
     reconnectTimer = setTimeout(open, reconnectDelay(failures))
@@ -108,21 +140,55 @@ export function startLive(): () => void {
   }
 
   const retryNow = () => {
-    if (streamState.peek() === 'live') return
-    clearTimeout(reconnectTimer)
-    source?.close()
+    if (paused || streamState.peek() === 'live') return
+    disconnect()
     open()
   }
 
+  // The title and notifications of a hidden tab need the inbox.
+  const pollInbox = async () => {
+    const inbox = await request<InboxView>('inbox').catch(() => undefined)
+    if (paused && inbox) liveInbox.value = inbox
+  }
+
+  const pause = () => {
+    disconnect()
+    paused = true
+    // Resources that were loaded before are reloaded, also if the stream is opened for the first time.
+    wasLive = true
+    streamState.value = 'reconnecting'
+    if (!isAdmin.peek()) return
+    void pollInbox()
+    inboxTimer = setInterval(pollInbox, hiddenPollMs)
+  }
+
+  const resume = () => {
+    clearTimeout(hideTimer)
+    clearInterval(inboxTimer)
+    if (!paused) return
+    paused = false
+    failures = 0
+    open()
+  }
+
+  const onVisibilityChange = () => {
+    if (!document.hidden) return resume()
+    clearTimeout(hideTimer)
+    if (!paused) hideTimer = setTimeout(pause, hiddenDelayMs)
+  }
+
   window.addEventListener('online', retryNow)
-  open()
+  document.addEventListener('visibilitychange', onVisibilityChange)
+  if (document.hidden) pause()
+  else open()
   return () => {
     window.removeEventListener('online', retryNow)
-    clearTimeout(reconnectTimer)
-    clearTimeout(silenceTimer)
-    source?.close()
-    liveInbox.value = undefined
-    streamState.value = 'reconnecting'
+    document.removeEventListener('visibilitychange', onVisibilityChange)
+    disconnect()
+    paused = false
+    clearTimeout(hideTimer)
+    clearInterval(inboxTimer)
+    clearLive()
   }
 }
 
@@ -144,3 +210,9 @@ export const streamStateAfter = (failures: number, networkUp: boolean): StreamSt
  * dead.
  */
 const maxSilenceMs = 10_000
+
+/** How long a tab is hidden before it closes the event stream. */
+const hiddenDelayMs = 10_000
+
+/** How often a hidden tab asks for the inbox. */
+const hiddenPollMs = 20_000

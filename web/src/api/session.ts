@@ -9,6 +9,13 @@ export const sessionError = signal<ApiError | undefined>(undefined)
 
 export const isAdmin = computed(() => typeof session.value === 'object' && session.value.admin)
 
+/** Identifies the current user and their rights. Undefined while nobody is signed in. */
+export const userKey = computed(() => {
+  if (typeof session.value !== 'object') return undefined
+  const { principal, authenticated, agent, admin } = session.value
+  return JSON.stringify([principal, authenticated, agent, admin])
+})
+
 /** The agent name that the gateway reports for a caller without an agent. */
 export const noAgent = '(none)'
 
@@ -66,8 +73,16 @@ export async function refreshSession(): Promise<void> {
 /** Signs in with the token in the address, if there is one, or else with the cookie. */
 export async function startSession(): Promise<void> {
   onUnauthorized(sessionLost)
+  // A link with a token that is opened in a tab with the same page does not load it again.
+  window.addEventListener('hashchange', () => {
+    const token = takeToken()
+    if (token !== undefined) void signInWithLink(token)
+  })
   const token = takeToken()
-  if (token === undefined) return refreshSession()
+  await (token === undefined ? refreshSession() : signInWithLink(token))
+}
+
+async function signInWithLink(token: string): Promise<void> {
   try {
     await signIn(token)
   } catch (thrown) {

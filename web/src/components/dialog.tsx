@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 
 interface DialogProps {
   readonly title: string
@@ -10,12 +10,20 @@ interface DialogProps {
   readonly children: ComponentChildren
 }
 
-/** A modal dialog. Escape or a click outside closes it. */
+/** A modal dialog. Escape or a click outside closes it. When it closes, the focus returns to where it was before. */
 export function Dialog({ title, keepOpen = false, wide = false, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
-    element.current?.showModal()
+  const shown = useRef(true)
+  // Cleaned up while the dialog is still in the document, unlike other effects.
+  useLayoutEffect(() => {
+    const dialog = element.current
+    dialog?.showModal()
+    return () => {
+      // Its owner removes it. Closing it first returns the focus; the event follows later and is not news.
+      shown.current = false
+      dialog?.close()
+    }
   }, [])
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: browsers close dialogs on Escape
@@ -23,7 +31,7 @@ export function Dialog({ title, keepOpen = false, wide = false, onClose, childre
       ref={element}
       class={wide ? 'wide' : ''}
       aria-labelledby={id}
-      onClose={onClose}
+      onClose={() => shown.current && onClose()}
       onClick={(event) => event.target === element.current && !keepOpen && element.current?.close()}
     >
       <div class="stack">

@@ -1,11 +1,12 @@
 import type { PagedList } from '../api/paged.ts'
-import { formatCount } from '../format/number.ts'
+import { formatCount, pluralize } from '../format/number.ts'
 
 interface LoadMoreProps {
   readonly list: Omit<PagedList<unknown>, 'first' | 'pages'>
   readonly shown: number
   /** The total number of items, if known. */
   readonly total?: number
+  /** In the singular. */
   readonly itemName: string
   /** The order, if it cannot be changed, such as `newest first`. */
   readonly order?: string
@@ -16,9 +17,7 @@ export function LoadMore({ list, shown, total, itemName, order }: LoadMoreProps)
   return (
     <div class="table-foot">
       <span>
-        {total === undefined
-          ? `${formatCount(shown)} ${itemName}`
-          : `${formatCount(shown)} of ${formatCount(total)} ${itemName}`}
+        {total === undefined ? pluralize(shown, itemName) : `${formatCount(shown)} of ${pluralize(total, itemName)}`}
         {order !== undefined && `, ${order}`}
         {list.moreError && <span class="tone-bad"> · {list.moreError.message}</span>}
       </span>

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { useLayoutEffect } from 'preact/hooks'
 import { ApiError } from '../api/request.ts'
 import { Icon } from './icon.tsx'
 
@@ -34,6 +35,13 @@ export async function withNotice<T>(action: () => Promise<T>, message: (value: T
 }
 
 export function Notices() {
+  // The next user must not see them.
+  useLayoutEffect(
+    () => () => {
+      notices.value = []
+    },
+    [],
+  )
   return (
     <div class="notices" role="status" aria-live="polite">
       {notices.value.map(({ id, text, isError }) => (

@@ -68,6 +68,12 @@ describe('G10: times', () => {
     expect(formatRelativeTime(now - 12_000, now)).toBe('12s ago')
     expect(formatRelativeTime(now - 3 * 86_400_000, now)).toBe('3d ago')
     expect(formatRelativeTime(now + 7_200_000, now)).toBe('in 2h')
+    expect(formatRelativeTime(now - 60_000 * 119, now)).toBe('1h ago')
+  })
+
+  test('a key that was created a minute ago expires after its whole lifetime', () => {
+    const left = (days: number) => formatRelativeTime(now + days * 86_400_000 - 60_000, now)
+    expect([1, 7, 30, 90, 365].map(left)).toEqual(['in 24h', 'in 7d', 'in 30d', 'in 90d', 'in 12mo'])
   })
 
   test('a time on another day includes the date', () => {

@@ -3,24 +3,29 @@ const dateTimeFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium',
 const timeFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 const dayFormat = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
 
+const day = 86_400_000
+
+/** Units, and the shortest time that they are used for. Months are too coarse for the lifetime of a key. */
 const steps = [
-  ['year', 31_557_600_000],
-  ['month', 2_629_800_000],
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-  ['second', 1000],
+  ['year', 365.25 * day, 365.25 * day],
+  ['month', 30.4375 * day, 100 * day],
+  ['day', day, day],
+  ['hour', 3_600_000, 3_600_000],
+  ['minute', 60_000, 60_000],
+  ['second', 1000, 1000],
 ] as const
 
 /**
  * Formats a time relative to now: `now`, `12s ago`, `3d ago`. Differences under 1.5 s count as now, because the clocks
- * of the browser and the gateway may differ slightly.
+ * of the browser and the gateway may differ slightly. Future times are rounded: a key that was just created for 90 days
+ * expires `in 90d`.
  */
 export function formatRelativeTime(at: number, now: number): string {
   const difference = at - now
   if (Math.abs(difference) < 1500) return 'now'
-  const [unit, length] = steps.find(([, size]) => Math.abs(difference) >= size) ?? ['second', 1000]
-  return relativeFormat.format(Math.trunc(difference / length), unit)
+  const [unit, length] = steps.find(([, , shortest]) => Math.abs(difference) >= shortest) ?? ['second', 1000]
+  const number = difference / length
+  return relativeFormat.format(number > 0 ? Math.round(number) : Math.trunc(number), unit)
 }
 
 /** Formats date and time in the user's locale and time zone, for tooltips. */

@@ -37,10 +37,9 @@ let known: ReadonlySet<string> | undefined
 // Items that are there when the page opens are not news.
 effect(() => {
   const items = liveInbox.value?.items
-  if (!items) return
   const before = known
-  known = new Set(items.map(({ id }) => id))
-  if (!before || notifications.peek() !== 'on' || !document.hidden) return
+  known = items && new Set(items.map(({ id }) => id))
+  if (!items || !before || notifications.peek() !== 'on' || !document.hidden) return
   for (const { id, title, detail } of items.filter((item) => !before.has(item.id)).slice(0, 3)) {
     new Notification(title, { body: detail, tag: id })
   }

@@ -6,7 +6,7 @@ import { tryResult } from '../schemas/catalog.ts'
 
 /** Recent calls. */
 export const callsRoutes: readonly Route[] = [
-  userRoute('GET', 'calls', 'The latest calls, newest first', {
+  userRoute('GET', 'calls', 'The latest calls, including those in the history, newest first', {
     query: calls.callsQuery,
     answer: z.array(calls.callView),
     run: ({ caller, query }, { admin }) => admin.pastCalls(caller, query),

@@ -120,7 +120,7 @@ export const callsQuery = z.strictObject({
   code: text('Calls with this error code.'),
   parent: text('Calls caused by the call or chat with this id.'),
   slowerThan: z.coerce.number().min(0).optional().describe('Calls that took at least this many milliseconds.'),
-  from: moment('Calls that began at or after this time, including those that only the history has.'),
+  from: moment('Calls that began at or after this time.'),
   to: moment('Calls that began before this time.'),
   text: text('Calls with this text in the id, agent, server, name, principal or code.'),
   limit: limit(100, 10_000),

@@ -93,17 +93,21 @@ export const tryResult = named('TryResult', 'The result of a tool call, or why i
 })
 export type TryResult = ViewOf<typeof tryResult>
 
-export const agentView = named('AgentView', 'An agent.', {
-  name: z.string(),
-  inherits: z.string().nullable(),
-  expose: z.string(),
-  isDefault: z.boolean(),
-  tools: z.int().min(0).describe('The number of tools that the agent may use.'),
-  tokens: tokenAccount,
-  perMinute: z.number().nullable(),
-  concurrency: z.number().nullable(),
-  calls: figures,
-})
+export const agentView = named(
+  'AgentView',
+  'An agent; `calls` are those since the process started, `stats` has all that are kept.',
+  {
+    name: z.string(),
+    inherits: z.string().nullable(),
+    expose: z.string(),
+    isDefault: z.boolean(),
+    tools: z.int().min(0).describe('The number of tools that the agent may use.'),
+    tokens: tokenAccount,
+    perMinute: z.number().nullable(),
+    concurrency: z.number().nullable(),
+    calls: figures,
+  },
+)
 export type AgentView = ViewOf<typeof agentView>
 
 export const matrix = named('Matrix', 'Which agent may use which tool; the columns are the agents.', {

@@ -10,9 +10,13 @@ import { updateQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { argumentsText, latencyOf, reasonOf, recordKey, targetOf, textField, timeOf } from './audit-row.ts'
 
-/** The link to a record. It keeps the filters. */
-export const recordLink = (key: string | undefined): string =>
-  pathTo('audit') + updateQuery(query.value.toString(), { record: key })
+/**
+ * The link to a record, or to none. It keeps the filters. The record's time is part of it: with it, the record is found
+ * if it is not among the first ones.
+ */
+export const recordLink = (row: AuditRow | undefined): string =>
+  pathTo('audit') +
+  updateQuery(query.value.toString(), { record: row && recordKey(row), at: row && textField(row, 'time') })
 
 const agentOf = (row: AuditRow): string => textField(row, 'agent')
 
@@ -26,7 +30,7 @@ export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
       truncate: true,
       cell: (row) => (
         <>
-          <RowLink href={recordLink(recordKey(row))}>
+          <RowLink href={recordLink(row)}>
             <BreakableName name={targetOf(row)} />
           </RowLink>
           <span class="sub">{argumentsText(row)}</span>

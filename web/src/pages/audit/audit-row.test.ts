@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { argumentsText, latencyOf, reasonOf, recordKey, targetOf, timeOf } from './audit-row.ts'
+import { argumentsText, filterIn, latencyOf, reasonOf, recordKey, targetOf, timeOf } from './audit-row.ts'
 
 const row = {
   time: '2026-03-01T12:00:00.005Z',
@@ -28,4 +28,13 @@ test('G10: fields of a record', () => {
 test('G10: a record with unknown fields is shown, too', () => {
   const odd = { operation: 'gap', time: 'never', seq: { a: 1 }, latency_ms: null }
   expect([recordKey(odd), targetOf(odd), timeOf(odd), reasonOf(odd), latencyOf(odd)]).toEqual([':', 'gap', 0, '', null])
+})
+
+test('G10: the link from a key to its audit records filters by principal', () => {
+  const filter = filterIn(new URLSearchParams('principal=key:limited&q=&from=2026-03-01T12:00:00Z'))
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
+  expect(given).toEqual([
+    ['principal', 'key:limited'],
+    ['from', Date.UTC(2026, 2, 1, 12)],
+  ])
 })

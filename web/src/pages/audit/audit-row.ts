@@ -1,4 +1,21 @@
 import type { AuditRow } from '../../../../src/serve/admin/contract.ts'
+import { parseTime } from '../../routing/time-range.ts'
+
+/** The filters in the address. */
+export function filterIn(query: URLSearchParams) {
+  const param = (name: string) => query.get(name) || undefined
+  return {
+    agent: param('agent'),
+    principal: param('principal'),
+    server: param('server'),
+    tool: param('tool'),
+    parent: param('parent'),
+    decision: param('decision'),
+    text: param('q'),
+    from: parseTime(query.get('from')),
+    to: parseTime(query.get('to')),
+  }
+}
 
 /**
  * A record's field as text; empty if the field is missing or is not a string or a number. Records from other versions

@@ -1,11 +1,12 @@
 import type { AuditPage, AuditRow } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
+import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { LoadMore } from '../../components/load-more.tsx'
 import { Page, RefreshButton } from '../../components/page.tsx'
-import { AdminsOnly, EmptyState, Loaded } from '../../components/states.tsx'
+import { AdminsOnly, EmptyState, Loaded, Note } from '../../components/states.tsx'
 import { Table } from '../../components/table.tsx'
 import { pluralize } from '../../format/number.ts'
 import { query, replaceAddress } from '../../routing/location.ts'
@@ -15,7 +16,7 @@ import { SearchField, SelectFilter, TextFilter, TimeFilter } from '../../compone
 import { Icon } from '../../components/icon.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { auditColumns } from './audit-columns.tsx'
-import { recordKey } from './audit-row.ts'
+import { filterIn, recordKey } from './audit-row.ts'
 import { HashChain } from './hash-chain.tsx'
 import { RecordPanel } from './record-panel.tsx'
 
@@ -29,20 +30,15 @@ export function Audit() {
 }
 
 function AuditLog() {
-  const param = (name: string) => query.value.get(name) || undefined
-  const filter = {
-    agent: param('agent'),
-    server: param('server'),
-    tool: param('tool'),
-    parent: param('parent'),
-    decision: param('decision'),
-    text: param('q'),
-    from: parseTime(query.value.get('from')),
-    to: parseTime(query.value.get('to')),
-  }
+  const filter = filterIn(query.value)
   const audit = usePages<AuditPage>((cursor) => queries.audit({ ...filter, cursor }), JSON.stringify(filter))
   const rows = audit.pages.flatMap((page) => page.rows)
-  const selected = rows.find((row) => recordKey(row) === query.value.get('record'))
+  const record = query.value.get('record')
+  const isSelected = (row: AuditRow) => recordKey(row) === record
+  const listed = rows.find(isSelected)
+  const isMissing = record !== null && audit.first.data !== undefined && !listed
+  const linked = useLinkedRecords(isMissing)
+  const selected = listed ?? linked?.find(isSelected)
   const filtered = Object.values(filter).some((value) => value !== undefined)
   return (
     <Page
@@ -52,6 +48,11 @@ function AuditLog() {
     >
       <HashChain />
       <AuditFilters />
+      {isMissing && linked && !selected && (
+        <Note>
+          <p>The record {record} was not found. Search for it with the filters.</p>
+        </Note>
+      )}
       <div class={selected ? 'split' : ''}>
         <div class="card split-list">
           <RecordSource page={audit.pages.at(0)} />
@@ -69,6 +70,17 @@ function AuditLog() {
       </div>
     </Page>
   )
+}
+
+/** The records of the millisecond that a link to a record names, if the record is not in the list; empty if it is. */
+function useLinkedRecords(isMissing: boolean): readonly AuditRow[] | undefined {
+  const from = isMissing ? parseTime(query.value.get('at')) : undefined
+  const load = async (signal: AbortSignal) => {
+    const page = from === undefined ? undefined : await queries.audit({ from, to: from + 1, limit: 500 })(signal)
+    return { from, rows: page?.rows ?? [] }
+  }
+  const { data } = useResource(load, `${from}`)
+  return data?.from === from ? data?.rows : undefined
 }
 
 /** Says whether the records shown are from this replica or from all replicas. Renders nothing without an archive. */
@@ -102,7 +114,7 @@ function RecordTable({ audit, rows, selected }: RecordTableProps) {
         columns={auditColumns(selected !== undefined)}
         current={(row) => row === selected}
       />
-      <LoadMore list={audit} shown={rows.length} itemName="records" order="newest first" />
+      <LoadMore list={audit} shown={rows.length} itemName="record" order="newest first" />
     </>
   )
 }
@@ -112,8 +124,8 @@ function NoRecords({ filtered }: { readonly filtered: boolean }) {
     return (
       <EmptyState title="No matching records">
         <p class="quiet">
-          Records must match every filter. Use <code>*</code> as a wildcard in agent, server and tool; the search looks
-          in the arguments and also accepts <code>name=value</code>.
+          Records must match every filter. Use <code>*</code> as a wildcard in agent, principal, server and tool; the
+          search looks in the arguments and also accepts <code>name=value</code>.
         </p>
       </EmptyState>
     )
@@ -141,6 +153,7 @@ function AuditFilters() {
     <div class="filters">
       <SearchField label="Search arguments" />
       <TextFilter label="Agent" name="agent" placeholder="ci, team.*" />
+      <TextFilter label="Principal" name="principal" placeholder="key:alice" />
       <TextFilter label="Server" name="server" placeholder="github" />
       <TextFilter label="Tool" name="tool" placeholder="delete_*" />
       <TextFilter label="Caused by" name="parent" placeholder="chat or call ID" />

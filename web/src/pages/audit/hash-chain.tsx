@@ -8,7 +8,7 @@ import { Loaded, Note } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { chainStatuses } from '../../components/statuses.ts'
 import { RelativeTime } from '../../components/times.tsx'
-import { formatCount } from '../../format/number.ts'
+import { pluralize } from '../../format/number.ts'
 
 /** The state of the hash chain, and a button to verify it. */
 export function HashChain() {
@@ -33,7 +33,7 @@ export function HashChain() {
               <StatusBadge status={chainStatuses[data.state]} chip />
               {data.checkedAt !== null && (
                 <span class="quiet">
-                  {data.records !== null && `${formatCount(data.records)} records, `}checked{' '}
+                  {data.records !== null && `${pluralize(data.records, 'record')}, `}checked{' '}
                   <RelativeTime at={data.checkedAt} />
                 </span>
               )}

@@ -23,11 +23,13 @@ import { Timeline } from './timeline.tsx'
 export function CallPanel({ id }: { readonly id: string }) {
   const live = liveCalls.value.find((call) => call.id === id)
   // The outcome is part of the key, so that the details reload when the call ends.
-  const call = useResource(
+  const loaded = useResource(
     queries.call(id),
     `${id} ${live?.outcome}`,
     live?.outcome === 'running' ? { pollEveryMs: 1000 } : {},
   )
+  // A call that the gateway does not know any more is not shown as running.
+  const call = loaded.error?.status === 404 ? { ...loaded, data: undefined } : loaded
   const back = pathTo('calls') + (query.value.size > 0 ? `?${query.value}` : '')
   const shown = call.data ?? live
   return (

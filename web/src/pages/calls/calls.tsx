@@ -4,7 +4,7 @@ import type { CallView } from '../../../../src/serve/admin/contract.ts'
 import { type CallFilter, filterCalls, mergeCalls } from '../../api/call-log.ts'
 import { queries } from '../../api/endpoints.ts'
 import { type HeldCalls, holdCalls, updateHeld } from '../../api/held-calls.ts'
-import { liveCalls, maxLiveCalls } from '../../api/live.ts'
+import { liveCalls, maxLiveCalls, streamState } from '../../api/live.ts'
 import { ApiError } from '../../api/request.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
@@ -47,21 +47,23 @@ const rowsPerPage = 50
 export function Calls({ id }: { readonly id: string | undefined }) {
   const filter = filterInAddress()
   const key = JSON.stringify(filter)
-  // Load matching calls that are older than those from the event stream.
-  const earlier = useResource(queries.calls({ ...filter, limit: loadedAtOnce }), key, { pollWhenOffline: true })
-  const older = useOlderCalls(filter, key)
+  // Matching calls that are older than those from the event stream, and those that it left out because there were many.
+  const pollEveryMs = streamState.value === 'live' ? 30_000 : 10_000
+  const earlier = useResource(queries.calls({ ...filter, limit: loadedAtOnce }), key, { pollEveryMs })
+  const older = useOlderCalls(filter, key, earlier.data)
   const shown = useRef<readonly CallView[]>([])
   const hold = useHold(id !== undefined, useIsLoaded(earlier.loading, key), shown)
   const held = hold.held.value
   const loaded = [...(earlier.data ?? []), ...older.calls]
   const isOpen = (call: CallView) => call.id === id
   const openAt = id === undefined ? undefined : (liveCalls.value.find(isOpen) ?? loaded.find(isOpen))?.at
-  const live = held ? updateHeld(held, liveCalls.value, openAt) : { calls: liveCalls.value, fresh: [] }
+  const live = held ? updateHeld(held, liveCalls.value, loaded, openAt) : { calls: liveCalls.value, fresh: [] }
   const fresh = filterCalls(live.fresh, filter)
   const known = loaded.filter(({ at }) => !held || at <= Math.max(held.newestAt, openAt ?? 0))
   const all = mergeCalls(live.calls, known, maxCalls)
   shown.current = all
   const rows = filterCalls(all, filter)
+  const isFull = !older.isAll && rows.length >= maxCalls
   const pages = Math.max(1, Math.ceil(rows.length / rowsPerPage))
   const page = Math.min(Math.max(Number(query.value.get('page')) || 1, 1), pages)
   const names = (field: 'agent' | 'server' | 'name' | 'operation' | 'code') =>
@@ -111,13 +113,13 @@ export function Calls({ id }: { readonly id: string | undefined }) {
               />
               <div class="table-foot">
                 <span>
-                  {pluralize(rows.length, 'call')}
-                  {rows.length < all.length && ` of ${formatCount(all.length)}`}
+                  {older.isAll ? pluralize(rows.length, 'call') : `The latest ${formatCount(rows.length)} calls`}
+                  {isFull && '; for older ones, set “To”'}
                   {older.error && <span class="tone-bad"> · {older.error.message}</span>}
                 </span>
                 <span class="row">
                   {pages > 1 && <Pager page={page} pages={pages} />}
-                  {page === pages && rows.length >= loadedAtOnce && rows.length < maxCalls && !older.complete && (
+                  {page === pages && !older.isAll && !isFull && (
                     <button
                       type="button"
                       class="button tiny"
@@ -247,12 +249,18 @@ function Pager({ page, pages }: { readonly page: number; readonly pages: number 
   )
 }
 
-/** Calls that began before those that were loaded first. They are dropped when the filter changes. */
-function useOlderCalls(filter: CallFilter, key: string) {
-  const state = useSignal({ key, calls: [] as readonly CallView[], complete: false })
+/**
+ * Calls that began before those in `latest`, which were loaded first. They are dropped when the filter changes, and if
+ * calls between them and `latest` are missing because many have come.
+ */
+function useOlderCalls(filter: CallFilter, key: string, latest: readonly CallView[] = []) {
+  const none = { key, calls: [] as readonly CallView[], isAll: latest.length < loadedAtOnce }
+  const state = useSignal(none)
   const loading = useSignal(false)
   const error = useSignal<ApiError | undefined>(undefined)
-  const current = state.value.key === key ? state.value : { key, calls: [], complete: false }
+  const { value } = state
+  const isNext = value.key === key && (latest.at(-1)?.at ?? 0) <= (value.calls[0]?.at ?? 0)
+  const current = isNext ? value : none
   const load = async (before: number) => {
     if (loading.peek()) return
     loading.value = true
@@ -260,7 +268,7 @@ function useOlderCalls(filter: CallFilter, key: string) {
     try {
       // Include calls of the same millisecond; those that are known already are merged.
       const found = await queries.calls({ ...filter, to: Math.floor(before) + 1, limit: loadedAtOnce })(undefined)
-      state.value = { key, calls: [...current.calls, ...found], complete: found.length < loadedAtOnce }
+      state.value = { key, calls: [...current.calls, ...found], isAll: found.length < loadedAtOnce }
     } catch (thrown) {
       error.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
     }

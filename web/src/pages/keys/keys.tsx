@@ -162,7 +162,7 @@ const facts: readonly Column<KeyView>[] = [
         <RelativeTime at={lastUsed} />
         {previous && (
           <span class="sub">
-            old secret valid until <RelativeTime at={previous.until} />, used <RelativeTime at={previous.lastUsed} />
+            old secret expires <RelativeTime at={previous.until} />, used <RelativeTime at={previous.lastUsed} />
           </span>
         )}
       </>

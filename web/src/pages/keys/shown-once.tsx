@@ -14,7 +14,7 @@ export function ShownOnce({ issued, onClose }: { readonly issued: IssuedKeyView;
       <CodeBlock text={secret} label={`Secret of ${key.id}`} wrap />
       {key.previous && (
         <p>
-          The old secret stays valid until <RelativeTime at={key.previous.until} />.
+          The old secret expires <RelativeTime at={key.previous.until} />.
         </p>
       )}
       <form method="dialog" class="actions">

@@ -48,7 +48,7 @@ function PinList() {
             rows.length > 0 ? (
               <>
                 <Table label="Definitions" rows={rows} keyOf={({ label }) => label} columns={pinColumns} />
-                <LoadMore list={pins} shown={rows.length} total={total} itemName="definitions" />
+                <LoadMore list={pins} shown={rows.length} total={total} itemName="definition" />
               </>
             ) : (
               <EmptyState title={mode === 'off' ? 'Definitions are not pinned' : 'No definitions'}>

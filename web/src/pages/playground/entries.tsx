@@ -77,7 +77,7 @@ function Entries({ label, list, count, total, children }: EntriesProps) {
           ) : (
             <>
               {children}
-              <LoadMore list={list} shown={count} total={total ?? count} itemName={what} />
+              <LoadMore list={list} shown={count} total={total ?? count} itemName={what.slice(0, -1)} />
             </>
           )
         }

@@ -1,7 +1,9 @@
-import type { AgentView, TokenAccount } from '../../../../src/serve/admin/contract.ts'
+import type { AgentView, Stats, TokenAccount } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
+import { figuresIn, useStats } from '../../api/stats.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { describeRange, RangePicker } from '../../components/range-picker.tsx'
 import { EmptyState, Loaded } from '../../components/states.tsx'
 import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { formatDuration } from '../../format/duration.ts'
@@ -9,7 +11,7 @@ import { formatCount, formatShare } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 
-const columns: readonly Column<AgentView>[] = [
+const agentColumns = (stats: Stats | undefined): readonly Column<AgentView>[] => [
   {
     title: 'Agent',
     sortBy: ({ name }) => name,
@@ -42,26 +44,31 @@ const columns: readonly Column<AgentView>[] = [
         .filter(Boolean)
         .join(', ') || 'defaults apply',
   },
-  { title: 'Calls', alignEnd: true, sortBy: ({ calls }) => calls.calls, cell: ({ calls }) => formatCount(calls.calls) },
+  {
+    title: 'Calls',
+    alignEnd: true,
+    sortBy: ({ name }) => figuresIn(stats, name).calls,
+    cell: ({ name }) => formatCount(figuresIn(stats, name).calls),
+  },
   {
     title: 'p95',
     alignEnd: true,
     minScreen: 'middle',
-    sortBy: ({ calls }) => calls.p95Ms,
-    cell: ({ calls }) => formatDuration(calls.p95Ms),
+    sortBy: ({ name }) => figuresIn(stats, name).p95Ms,
+    cell: ({ name }) => formatDuration(figuresIn(stats, name).p95Ms),
   },
   {
     title: 'Errors',
     alignEnd: true,
     minScreen: 'wide',
-    sortBy: ({ calls }) => calls.errors / Math.max(1, calls.calls),
-    cell: ({ calls }) => formatShare(calls.errors, calls.calls),
+    sortBy: ({ name }) => figuresIn(stats, name).errors / Math.max(1, figuresIn(stats, name).calls),
+    cell: ({ name }) => formatShare(figuresIn(stats, name).errors, figuresIn(stats, name).calls),
   },
   {
     title: 'Denials',
     alignEnd: true,
-    sortBy: ({ calls }) => calls.denials,
-    cell: ({ calls }) => formatCount(calls.denials),
+    sortBy: ({ name }) => figuresIn(stats, name).denials,
+    cell: ({ name }) => formatCount(figuresIn(stats, name).denials),
   },
 ]
 
@@ -77,14 +84,21 @@ function ContextTokens({ account: { direct, exposed, saved } }: { readonly accou
 
 export function Agents() {
   const agents = useResource(queries.agents, 'agents', { pollEveryMs: 15_000 })
+  const stats = useStats('agent')
   return (
     <Loaded resource={agents} what="the agents">
       {(rows) => (
         <>
           {rows.length > 0 && (
-            <div class="card">
-              <Table label="Agents" rows={rows} keyOf={({ name }) => name} columns={columns} />
-            </div>
+            <>
+              <div class="row">
+                <RangePicker range={stats.range} />
+              </div>
+              <div class="card">
+                <Table label="Agents" rows={rows} keyOf={({ name }) => name} columns={agentColumns(stats.data)} />
+                <p class="table-foot">Calls, latencies, errors and denials {describeRange(stats.range)}</p>
+              </div>
+            </>
           )}
           {rows.length <= 1 && (
             <div class="card">

@@ -36,7 +36,7 @@ export function PermissionMatrix() {
             ) : (
               <>
                 <MatrixTable agents={agents} rows={rows} />
-                <LoadMore list={matrix} shown={rows.length} total={total} itemName="tools" />
+                <LoadMore list={matrix} shown={rows.length} total={total} itemName="tool" />
               </>
             )
           }

@@ -77,7 +77,7 @@ function ToolList({ tools, filtered }: { readonly tools: PagedList<ToolPage>; re
   return (
     <>
       <Table label="Tools" rows={rows} keyOf={({ name }) => name} columns={toolColumns} sort={{ remote: true }} />
-      <LoadMore list={tools} shown={rows.length} total={tools.pages[0]?.total ?? rows.length} itemName="tools" />
+      <LoadMore list={tools} shown={rows.length} total={tools.pages[0]?.total ?? rows.length} itemName="tool" />
     </>
   )
 }
