@@ -193,3 +193,12 @@ test.each([
   expect((await refusalOf(house.ask('execute_tools', args))).message).toContain(sentence)
   expect(house.calls).toHaveLength(1)
 })
+
+test('F6: a lone surrogate in one result does not make the batch unreadable for other parsers', async () => {
+  const cut = defineTool({ name: 'cut', description: '', input: z.object({}), run: () => 'cut \ud83c' })
+  const house = createHouse({ servers: { a: [cut, echo('read')] } })
+  const calls = ['cut', 'read'].map((tool) => ({ server: 'a', tool, args: {} }))
+  const { results } = structuredOf<Answer>(await house.ask('execute_tools', { calls }))
+  expect(results[0]?.result).toEqual(bodyOf(textResult('cut \ufffd')))
+  expect(results[1]?.ok).toBe(true)
+})

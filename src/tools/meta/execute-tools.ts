@@ -3,6 +3,7 @@ import type { Call } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
+import { wellFormedJson } from '../../lib/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { type NestedCallRequest, nestedCallFields, outerTimeoutMs, runNestedCall, timeoutMs } from './nested-call.ts'
 import { agentId, type MetaToolsOptions } from './shared.ts'
@@ -67,9 +68,9 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
 async function answerTo({ server, tool }: NestedCallRequest, run: () => Promise<Result>): Promise<string> {
   try {
     const { body, isError } = await run()
-    return JSON.stringify({ server, tool, ok: !isError, result: body.exact })
+    return wellFormedJson(JSON.stringify({ server, tool, ok: !isError, result: body.exact }))
   } catch (thrown) {
-    return JSON.stringify({ server, tool, ok: false, error: errorOf(thrown) })
+    return wellFormedJson(JSON.stringify({ server, tool, ok: false, error: errorOf(thrown) }))
   }
 }
 
