@@ -18,6 +18,8 @@ import { type Session, undeclaredRequest, wantsNotification } from '../session/s
 
 export interface CallPeer extends Peer {
   readonly signal: AbortSignal
+  /** The error to return if the call fails, because a question was refused that its client cannot answer. */
+  readonly missingCapability?: Error | undefined
 }
 
 /** One page of a list, as JSON members without the enclosing braces. */
@@ -43,7 +45,7 @@ type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
 /** The operations that both protocols share. `form` encodes results; `readable` converts tool lists for clients. */
 export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools) {
-  const run = (
+  const run = async (
     handler: Handler,
     served: Served,
     input: Input,
@@ -52,7 +54,15 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
     admit?: Call['admit'],
   ): Promise<Result> => {
     const { entry } = served
-    return handler({ id: callId(), caller, entry, input, signal: peer.signal, peer, admit })
+    // A call that runs other calls reports the failure of each.
+    const missing = () => (entry.traits.carries ? undefined : peer.missingCapability)
+    const call = { id: callId(), caller, entry, input, signal: peer.signal, peer, admit }
+    const result = await handler(call).catch((thrown: unknown) => {
+      throw missing() ?? thrown
+    })
+    const refusal = result.isError ? missing() : undefined
+    if (refusal !== undefined) throw refusal
+    return result
   }
 
   return {

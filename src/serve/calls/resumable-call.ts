@@ -60,6 +60,7 @@ export class ResumableCall implements CallPeer {
   #settle: ((turn: TurnOutcome) => void) | undefined
   #end: TurnOutcome | undefined
   #asked = 0
+  #missing: Error | undefined
 
   /** `admit` runs before each input request. It throws if the call may not be suspended. */
   constructor(current: RequestTurn, admit: () => void) {
@@ -73,6 +74,10 @@ export class ResumableCall implements CallPeer {
 
   get logLevel(): LogLevel | undefined {
     return this.#current.logLevel
+  }
+
+  get missingCapability(): Error | undefined {
+    return this.#missing
   }
 
   get request() {
@@ -162,11 +167,8 @@ export class ResumableCall implements CallPeer {
     }
     const missing = missingCapabilities(this.#current.capabilities, required)
     if (missing === undefined) return
-    const refusal = missingCapabilityError(missing)
-    this.#finish({ kind: 'failed', thrown: refusal })
-    const error = new UnsupportedRequest(refusal.message)
-    this.#controller.abort(error)
-    throw error
+    this.#missing ??= missingCapabilityError(missing)
+    throw new UnsupportedRequest(missingCapabilityError(missing).message)
   }
 
   #deliver(method: string, params: Json): void {
