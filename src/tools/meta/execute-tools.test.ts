@@ -231,3 +231,10 @@ test('V6: results beyond the maximum size of a batch are left out, each with the
     expect(error?.message).toContain('The call ran')
   }
 })
+
+test("T2: a server's error keeps every digit of its numbers in a batch", async () => {
+  const error = '{"code":-32050,"message":"no","data":{"n":12345678901234567890}}'
+  const house = createHouse({ servers: { a: [fail('exact', new ServerError(Json.raw(Buffer.from(error))))] } })
+  const { body } = await house.ask('execute_tools', { calls: [{ server: 'a', tool: 'exact' }] })
+  expect(body.bytes.toString()).toContain(`"ok":false,"error":${error}`)
+})

@@ -115,7 +115,7 @@ const leftOut = (server: string): ToolwayError =>
 
 /** A server's error unchanged (its code is a number), or Toolway's own error with its string code. */
 function errorOf(thrown: unknown): object {
-  if (thrown instanceof ServerError) return thrown.error.value
+  if (thrown instanceof ServerError) return thrown.error.exact
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
 }
