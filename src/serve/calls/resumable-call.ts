@@ -10,7 +10,7 @@ import {
   missingCapabilityError,
   requiredCapabilities,
 } from './client-capabilities.ts'
-import { type CallPeer, withProgressToken } from './operations.ts'
+import { type CallPeer, CallProgress } from './operations.ts'
 import { nobodyWaits } from './pending-client-requests.ts'
 
 /** One of the requests that make up a call. A call that requires input continues in its caller's next request. */
@@ -55,6 +55,7 @@ export class ResumableCall implements CallPeer {
   readonly #controller = new AbortController()
   readonly #questions = new Map<string, PendingInput>()
   readonly #admit: () => void
+  readonly #progress = new CallProgress()
   #held: { readonly method: string; readonly params: Json }[] = []
   #current: RequestTurn
   #settle: ((turn: TurnOutcome) => void) | undefined
@@ -179,7 +180,7 @@ export class ResumableCall implements CallPeer {
       return
     }
     if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return
-    this.#current.send(notificationBytes(method, withProgressToken(progressToken, params)))
+    this.#current.send(notificationBytes(method, this.#progress.next(progressToken, params)))
   }
 
   /** Batches input requests raised in the same tick into one response. */
