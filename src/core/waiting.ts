@@ -6,6 +6,8 @@ export interface Wait {
   readonly signal?: AbortSignal
   /** How long to wait for each server; defaults to the server's call timeout. */
   readonly timeoutMs?: number | undefined
+  /** The name of the parameter that sets `timeoutMs`, if it is not `timeout_ms`. */
+  readonly timeoutKey?: string
   /** Called every second while waiting. */
   progress?(waitedMs: number, servers: readonly string[]): void
 }
