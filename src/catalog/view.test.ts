@@ -77,6 +77,12 @@ describe('waiting', () => {
     ])
   })
 
+  test('S1: half an emoji in the reason of a missing server does not make the list unreadable', () => {
+    const down = fakeSource('down')
+    down.become('unhealthy', 'it said \ud83c')
+    expect(setUp([down]).view.missing()).toMatchObject([{ reason: 'it said \ufffd' }])
+  })
+
   test('B2: a list may be cached as long as each of its servers allows, except those closed to the caller', () => {
     const lasting = (name: string, tool?: number): FakeSource => ({
       ...fakeSource(name, { tools: ['a'] }),

@@ -64,7 +64,8 @@ export function createView(caller: Caller, options: ViewOptions): View {
         if (source.entries().length > 0 || options.closed(caller, source.name)) return []
         const { health, reason } = source.status()
         const known = health === 'healthy' || health === 'disabled'
-        return known ? [] : [{ server: source.name, status: health, reason }]
+        // Parsers of some clients reject a whole list for a lone surrogate, which the text of an error may end with.
+        return known ? [] : [{ server: source.name, status: health, reason: reason.toWellFormed() }]
       }),
     listTtlMs(kind) {
       const open = [...sources.values()].filter(({ name }) => !options.closed(caller, name))

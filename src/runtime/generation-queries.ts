@@ -67,7 +67,7 @@ export const offersTo = (caller: Caller, generation: Generation): Offers =>
 /** A server's capabilities and instructions, without quarantined instructions. */
 function advice({ name, capabilities, instructions }: UpstreamServer, { pins }: Generation): ServerOffers {
   const { usable } = pins.checkServer(name, instructions)
-  return { name, capabilities, instructions: usable ? withoutHidden(instructions).toWellFormed() : '' }
+  return { name, capabilities, instructions: usable ? withoutHidden(instructions) : '' }
 }
 
 function mayUseSome(caller: Caller, server: UpstreamServer, { policy: { decide, closed } }: Generation): boolean {
