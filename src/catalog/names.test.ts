@@ -189,6 +189,15 @@ test('F2: a name given away as an alias is nobody’s prefixed name, whoever is 
   expect(only('x', 'y', naming)).toBe('a__b')
 })
 
+test('F2: an entry that loses its usual name to the alias of another one is a conflict', () => {
+  const naming = namingOf({ strategy: 'custom', aliases: { 'three.y.z': 'two__y', 'two.z': 'cat', 'one.a': 'two__z' } })
+  const entries = ['y', 'z'].map((name) => ({ server: 'two', name }))
+  const { names, conflicts } = namesOf(entries, naming)
+  expect(names).toEqual([expect.stringMatching(/^two__y_[2-7]/), 'cat'])
+  const winner = { server: 'three', name: 'y.z' }
+  expect(conflicts).toEqual([{ server: 'two', name: 'y', wanted: 'two__y', served: names[0], winner }])
+})
+
 test('B1, F2: every name is unique, of the allowed characters and length, whatever the entries', () => {
   fc.assert(
     fc.property(anyEntries, anyNaming, (entries, naming) => {

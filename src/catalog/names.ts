@@ -8,6 +8,13 @@ export interface NameChoice {
   /** Returns the name to use if no plain name is free. `attempt` 1 uses a longer hash, in case of a collision. */
   hashed(attempt: 0 | 1): string
   readonly badAlias?: string
+  /** The usual name, if it cannot be used because it is the alias of another entry. */
+  readonly reserved?: { readonly wanted: string; readonly winner: EntryName }
+}
+
+interface EntryName {
+  readonly server: string
+  readonly name: string
 }
 
 export type Namer = (server: string, name: string) => NameChoice
@@ -24,14 +31,16 @@ export function createNamer(naming: NamingConfig): Namer {
   const { strategy, separator, maxLength } = naming
   const aliases = new Map(strategy === 'custom' ? Object.entries(naming.aliases) : [])
   // A configured alias is reserved for its entry, even while the entry is not available.
-  const givenAway = new Set(aliases.values())
+  const reservedFor = new Map([...aliases].map(([entry, alias]) => [alias, entryName(entry)]))
   const usable = (name: string) => isPlain(name, maxLength)
 
   return (server, name) => {
     const joined = server + separator + name
     // The first separator must end the server name: otherwise `a` + `b__c` and `a__b` + `c` would collide.
-    const bordered = joined.indexOf(separator) === server.length && usable(joined) && !givenAway.has(joined)
-    const prefixed = bordered ? [joined] : []
+    const bordered = joined.indexOf(separator) === server.length && usable(joined)
+    const winner = bordered ? reservedFor.get(joined) : undefined
+    const prefixed = bordered && winner === undefined ? [joined] : []
+    const reserved = winner && { reserved: { wanted: joined, winner } }
     const shortened = (text: string) => (attempt: 0 | 1) => hashedName(text, server, name, maxLength, attempt)
 
     if (ownSources.includes(server) || strategy === 'flat') {
@@ -40,10 +49,16 @@ export function createNamer(naming: NamingConfig): Namer {
         : { plain: [], hashed: shortened(name) }
     }
     const alias = aliases.get(`${server}.${name}`)
-    if (alias === undefined) return { plain: prefixed, hashed: shortened(joined) }
+    if (alias === undefined) return { plain: prefixed, hashed: shortened(joined), ...reserved }
     if (!usable(alias)) return { plain: prefixed, hashed: shortened(joined), badAlias: alias }
     return { plain: [alias, ...prefixed.filter((other) => other !== alias)], hashed: shortened(joined) }
   }
+}
+
+/** The entry that `server.tool` in the configuration means. */
+function entryName(spelling: string): EntryName {
+  const dot = spelling.indexOf('.')
+  return { server: spelling.slice(0, dot), name: spelling.slice(dot + 1) }
 }
 
 /**
@@ -97,7 +112,7 @@ export interface NameConflict {
   readonly name: string
   readonly wanted: string
   /** The entry that got the wanted name. Undefined if that name was invalid. */
-  readonly winner: { readonly server: string; readonly name: string } | undefined
+  readonly winner: EntryName | undefined
   readonly served: string
 }
 
@@ -111,7 +126,7 @@ export function assignNames(claims: readonly NameClaim[]): {
 } {
   const names = new Array<string>(claims.length)
   const holders = new Map<string, NameClaim>()
-  const lost = new Map<number, { wanted: string; winner?: NameClaim }>()
+  const lost = new Map<number, { wanted: string; winner?: EntryName }>()
   const left: number[] = []
 
   const take = (index: number, claim: NameClaim, wanted: string): boolean => {
@@ -127,7 +142,9 @@ export function assignNames(claims: readonly NameClaim[]): {
 
   for (const index of ranked(claims)) {
     const claim = claims[index] as NameClaim
-    if (claim.choice.badAlias !== undefined) lost.set(index, { wanted: claim.choice.badAlias })
+    const { badAlias, reserved } = claim.choice
+    if (badAlias !== undefined) lost.set(index, { wanted: badAlias })
+    else if (reserved) lost.set(index, reserved)
     if (!claim.choice.plain.some((name) => take(index, claim, name))) left.push(index)
   }
 

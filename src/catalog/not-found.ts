@@ -51,11 +51,17 @@ export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[
   return new ToolwayError('TOOL_NOT_FOUND', `${quoted(spelling)} matches more than one ${wordFor(kind)}.${hint}`)
 }
 
+/** How long a call waited. `parameter` is the name of the caller's parameter that limited the time, if one did. */
+export interface WaitedTime {
+  readonly ms: number
+  readonly parameter?: string
+}
+
 /**
  * The error for a server whose entries are not known: it may offer the entry, so "not found" would be wrong. Undefined
- * if the entries are known. `lateAfterMs` is set if the call waited and the server is still starting.
+ * if the entries are known. `waited` is set if the call waited and the server is still starting.
  */
-export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayError | undefined {
+export function serverNotReady(source: Source, waited?: WaitedTime): ToolwayError | undefined {
   if (source.entries().length > 0) return undefined
   const { health, reason } = source.status()
   const server = source.name
@@ -64,10 +70,15 @@ export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayErr
   if (health === 'disabled') return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} is disabled: ${reason}.`)
   if (health === 'unhealthy')
     return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} cannot be reached; try again later. ${reason}`)
-  if (lateAfterMs === undefined) return undefined
+  if (waited === undefined) return undefined
+  const { ms, parameter } = waited
+  const remedy =
+    parameter === undefined
+      ? `To let calls wait longer, raise mcpServers.${server}.timeout.`
+      : `To wait longer, call again with a longer ${parameter}.`
   return refuse(
     'SERVER_UNAVAILABLE',
-    `The server ${quoted(server)} is still starting after ${lateAfterMs / 1000} s, so nothing was sent. Try again soon. To let calls wait longer, raise mcpServers.${server}.timeout.`,
+    `The server ${quoted(server)} is still starting after ${ms / 1000} s, so nothing was sent. Try again soon. ${remedy}`,
   )
 }
 

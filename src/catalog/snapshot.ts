@@ -67,7 +67,7 @@ function uriRule(parts: readonly SourcePart[], names: readonly string[]): Catalo
 
 function tell(kind: Kind, { server, name, wanted, winner, served }: NameConflict, warn: Warn): void {
   const facts = { kind, server, name, wanted, served, winner }
-  if (winner) warn(facts, 'two entries have the same name; serving the one with lower priority under another name')
+  if (winner) warn(facts, 'two entries have the same name; serving this one under another name')
   else warn(facts, 'ignoring an alias that is too long, ends like a hash or has characters other than A-Z a-z 0-9 _ -')
 }
 

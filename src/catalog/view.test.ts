@@ -77,6 +77,12 @@ describe('waiting', () => {
     ])
   })
 
+  test('S1: half an emoji in the reason of a missing server does not make the list unreadable', () => {
+    const down = fakeSource('down')
+    down.become('unhealthy', 'it said \ud83c')
+    expect(setUp([down]).view.missing()).toMatchObject([{ reason: 'it said \ufffd' }])
+  })
+
   test('B2: a list may be cached as long as each of its servers allows, except those closed to the caller', () => {
     const lasting = (name: string, tool?: number): FakeSource => ({
       ...fakeSource(name, { tools: ['a'] }),
@@ -203,6 +209,18 @@ describe('waiting', () => {
     expect(slow.asked).toBe(0)
   })
 
+  test.each([
+    [{}, 'raise mcpServers.slow.timeout'],
+    [{ timeoutMs: 1_000 }, 'a longer timeout_ms'],
+    [{ timeoutMs: 1_000, timeoutKey: '--wait' }, 'a longer --wait'],
+  ])('V4: the error of a call that waited with %j names what limited it', async (wait, remedy) => {
+    const { view, clock } = setUp([fakeSource('slow', { silent: true, health: 'starting' })])
+    const late = view.find('tool', 'slow', 'x', wait)
+    late.catch(() => {})
+    await clock.pass(60_000)
+    await expect(late).rejects.toMatchObject({ message: expect.stringContaining(remedy) })
+  })
+
   test('V2: a waiting call hears every second what it waits for, has its own time, and can be cancelled', async () => {
     const slow = fakeSource('slow', { silent: true, health: 'starting' })
     const { view, clock } = setUp([slow])
@@ -213,7 +231,7 @@ describe('waiting', () => {
     for (let second = 0; second < 3; second++) await clock.pass(1_000)
     await expect(late).rejects.toMatchObject({
       code: 'SERVER_UNAVAILABLE',
-      message: expect.stringMatching(/still starting after 2\.5 s.*mcpServers\.slow\.timeout/),
+      message: expect.stringMatching(/still starting after 2\.5 s.*a longer timeout_ms/),
     })
     expect(told).toEqual([
       [1_000, ['slow']],

@@ -7,7 +7,15 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
 import type { Wait } from '../core/waiting.ts'
 import { couldBeNamed } from './names.ts'
-import { ambiguous, nothingUsable, ownName, serverNotReady, unknownEntry, unknownServer } from './not-found.ts'
+import {
+  ambiguous,
+  nothingUsable,
+  ownName,
+  serverNotReady,
+  unknownEntry,
+  unknownServer,
+  type WaitedTime,
+} from './not-found.ts'
 import { defaultCallMs, type SourceReadiness } from './readiness.ts'
 import {
   type NamedServers,
@@ -56,7 +64,8 @@ export function createView(caller: Caller, options: ViewOptions): View {
         if (source.entries().length > 0 || options.closed(caller, source.name)) return []
         const { health, reason } = source.status()
         const known = health === 'healthy' || health === 'disabled'
-        return known ? [] : [{ server: source.name, status: health, reason }]
+        // Parsers of some clients reject a whole list for a lone surrogate, which the text of an error may end with.
+        return known ? [] : [{ server: source.name, status: health, reason: reason.toWellFormed() }]
       }),
     listTtlMs(kind) {
       const open = [...sources.values()].filter(({ name }) => !options.closed(caller, name))
@@ -221,5 +230,8 @@ export function createView(caller: Caller, options: ViewOptions): View {
 const isByUri = (kind: Kind): boolean => kind === 'resource' || kind === 'template'
 
 /** How long a call waited for a source that did not become ready in time. Undefined for any other source. */
-const waitedFor = (late: readonly Source[], source: Source, wait: Wait | undefined): number | undefined =>
-  late.includes(source) ? (wait?.timeoutMs ?? source.timeoutMs ?? defaultCallMs) : undefined
+function waitedFor(late: readonly Source[], source: Source, wait: Wait | undefined): WaitedTime | undefined {
+  if (!late.includes(source)) return undefined
+  if (wait?.timeoutMs === undefined) return { ms: source.timeoutMs ?? defaultCallMs }
+  return { ms: wait.timeoutMs, parameter: wait.timeoutKey ?? 'timeout_ms' }
+}

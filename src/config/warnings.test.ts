@@ -11,6 +11,16 @@ test('names that lead nowhere are warnings', async () => {
   ])
 })
 
+test('F2: aliases for servers that do not exist, and aliases that several tools share, are warnings', async () => {
+  const aliases = { 'a.x': 'cat', 'b.y.z': 'cat', 'a.z': 'dog', 'nope.z': 'bird', 'sink.report': 'report' }
+  const mcpServers = { a: { command: 'x' }, b: { command: 'x' } }
+  expect(await warningsOf(JSON.stringify({ naming: { strategy: 'custom', aliases }, mcpServers }))).toEqual([
+    'naming.aliases: nope.z has no effect, because mcpServers has no nope',
+    expect.stringContaining('a.x, b.y.z cannot all have the name cat'),
+  ])
+  expect(await warningsOf(JSON.stringify({ naming: { strategy: 'prefix', aliases }, mcpServers }))).toEqual([])
+})
+
 test('B6: hosts and origins that no request can have are warnings', async () => {
   const hosts = ['*', 'https://x.org/', 'x.org/mcp', 'y.org', 'y.org:8080', '[::1]:80']
   const valid = ['https://App.example.com/', 'http://localhost:5173', 'null', 'vscode-webview://0Abc']

@@ -10,6 +10,7 @@ export function configWarnings(config: Config, tree: ConfigTree): string[] {
     ...openToAll(config),
     ...neverMatches(config),
     ...unknownModel(config),
+    ...uselessAliases(config),
     ...withoutEffect(config, tree),
     ...inArguments(config, tree),
     ...unshared(config),
@@ -48,6 +49,23 @@ function originOf(page: string): string | undefined {
 function unknownModel({ models, chat }: Config): string[] {
   if (chat.model === undefined || Object.hasOwn(models, chat.model)) return []
   return [`chat.model: model ${chat.model} is not defined in models`]
+}
+
+/** Warns about aliases for servers that do not exist, and about names that several tools should have. */
+function uselessAliases({ naming: { strategy, aliases }, mcpServers }: Config): string[] {
+  if (strategy !== 'custom') return []
+  const entries = Object.entries(aliases)
+  const serverOf = (tool: string) => tool.slice(0, tool.indexOf('.'))
+  const isKnown = (server: string) => server === 'sink' || Object.hasOwn(mcpServers, server)
+  const unknown = entries.filter(([tool]) => !isKnown(serverOf(tool)))
+  const shared = [...Map.groupBy(entries, ([, alias]) => alias)].filter(([, { length }]) => length > 1)
+  return [
+    ...unknown.map(([tool]) => `naming.aliases: ${tool} has no effect, because mcpServers has no ${serverOf(tool)}`),
+    ...shared.map(([alias, tools]) => {
+      const names = tools.map(([tool]) => tool).join(', ')
+      return `naming.aliases: ${names} cannot all have the name ${alias}; all but one are named as with prefix`
+    }),
+  ]
 }
 
 /** Warns about settings without effect: headers for a program, and arguments or environment variables for a URL. */

@@ -20,6 +20,8 @@ export interface Call {
   readonly approval?: string
   /** A limit that the caller sets. Unlike the entry's timeout, it is not extended by progress. */
   readonly timeoutMs?: number
+  /** The limit as the caller set it, if part of it was spent before this call. For messages. */
+  readonly wholeTimeoutMs?: number | undefined
   /** The name of the parameter that sets `timeoutMs`, if it is not `timeout_ms`. */
   readonly timeoutKey?: string
   /** To be called when the server reports progress. Set only if progress extends the timeout (V4). */

@@ -1,3 +1,4 @@
+import { jsonValue, wellFormedJson } from '../lib/parse-json.ts'
 import type { ToolwayError } from './errors.ts'
 import { Json } from './json.ts'
 
@@ -50,6 +51,10 @@ export const refusedResult = (error: ToolwayError): Result => ({
 
 export const textResult = (text: string): Result => resultOf({ content: [{ type: 'text', text }] })
 
-/** A result with structured content, and the same content as JSON text for models. */
-export const structuredResult = (value: object): Result =>
-  resultOf({ content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value })
+/** A result with structured content, and the same content as JSON text for models. Lone surrogates are replaced. */
+export function structuredResult(value: object): Result {
+  const json = JSON.stringify(value)
+  const text = wellFormedJson(json)
+  const structuredContent = text === json ? value : jsonValue(text)
+  return resultOf({ content: [{ type: 'text', text }], structuredContent })
+}

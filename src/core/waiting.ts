@@ -6,6 +6,8 @@ export interface Wait {
   readonly signal?: AbortSignal
   /** How long to wait for each server; defaults to the server's call timeout. */
   readonly timeoutMs?: number | undefined
+  /** The name of the parameter that sets `timeoutMs`, if it is not `timeout_ms`. */
+  readonly timeoutKey?: string
   /** Called every second while waiting. */
   progress?(waitedMs: number, servers: readonly string[]): void
 }
@@ -34,9 +36,14 @@ export function tellWaiting(
   tellWaitingFor(meta, peer, waitedMs, `${servers.join(', ')} to start`)
 }
 
+const notices = new WeakSet<Json>()
+
+/** Whether Toolway itself sends this progress notification because a call waits. */
+export const isWaitingNotice = (params: Json): boolean => notices.has(params)
+
 /**
- * Sends a progress notification while a call waits for something. The values stay far below 1, so that the tool's own
- * progress, reported later under the same token, is higher.
+ * Sends a progress notification while a call waits for something. The values stay far below 1, because the tool's own
+ * progress follows under the same token. The caller's peer raises values that are not higher than the last one.
  */
 export function tellWaitingFor(
   { progressToken }: Readonly<Record<string, unknown>>,
@@ -46,5 +53,7 @@ export function tellWaitingFor(
 ): void {
   if (progressToken === undefined) return
   const message = `Waiting for ${what} (${Math.round(waitedMs / 1000)} s).`
-  peer.notify('notifications/progress', Json.of({ progressToken, progress: waitedMs / 1e9, message }))
+  const params = Json.of({ progressToken, progress: waitedMs / 1e9, message })
+  notices.add(params)
+  peer.notify('notifications/progress', params)
 }

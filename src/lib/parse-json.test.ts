@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
-import { jsonValue, parseJson } from './parse-json.ts'
+import { jsonValue, parseJson, wellFormedJson } from './parse-json.ts'
 
 /** Objects whose member names V8 remembers as long as they exist. */
 const kept: unknown[] = []
@@ -91,3 +91,15 @@ const escaped = (name: string, choose: () => number): string =>
         : JSON.stringify(name[at]).slice(1, -1),
     )
     .join('')
+
+test('S1: lone surrogates in JSON are replaced, and nothing else', () => {
+  const unit = fc.constantFrom('\ud83c', '\udf89', '\\', 'u', 'd83c', '"', '\n', 'a')
+  const text = fc.string({ unit })
+  fc.assert(
+    fc.property(fc.array(fc.tuple(text, text)), (members) => {
+      const json = wellFormedJson(JSON.stringify(members))
+      expect(JSON.parse(json)).toEqual(members.map((pair) => pair.map((one) => one.toWellFormed())))
+    }),
+    runs(200, 20_000),
+  )
+})

@@ -24,6 +24,16 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/**
+ * Replaces lone surrogates in text from `JSON.stringify` by U+FFFD. Other parsers than JavaScript's reject the whole text for
+ * one lone surrogate.
+ */
+export function wellFormedJson(text: string): string {
+  if (!text.includes('\\ud')) return text
+  // `JSON.stringify` escapes only lone surrogates. Match all escapes, because `\\ud83d` is an escaped backslash and text.
+  return text.replace(/\\(?:(ud[89a-f][0-9a-f]{2})|.)/g, (written, lone) => (lone === undefined ? written : '\ufffd'))
+}
+
 /** Matches all member names with an escape, and some other strings, which only costs time. */
 const escapedName = /[{,][ \t\r\n]*"[^"\\]*\\/
 

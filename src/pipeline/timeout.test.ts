@@ -120,6 +120,12 @@ test('V4: a limit that the caller names is hard, and the server is not asked for
   await expect(answer).rejects.toThrow(/within 2 s \(timeout_ms\)/)
 })
 
+test('V4: the error names the limit as the caller set it, even if some of that time was spent before', async () => {
+  const { clock, answer } = running({ timeoutMs: 1_999, wholeTimeoutMs: 2_000 })
+  await clock.pass(1_999)
+  await expect(answer).rejects.toThrow(/within 2 s \(timeout_ms\)/)
+})
+
 test('V4: the error of a call without progress names the setting and its value', async () => {
   const { clock, answer } = running()
   await clock.pass(30_000)

@@ -21,7 +21,7 @@ export const timeout = (clock: Clock): Interceptor => {
     const tooLate = (late: boolean) => {
       const sentence = hasProgressed
         ? afterProgress(call, ms, clock.monotonic() - began >= maxMs)
-        : `${nameOf(call)} did not answer within ${durationText(ms)} (${keyOf(call)}) and was cancelled. ${remedy(call)}`
+        : `${nameOf(call)} did not answer within ${durationText(call.wholeTimeoutMs ?? ms)} (${keyOf(call)}) and was cancelled. ${remedy(call)}`
       const paused = late ? ' Toolway was suspended during the call.' : ''
       return new ToolwayError('TIMEOUT', sentence + paused, { server: call.entry.server, ...(late && { late }) })
     }

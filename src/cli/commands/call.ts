@@ -45,6 +45,7 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
     const { entry, definition } = await gateway.view(caller).resolve('tool', name, {
       signal: shell.interrupted,
       timeoutMs: options.wait,
+      timeoutKey: '--wait',
       progress: (_, servers) => progress.show(`Waiting for ${servers.join(', ')} to start …`),
     })
     const args = readArguments(words, definition.inputSchema, base)

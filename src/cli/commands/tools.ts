@@ -90,7 +90,7 @@ export async function showTool(shell: Shell, name: string, options: ToolsOptions
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)
   const caller = gateway.localAs(options.agent)
-  const lookup = { operation: 'find', signal: shell.interrupted, timeoutMs: options.wait }
+  const lookup = { operation: 'find', signal: shell.interrupted, timeoutMs: options.wait, timeoutKey: '--wait' }
   const served = await gateway.view(caller).resolve('tool', name, lookup)
   if (options.json) output.value(served.definition)
   else printTool(served, output, commandName(shell.env))

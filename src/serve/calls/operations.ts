@@ -6,7 +6,7 @@ import { type RpcErrorObject, ServerError, ToolwayError } from '../../core/error
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { readTaskId } from '../../core/task-id.ts'
-import { tellWaiting, type Wait } from '../../core/waiting.ts'
+import { isWaitingNotice, tellWaiting, type Wait } from '../../core/waiting.ts'
 import { members } from '../../lib/json-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import type { Pieces } from '../../wire/bytes.ts'
@@ -18,6 +18,8 @@ import { type Session, undeclaredRequest, wantsNotification } from '../session/s
 
 export interface CallPeer extends Peer {
   readonly signal: AbortSignal
+  /** The error to return if the call fails, because a question was refused that its client cannot answer. */
+  readonly missingCapability?: Error | undefined
 }
 
 /** One page of a list, as JSON members without the enclosing braces. */
@@ -43,7 +45,7 @@ type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
 /** The operations that both protocols share. `form` encodes results; `readable` converts tool lists for clients. */
 export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools) {
-  const run = (
+  const run = async (
     handler: Handler,
     served: Served,
     input: Input,
@@ -52,7 +54,15 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
     admit?: Call['admit'],
   ): Promise<Result> => {
     const { entry } = served
-    return handler({ id: callId(), caller, entry, input, signal: peer.signal, peer, admit })
+    // A call that runs other calls reports the failure of each.
+    const missing = () => (entry.traits.carries ? undefined : peer.missingCapability)
+    const call = { id: callId(), caller, entry, input, signal: peer.signal, peer, admit }
+    const result = await handler(call).catch((thrown: unknown) => {
+      throw missing() ?? thrown
+    })
+    const refusal = result.isError ? missing() : undefined
+    if (refusal !== undefined) throw refusal
+    return result
   }
 
   return {
@@ -240,6 +250,7 @@ export class RequestPeer implements Peer {
   readonly #session: Session
   readonly #outlet: ResponseChannel
   readonly #progressToken: unknown
+  readonly #progress = new CallProgress()
   readonly #controller = new AbortController()
   #over: AbortController | undefined
   #answered = false
@@ -291,7 +302,7 @@ export class RequestPeer implements Peer {
     }
     const token = this.#progressToken
     if (token === undefined) return
-    this.#outlet.send(notificationBytes(method, withProgressToken(token, params)))
+    this.#outlet.send(notificationBytes(method, this.#progress.next(token, params)))
   }
 
   ask(method: string, params: Json, signal: AbortSignal): Promise<Json> {
@@ -315,10 +326,30 @@ export function checkProgressToken({ _meta }: Params): void {
   throw new ProtocolError(rpcCodes.params, sentence)
 }
 
-/** Replaces the progress token in a notification with the caller's token, because each hop has its own. */
-export function withProgressToken(token: unknown, params: Json): Json {
-  const progress = params.value as Params
-  return progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })
+/**
+ * The progress notifications of one call. Toolway reports progress while a call waits, and MCP demands that the values
+ * increase: a value that is not above the last one of such a wait is raised. All other values stay as the server sent them.
+ */
+export class CallProgress {
+  #last = Number.NEGATIVE_INFINITY
+  #waited = Number.NEGATIVE_INFINITY
+
+  /** The notification for the caller, with the caller's token, because each hop has its own. */
+  next(token: unknown, params: Json): Json {
+    const sent = params.value as Params
+    const progress = this.#increased(sent.progress, isWaitingNotice(params))
+    if (sent.progressToken === token && sent.progress === progress) return params
+    return Json.of({ ...sent, progress, progressToken: token })
+  }
+
+  #increased(progress: unknown, waits: boolean): unknown {
+    if (typeof progress !== 'number') return progress
+    const floor = waits ? this.#last : this.#waited
+    const raised = progress > floor ? progress : floor + Math.max(1e-9, Math.abs(floor) * 1e-12)
+    if (waits || raised !== progress) this.#waited = raised
+    this.#last = raised
+    return raised
+  }
 }
 
 /** A peer that rejects every request for input, including requests for confirmation. */

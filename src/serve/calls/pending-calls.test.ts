@@ -292,7 +292,26 @@ describe('B2: what a client did not declare it is not asked for', () => {
     const answer = await door.ask('tools/call', asking([question]), { capabilities })
     expect(answer).toMatchObject({ status: 400, error: { code: -32021 } })
     expect(answer.error?.data).toEqual({ requiredCapabilities })
-    expect(door.access.calls[0]?.signal.aborted).toBe(true)
+  })
+
+  test('a tool that does without the answer is not cancelled, and its result counts', async () => {
+    const door = await openDoor()
+    const { status, result } = await door.ask('tools/call', { name: 'ask_then_fail' }, { capabilities: {} })
+    expect([status, result.content[0].text]).toEqual([200, expect.stringMatching(/^survived: .*roots/)])
+    expect(door.access.calls[0]?.signal.aborted).toBe(false)
+  })
+
+  test('a result that reports the refused question as a failure becomes the error of the protocol', async () => {
+    const door = await openDoor()
+    const answer = await door.ask('tools/call', { name: 'ask_or_report' }, { capabilities: {} })
+    expect(answer).toMatchObject({ status: 400, error: { code: -32021 } })
+  })
+
+  test('F6: a call that runs other calls keeps its result if one of them asks a question', async () => {
+    const door = await openDoor()
+    const answer = await door.ask('tools/call', { name: 'run_others' }, { capabilities: {} })
+    expect(answer).toMatchObject({ status: 200, result: { isError: true } })
+    expect(door.access.calls[0]?.signal.aborted).toBe(false)
   })
 
   test.each<[Asked, object]>([

@@ -1,7 +1,9 @@
 import { afterEach, expect, test } from 'vitest'
+import { Json } from '../../core/json.ts'
+import { tellWaiting } from '../../core/waiting.ts'
 import { openTestDoor } from '../http/server.fixture.ts'
 import { openModernDoor } from '../mcp-stateless/stateless.fixture.ts'
-import { checkProgressToken } from './operations.ts'
+import { CallProgress, checkProgressToken } from './operations.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -36,4 +38,33 @@ test.each(methods)('without sessions, %s with another token is refused with -326
     const { error } = await ask(method, named, { meta: { progressToken } })
     expect([error?.code, error?.message]).toEqual([-32602, expect.stringContaining('progressToken')])
   }
+})
+
+/** The values that a caller gets, if seconds of waiting (`['wait', 2]`) and values of the server come in this order. */
+function heard(...sent: readonly (number | readonly ['wait', number])[]): readonly number[] {
+  const progress = new CallProgress()
+  const got: number[] = []
+  const notify = (_: string, params: Json) => {
+    got.push((progress.next('theirs', params).value as { progress: number }).progress)
+  }
+  for (const one of sent) {
+    if (typeof one === 'number') notify('', Json.of({ progressToken: 'upstream', progress: one }))
+    else tellWaiting({ progressToken: 'theirs' }, { notify }, one[1] * 1000, ['s'])
+  }
+  return got
+}
+
+test.each([
+  ['a wait and the first value of a tool', [['wait', 1], ['wait', 2], 0, 0, 1]],
+  ['two waits', [['wait', 1], ['wait', 2], ['wait', 1], 0.5]],
+  ['a wait after the progress of the tool', [0, 5e9, ['wait', 1], 0, 6e9]],
+] as const)('V4: progress increases over %s', (_, sent) => {
+  const values = heard(...sent)
+  expect(values).toHaveLength(sent.length)
+  for (const [index, value] of values.slice(1).entries()) expect(value).toBeGreaterThan(values[index] as number)
+  expect(values.at(-1)).toBe(sent.at(-1))
+})
+
+test('V4: the progress of a server that Toolway did not wait for stays as it is', () => {
+  expect(heard(0, 3, 3, 1, -1)).toEqual([0, 3, 3, 1, -1])
 })

@@ -10,7 +10,7 @@ import {
   missingCapabilityError,
   requiredCapabilities,
 } from './client-capabilities.ts'
-import { type CallPeer, withProgressToken } from './operations.ts'
+import { type CallPeer, CallProgress } from './operations.ts'
 import { nobodyWaits } from './pending-client-requests.ts'
 
 /** One of the requests that make up a call. A call that requires input continues in its caller's next request. */
@@ -55,11 +55,13 @@ export class ResumableCall implements CallPeer {
   readonly #controller = new AbortController()
   readonly #questions = new Map<string, PendingInput>()
   readonly #admit: () => void
+  readonly #progress = new CallProgress()
   #held: { readonly method: string; readonly params: Json }[] = []
   #current: RequestTurn
   #settle: ((turn: TurnOutcome) => void) | undefined
   #end: TurnOutcome | undefined
   #asked = 0
+  #missing: Error | undefined
 
   /** `admit` runs before each input request. It throws if the call may not be suspended. */
   constructor(current: RequestTurn, admit: () => void) {
@@ -73,6 +75,10 @@ export class ResumableCall implements CallPeer {
 
   get logLevel(): LogLevel | undefined {
     return this.#current.logLevel
+  }
+
+  get missingCapability(): Error | undefined {
+    return this.#missing
   }
 
   get request() {
@@ -162,11 +168,8 @@ export class ResumableCall implements CallPeer {
     }
     const missing = missingCapabilities(this.#current.capabilities, required)
     if (missing === undefined) return
-    const refusal = missingCapabilityError(missing)
-    this.#finish({ kind: 'failed', thrown: refusal })
-    const error = new UnsupportedRequest(refusal.message)
-    this.#controller.abort(error)
-    throw error
+    this.#missing ??= missingCapabilityError(missing)
+    throw new UnsupportedRequest(missingCapabilityError(missing).message)
   }
 
   #deliver(method: string, params: Json): void {
@@ -177,7 +180,7 @@ export class ResumableCall implements CallPeer {
       return
     }
     if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return
-    this.#current.send(notificationBytes(method, withProgressToken(progressToken, params)))
+    this.#current.send(notificationBytes(method, this.#progress.next(progressToken, params)))
   }
 
   /** Batches input requests raised in the same tick into one response. */

@@ -1,7 +1,7 @@
 import type { Served, View } from '../../core/access.ts'
 import { entryOf } from '../../core/call.fixture.ts'
 import type { Handler } from '../../core/call.ts'
-import type { Definition, Kind } from '../../core/entry.ts'
+import type { Definition, Kind, Traits } from '../../core/entry.ts'
 import { type RpcErrorObject, ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { resultOf, textResult } from '../../core/result.ts'
@@ -49,9 +49,10 @@ export function createModernAccess(): TestAccess {
     return textResult(JSON.stringify((await Promise.all(answers)).map(({ value }) => value)))
   }
   const extra = new Map<string, Served>()
-  const add = (kind: Kind, name: string, run: Handler, more: Definition = {}) => {
+  const add = (kind: Kind, name: string, run: Handler, more: Definition = {}, traits: Partial<Traits> = {}) => {
     const definition = { name, description: `The ${kind} ${name}`, ...more }
-    extra.set(`${kind} ${name}`, { name, definition, entry: entryOf({ kind, name, definition, run }) })
+    const entry = entryOf({ kind, name, definition, run })
+    extra.set(`${kind} ${name}`, { name, definition, entry: { ...entry, traits: { ...entry.traits, ...traits } } })
   }
 
   add('tool', 'in_headers', async ({ input }) => textResult(JSON.stringify(input.arguments.value)), {
@@ -86,6 +87,12 @@ export function createModernAccess(): TestAccess {
     if (typeof answer === 'string') return textResult(`survived: ${answer}`)
     throw new ServerError(Json.raw<RpcErrorObject>(Buffer.from(serverErrors.own ?? '')))
   })
+  const askOrReport: Handler = async ({ peer, signal }) => {
+    const answer = await peer.ask('roots/list', Json.of({}), signal).catch((error: Error) => error.message)
+    return resultOf({ content: [{ type: 'text', text: JSON.stringify(answer) }], isError: true })
+  }
+  add('tool', 'ask_or_report', askOrReport)
+  add('tool', 'run_others', askOrReport, {}, { carries: true })
   add('tool', 'wait_then_ask', async (call) => {
     const wait = await base.view(call.caller).resolve('tool', 'wait')
     await wait.entry.run(call)

@@ -40,6 +40,7 @@ test('G4: the call inside is a new one through the whole pipeline, with the same
   expect(inner?.parent).toBe('outer')
   // Less the real time that it took to find the tool.
   expect(inner?.timeoutMs).toBeGreaterThan(3_000_000)
+  expect(inner?.wholeTimeoutMs).toBe(3_600_000)
   expect(inner?.id).not.toBe(outer?.id)
   expect(inner?.entry).toMatchObject({ server: 'files', name: 'read' })
   expect(inner?.input.arguments.value).toEqual({ path: '/a' })

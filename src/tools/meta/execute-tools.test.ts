@@ -193,3 +193,48 @@ test.each([
   expect((await refusalOf(house.ask('execute_tools', args))).message).toContain(sentence)
   expect(house.calls).toHaveLength(1)
 })
+
+test('F6: a lone surrogate in one result does not make the batch unreadable for other parsers', async () => {
+  const cut = defineTool({ name: 'cut', description: '', input: z.object({}), run: () => 'cut \ud83c' })
+  const house = createHouse({ servers: { a: [cut, echo('read')] } })
+  const calls = ['cut', 'read'].map((tool) => ({ server: 'a', tool, args: {} }))
+  const { results } = structuredOf<Answer>(await house.ask('execute_tools', { calls }))
+  expect(results[0]?.result).toEqual(bodyOf(textResult('cut \ufffd')))
+  expect(results[1]?.ok).toBe(true)
+})
+
+test('V6: results beyond the maximum size of a batch are left out, each with the reason, and the others stay', async () => {
+  const MiB = 1024 * 1024
+  const bulk = defineTool({
+    name: 'bulk',
+    description: '',
+    input: z.object({ size: z.number() }),
+    run: ({ size }) => '"'.repeat(size),
+  })
+  const huge = new ServerError(Json.of({ code: 1, message: 'x'.repeat(10 * MiB) }))
+  const house = createHouse({ servers: { a: [bulk, fail('huge', huge), echo('read')] } })
+  const sizes = [2 * MiB, 20 * MiB, 2 * MiB, 2 * MiB, 2 * MiB]
+  const calls = [
+    ...sizes.map((size) => ({ server: 'a', tool: 'bulk', args: { size } })),
+    { server: 'a', tool: 'huge' },
+    { server: 'a', tool: 'read' },
+  ]
+  const { body } = await house.ask('execute_tools', { calls })
+  expect(body.bytes.length).toBeLessThan(16.1 * MiB)
+  const { results } = structuredOf<Answer>({ body, isError: false })
+  const [block] = body.value.content ?? []
+  expect(JSON.parse(String(block?.text))).toEqual({ results })
+  expect(results).toHaveLength(7)
+  expect(results.filter(({ ok }) => ok).map(({ tool }) => tool)).toEqual(['bulk', 'read'])
+  for (const { error } of results.filter(({ ok }) => !ok)) {
+    expect(error?.code).toBe('OUTCOME_UNKNOWN')
+    expect(error?.message).toContain('The call ran')
+  }
+})
+
+test("T2: a server's error keeps every digit of its numbers in a batch", async () => {
+  const error = '{"code":-32050,"message":"no","data":{"n":12345678901234567890}}'
+  const house = createHouse({ servers: { a: [fail('exact', new ServerError(Json.raw(Buffer.from(error))))] } })
+  const { body } = await house.ask('execute_tools', { calls: [{ server: 'a', tool: 'exact' }] })
+  expect(body.bytes.toString()).toContain(`"ok":false,"error":${error}`)
+})

@@ -3,11 +3,15 @@ import type { Call } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
+import { wellFormedJson } from '../../lib/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { type NestedCallRequest, nestedCallFields, outerTimeoutMs, runNestedCall, timeoutMs } from './nested-call.ts'
 import { agentId, type MetaToolsOptions } from './shared.ts'
 
 const maxCalls = 64
+
+/** Maximum size of a batch's result: the same as for a single result. Each item counts twice, as object and as text. */
+const maxBatchBytes = 16 * 1024 * 1024
 
 const executeToolsInput = z.object({
   agent_id: agentId,
@@ -30,7 +34,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       // Only the batch reports progress: values from calls that share its token would make the progress go backwards.
       const { progressToken, ...meta } = call.input.meta
       const written = call.input.arguments.member('calls')?.items()
-      const answers: string[] = []
+      const items = createBatchItems()
       let answered = 0
       let told = 0
       /** Reports the batch's progress. Several calls may be waiting, so values that would go backwards are dropped. */
@@ -53,29 +57,65 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       await Promise.all(
         [...byServer.values()].flat().map(async ([index, { server, tool }]) => {
           const asked = { server, tool, args: written?.[index]?.member('args') }
-          answers[index] = await answerTo(asked, () => runNestedCall(access, call, asked, carried))
+          await items.add(index, asked, () => runNestedCall(access, call, asked, carried))
           answered += 1
           tell(answered)
         }),
       )
       signal.throwIfAborted()
-      return batchResult(answers)
+      return items.result()
     },
   })
 
-/** The result item for one call. If the call fails, or its result cannot be read, the item contains the error. */
-async function answerTo({ server, tool }: NestedCallRequest, run: () => Promise<Result>): Promise<string> {
-  try {
-    const { body, isError } = await run()
-    return JSON.stringify({ server, tool, ok: !isError, result: body.exact })
-  } catch (thrown) {
-    return JSON.stringify({ server, tool, ok: false, error: errorOf(thrown) })
+/** The items of a batch's result. Those that exceed its maximum size are left out as they arrive. */
+function createBatchItems() {
+  const items: string[] = []
+  const texts: string[] = []
+  let room = maxBatchBytes
+
+  const put = (index: number, item: object): number => {
+    const json = wellFormedJson(JSON.stringify(item))
+    const text = JSON.stringify(json).slice(1, -1)
+    items[index] = json
+    texts[index] = text
+    return Buffer.byteLength(json) + Buffer.byteLength(text)
+  }
+
+  return {
+    /** Adds the result of a call. If the call fails, or its result cannot be read, the item contains the error. */
+    async add(index: number, { server, tool }: NestedCallRequest, run: () => Promise<Result>): Promise<void> {
+      let size: number
+      try {
+        const { body, isError } = await run()
+        size = body.bytes.length
+        // Do not parse a result that does not fit.
+        if (size <= room) size = put(index, { server, tool, ok: !isError, result: body.exact })
+      } catch (thrown) {
+        size = put(index, { server, tool, ok: false, error: errorOf(thrown) })
+      }
+      if (size <= room) room -= size
+      else put(index, { server, tool, ok: false, error: errorOf(leftOut(server)) })
+    },
+    /** The whole result. Concatenates the JSON of the items, which may be large, instead of serializing them again. */
+    result(): Result {
+      const text = `{\\"results\\":[${texts.join(',')}]}`
+      const structured = `{"results":[${items.join(',')}]}`
+      const body = `{"content":[{"type":"text","text":"${text}"}],"structuredContent":${structured}}`
+      return { body: Json.raw(Buffer.from(body)), isError: false }
+    },
   }
 }
 
+const leftOut = (server: string): ToolwayError =>
+  new ToolwayError(
+    'OUTCOME_UNKNOWN',
+    `The call ran, but its result was left out: the results of a batch may have ${maxBatchBytes / 1024 / 1024} MiB together, as object and as text. To get the result, use execute_tool or a smaller batch, unless the call must not run twice.`,
+    { server },
+  )
+
 /** A server's error unchanged (its code is a number), or Toolway's own error with its string code. */
 function errorOf(thrown: unknown): object {
-  if (thrown instanceof ServerError) return thrown.error.value
+  if (thrown instanceof ServerError) return thrown.error.exact
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
 }
@@ -89,13 +129,6 @@ const askedInPlace = (peer: Call['peer']): Call['peer'] => ({
   notify: (method, params) => peer.notify(method, params),
   ask: (method, params, signal) => peer.ask(method, params, signal),
 })
-
-/** The result of a batch. Concatenates the JSON of the items, which may be large, instead of serializing them again. */
-function batchResult(answers: readonly string[]): Result {
-  const text = `{"results":[${answers.join(',')}]}`
-  const body = `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}}`
-  return { body: Json.raw(Buffer.from(body)), isError: false }
-}
 
 const executeToolInput = z.object({
   agent_id: agentId,

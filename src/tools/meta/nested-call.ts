@@ -72,6 +72,7 @@ export async function runNestedCall(
     peer: carried.peer ?? call.peer,
     trace: call.trace,
     // The caller's timeout includes the time that the server took to start, so subtract that time.
+    wholeTimeoutMs: timeoutMs,
     timeoutMs: timeoutMs && Math.max(1, Math.round(timeoutMs - (performance.now() - began))),
   })
 }

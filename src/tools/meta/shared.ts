@@ -55,7 +55,9 @@ function oneLine(text: string | undefined, longest = 160): string {
     .trimStart()
     .split(/[\r\n]/, 1)[0]!
     .trim()
-  return line.length <= longest ? line : `${line.slice(0, longest - 1).trimEnd()}…`
+  if (line.length <= longest) return line
+  const start = line.slice(0, longest - 1).toWellFormed()
+  return `${start.trimEnd()}…`
 }
 
 const longest = 600

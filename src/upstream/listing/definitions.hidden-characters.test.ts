@@ -91,3 +91,38 @@ describe('B5: hidden characters', () => {
     expect(definition.description).toBe('One.\nTwo.')
   })
 })
+
+describe('S1: a definition that parsers of clients reject', () => {
+  const cut = 'Posts a \ud83c'
+
+  test('a lone surrogate is replaced in every text, also in `_meta`', () => {
+    const definition = {
+      name: 'post',
+      description: cut,
+      inputSchema: { type: 'object', properties: { text: { description: cut, default: cut, examples: ['\udf89!'] } } },
+      _meta: { 'example.com/key': [{ [cut]: cut }], whole: 'a\u200bb' },
+      'other\ud83c': 1,
+    }
+    const { definition: shown, problem } = visibleDefinition('tool', definition)
+    expect(problem).toBeUndefined()
+    expect(JSON.stringify(shown)).not.toContain('\\ud')
+    expect(shown.description).toBe('Posts a \ufffd')
+    expect(shown._meta).toEqual({ 'example.com/key': [{ 'Posts a \ufffd': 'Posts a \ufffd' }], whole: 'a\u200bb' })
+  })
+
+  test.each([
+    ['a name', { name: cut, inputSchema: {} }],
+    ['a member', { name: 'post', inputSchema: { properties: { [cut]: {} } } }],
+    ['a value to choose from', { name: 'post', inputSchema: { properties: { mode: { enum: [cut] } } } }],
+  ])('is not offered if %s, which must be spelt exactly, has a lone surrogate', (_, definition) => {
+    expect(visibleDefinition('tool', definition).problem).toContain('invalid Unicode')
+  })
+
+  const nested = (levels: number): object => (levels === 1 ? {} : { not: nested(levels - 1) })
+
+  test.each(['inputSchema', '_meta', 'other'])('is not offered if %s is nested too deeply', (member) => {
+    const definition = { name: 'post', inputSchema: {} }
+    expect(visibleDefinition('tool', { ...definition, [member]: nested(59) }).problem).toBeUndefined()
+    expect(visibleDefinition('tool', { ...definition, [member]: nested(60) }).problem).toContain('60 levels')
+  })
+})

@@ -104,43 +104,70 @@ const identities = { tool: 'name', resource: 'uri', template: 'uriTemplate', pro
 const verbatim = ['enum', 'const', 'pattern', 'required', '$ref', '$dynamicRef', '$anchor']
 
 /**
- * Removes invisible characters from all text in a definition (B5). Names and values that callers must repeat exactly
- * cannot be changed: if they contain hidden characters, `problem` says so, and the entry is not offered.
+ * The maximum nesting of a definition. Clients reject a whole list that their JSON parser does not support: .NET allows
+ * 64 levels by default, Ruby 100, serde_json 128, pydantic 200. Lists and meta-tools add up to four levels.
+ */
+const maxDefinitionDepth = 60
+
+/**
+ * Removes invisible characters from all text in a definition (B5), and replaces lone surrogates, which JSON parsers
+ * other than JavaScript's reject. Names and values that callers must repeat exactly cannot be changed: if they contain
+ * such characters, or if the definition is nested too deeply, `problem` says so, and the entry is not offered.
  */
 export function visibleDefinition(kind: ListedKind, definition: Definition) {
   let problem: string | undefined
 
   const exact = (text: string, where: string): string => {
-    if (problem === undefined && hiddenCharacters(text).length > 0) problem = `hidden characters in ${where}`
+    if (!text.isWellFormed()) problem ??= `invalid Unicode in ${where}`
+    else if (problem === undefined && hiddenCharacters(text).length > 0) problem = `hidden characters in ${where}`
     return text
   }
 
-  const cleaned = (value: unknown, where: string, isExact: boolean): unknown => {
-    if (typeof value === 'string') return isExact ? exact(value, where) : withoutHidden(value)
-    if (typeof value !== 'object' || value === null) return value
-    if (Array.isArray(value)) {
-      const items = value.map((item) => cleaned(item, where, isExact))
-      return items.some((item, index) => item !== value[index]) ? items : value
-    }
-    return mapMembers(value, (key, member) =>
-      cleaned(member, exact(key, where), isExact || verbatim.includes(key) || isArgumentName(where, key)),
-    )
+  const isTooDeep = (depth: number): boolean => {
+    if (depth <= maxDefinitionDepth) return false
+    problem ??= `nested deeper than ${maxDefinitionDepth} levels`
+    return true
+  }
+
+  const cleaned = (value: unknown, where: string, isExact: boolean, depth: number): unknown => {
+    if (typeof value === 'string') return isExact ? exact(value, where) : withoutHidden(value).toWellFormed()
+    if (typeof value !== 'object' || value === null || isTooDeep(depth)) return value
+    if (Array.isArray(value)) return mapItems(value, (item) => cleaned(item, where, isExact, depth + 1))
+    return mapMembers(value, (key, member) => [
+      exact(key, where),
+      cleaned(member, key, isExact || verbatim.includes(key) || isArgumentName(where, key), depth + 1),
+    ])
   }
 
   const isArgumentName = (where: string, key: string) => kind === 'prompt' && where === 'arguments' && key === 'name'
 
-  const shown = mapMembers(definition, (key, member) =>
-    // `_meta` is for programs, not for models, so it stays unchanged.
-    key === '_meta' ? member : cleaned(member, key, key === identities[kind]),
-  )
+  /** `_meta` is for programs, not for models, so only lone surrogates are replaced. */
+  const wellFormed = (value: unknown, depth: number): unknown => {
+    if (typeof value === 'string') return value.toWellFormed()
+    if (typeof value !== 'object' || value === null || isTooDeep(depth)) return value
+    if (Array.isArray(value)) return mapItems(value, (item) => wellFormed(item, depth + 1))
+    return mapMembers(value, (key, member) => [key.toWellFormed(), wellFormed(member, depth + 1)])
+  }
+
+  const shown = mapMembers(definition, (key, member) => [
+    key.toWellFormed(),
+    key === '_meta' ? wellFormed(member, 2) : cleaned(member, key, key === identities[kind], 2),
+  ])
   return { definition: shown, problem }
 }
 
-/** Maps an object's members. Returns the same object if no member changes. */
-function mapMembers<T extends object>(value: T, map: (key: string, member: unknown) => unknown): T {
+/** Maps an object's members. Returns the same object if nothing changes. */
+function mapMembers<T extends object>(value: T, map: (key: string, member: unknown) => [string, unknown]): T {
   const members = Object.entries(value)
-  const mapped = members.map(([key, member]) => [key, map(key, member)])
-  return mapped.some(([, member], index) => member !== members[index]?.[1]) ? (Object.fromEntries(mapped) as T) : value
+  const mapped = members.map(([key, member]) => map(key, member))
+  const isChanged = mapped.some(([key, member], index) => key !== members[index]?.[0] || member !== members[index]?.[1])
+  return isChanged ? (Object.fromEntries(mapped) as T) : value
+}
+
+/** Maps the items of an array. Returns the same array if no item changes. */
+function mapItems(value: readonly unknown[], map: (item: unknown) => unknown): readonly unknown[] {
+  const items = value.map(map)
+  return items.some((item, index) => item !== value[index]) ? items : value
 }
 
 /** Whether a read-only server has tools but none of them is known to be read-only, so that no tool can be used. */

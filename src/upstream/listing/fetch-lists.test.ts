@@ -127,6 +127,14 @@ test('S1: a malformed tool is left out and reported, its siblings stay', async (
   expect(findings).toMatchObject([{ kind: 'malformed-definition', method: 'tools/list', count: 6 }])
 })
 
+test('S1: a tool nested deeper than common clients can parse is left out and reported', async () => {
+  const deep = Array.from({ length: 100 }).reduce<object>((inner) => ({ not: inner }), {})
+  const { tools, findings } = await listed({ ...tool('deep'), inputSchema: { type: 'object', ...deep } }, tool('good'))
+  expect(tools.map(({ name }) => name)).toEqual(['good'])
+  expect(findings).toMatchObject([{ kind: 'malformed-definition', count: 1 }])
+  expect(findings[0]?.message).toContain('"deep" (nested deeper than 60 levels)')
+})
+
 test('V6: every list has its own limits', async () => {
   const resources = Array.from({ length: 10_001 }, (_, at) => ({ uri: `a:${at}`, name: 'r' }))
   const prompts = [{ name: 'p', description: 'x'.repeat(70_000) }]

@@ -33,6 +33,7 @@ function joined(servers: readonly ServerOffers[]): string {
     .map(({ name, instructions }) => `## ${name}\n${belowOurs(instructions.slice(0, maxAdvice))}`)
     .join('\n\n')
     .slice(0, maxAdviceOfAll)
+    .toWellFormed()
 }
 
 /** Lowers the headings in a server's instructions, so that a server cannot begin the section of another one. */
