@@ -153,7 +153,7 @@ export async function openProcessState(
   const primary = await workers?.open(sharing)
   const redis = open.use(await openRedis(stores, { ...sharing, remembered, workers: primary?.membership }))
   const shared = redis ?? primary
-  const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.membership.self)
+  const seal = shared?.seal ?? createSeal(await ownSecret())
   const results = cache({ store: shared?.cache ?? memoryCache(cacheLimits(current)), members, clock })
   const concurrency = bulkhead({ ...concurrencyLimits(current), clock })
   budgets.register('calls', () => concurrency.stats().budgets.calls)

@@ -7,7 +7,7 @@ import { HttpError, sendHttpError, stoppingHeader } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 
 /** The header that tells the other replica the client's address. It is signed, because anyone can send a header. */
-const clientHeader = 'toolway-client'
+export const clientHeader = 'toolway-client'
 
 const machine = hostname()
 

@@ -3,6 +3,7 @@ import { connect, createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { systemClock } from '../../core/clock.ts'
+import type { Membership } from '../../core/cluster.ts'
 import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { authenticateToken } from '../auth/token.fixture.ts'
@@ -106,6 +107,17 @@ describe('B6: who may come in', () => {
     const { status, json } = await raw({ body: initializeWith(), headers: { host: 'rebound.example.com' } })
     expect(status).toBe(403)
     expect(json?.error?.data).toEqual({ code: 'DENIED_BY_POLICY', rule: 'server.allowedHosts' })
+  })
+
+  test('B10: a forwarded request whose signature is invalid is a 403 that says so, and is logged', async () => {
+    const membership = { self: 'self', addressOf: () => undefined, verify: () => undefined } as unknown as Membership
+    const { raw, log } = await openDoor({ membership })
+    const headers = { host: '10.0.0.2:8080', 'toolway-client': 'signed with another secret' }
+    const { status, json } = await raw({ body: initializeWith(), headers })
+    expect(status).toBe(403)
+    expect(json?.error?.message).toContain('stores.key')
+    expect(json?.error?.data).toEqual({ code: 'DENIED_BY_POLICY', rule: 'server.allowedHosts' })
+    expect(log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
   })
 
   test('F11: who comes with a wrong Host or Origin leaves a record, as who comes without a credential does', async () => {

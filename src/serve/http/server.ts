@@ -13,7 +13,13 @@ import type { Log } from '../../core/log.ts'
 import type { HttpEndpoint, ListeningServer } from '../admin/endpoint.ts'
 import type { Authenticate } from '../auth/identity.ts'
 import { createAdmit, type FailureSettings } from '../auth/throttle.ts'
-import { clientAddress, forwardedFrom, forwardToAdminWorker, type Workers } from '../cluster/forward-request.ts'
+import {
+  clientAddress,
+  clientHeader,
+  forwardedFrom,
+  forwardToAdminWorker,
+  type Workers,
+} from '../cluster/forward-request.ts'
 import { type EnvironmentsOptions, routeToEnvironments } from '../cluster/route-to-owner.ts'
 import {
   HttpError,
@@ -152,12 +158,23 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   let retiring = false
 
   const enter = (request: ReceivedRequest, response: ServerResponse) => {
-    const { host, origin } = request.headers
+    const { origin } = request.headers
     // Do not check a forwarded request: the replica that forwarded it has already checked these headers.
-    if (!membership || !forwardedFrom(request, membership)) hosts.check(host, origin)
+    if (!membership || !forwardedFrom(request, membership)) checkHeaders(request)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) answerPreflight(response)
     else endpoint.handle(request, response)
+  }
+
+  const checkHeaders = ({ headers }: ReceivedRequest) => {
+    try {
+      hosts.check(headers.host, headers.origin)
+    } catch (thrown) {
+      if (!membership || headers[clientHeader] === undefined) throw thrown
+      log.warn({ host: headers.host }, `rejected a forwarded request: ${invalidSignature}`)
+      const { rule } = (thrown as HttpError).details.data as { rule?: string }
+      throw HttpError.of('DENIED_BY_POLICY', `This request was forwarded, but ${invalidSignature}.`, { rule })
+    }
   }
 
   const route = (request: IncomingMessage, response: ServerResponse) => {
@@ -287,6 +304,9 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 }
 
 const ignored = () => {}
+
+const invalidSignature =
+  'its signature is not valid here: all replicas need the same stores.key or the same Redis, and clocks that differ by less than a minute'
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type Clock, pausedMs, type Timer } from '../../core/clock.ts'
 import { type Membership, ownerOf, type TakenOver } from '../../core/cluster.ts'
-import { createSeal, type Seal } from '../../lib/seal.ts'
+import type { Seal } from '../../lib/seal.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
 const beatMs = 1_000
@@ -42,16 +42,15 @@ const takeOver = createScript(`
 export interface RedisMembershipOptions {
   readonly redis: SharedRedis
   readonly clock: Clock
-  /** A secret that all replicas share, for signatures. */
-  readonly secret: string
+  /** A seal whose secret all replicas share, for signatures. */
+  readonly seal: Seal
   /** The workers on this machine, of which this replica is one; they know one another without Redis. */
   readonly workers?: Pick<Membership, 'self' | 'addressOf' | 'unreachable'> | undefined
 }
 
 /** Joins the replicas that share a Redis. While it is down, the last known replicas are assumed to be running. */
-export function redisMembership({ redis, clock, secret, workers }: RedisMembershipOptions): RedisMembership {
+export function redisMembership({ redis, clock, seal, workers }: RedisMembershipOptions): RedisMembership {
   const self = workers?.self ?? randomBytes(6).toString('base64url')
-  const seal: Seal = createSeal(secret)
   const at = (name: string) => `${redis.prefix}{fleet}:${name}`
   let known = new Map<string, string>()
   let address: string | undefined
