@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { systemClock } from '../../core/clock.ts'
@@ -118,6 +118,22 @@ describe('B6: who may come in', () => {
     expect(json?.error?.message).toContain('stores.key')
     expect(json?.error?.data).toEqual({ code: 'DENIED_BY_POLICY', rule: 'server.allowedHosts' })
     expect(log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
+  })
+
+  test('E1, F12: a call whose replica fails before it responds gets a result with the code OUTCOME_UNKNOWN', async () => {
+    const owner = createServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1')
+    await once(owner, 'listening')
+    open.defer(() => void owner.close())
+    const address = `http://127.0.0.1:${(owner.address() as AddressInfo).port}`
+    const membership = { addressOf: () => address, sign: String, verify: () => undefined } as unknown as Membership
+    const { raw } = await openDoor({ membership })
+    const headers = { 'mcp-session-id': 'owner.1' }
+    const ask = async (method: string) =>
+      (await raw({ body: { jsonrpc: '2.0', id: 7, method, params: { name: 'a' } }, headers })).json
+    const { id, result } = (await ask('tools/call')) as { id?: unknown; result?: Record<string, unknown> }
+    expect(id).toBe(7)
+    expect(result).toMatchObject({ isError: true, _meta: { 'dev.toolway/error': { code: 'OUTCOME_UNKNOWN' } } })
+    expect((await ask('prompts/get'))?.error).toMatchObject({ code: -31019, data: { code: 'OUTCOME_UNKNOWN' } })
   })
 
   test('F11: who comes with a wrong Host or Origin leaves a record, as who comes without a credential does', async () => {

@@ -106,7 +106,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     workers && (await openPrivatePort(server, workers.membership === membership ? '127.0.0.1' : config.host))
   const sessions = createSessionStore({ access, budgets, clock, log, membership })
   const legacy = createLegacyProtocol({ access, info, log })
-  const routeCall = membership && environmentOf && routeToEnvironments({ membership, environmentOf })
+  const routeCall = membership && environmentOf && routeToEnvironments({ membership, environmentOf, clock })
   const protocol = createStatelessProtocol({ access, info, replica: membership?.self, budgets, clock, log })
   const unread = createUnreadResponses(budgets.response_bytes)
   const stateless = createStatelessHttp({ protocol, access, membership, routeCall, unread, clock, log })
@@ -189,7 +189,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const handOn = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     try {
       const place = further.find(({ below }) => path.startsWith(below))
-      const workerRouting = place?.below === '/' && membership && workers && { membership, workers, clock }
+      const workerRouting = place?.below === '/' && membership && workers && { membership, workers, clock, log }
       if (workerRouting && (await forwardToAdminWorker(request, response, workerRouting))) return
       if (place) place.opened ??= place.open()
       const opened = await place?.opened

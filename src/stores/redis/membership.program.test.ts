@@ -53,9 +53,11 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     one.clock.pause(60_000)
     await looked
     expect(one.membership.addressOf(other.self)).toBe('http://b')
+    expect(one.membership.isGone?.(other.self)).toBe(false)
     await one.clock.pass(4_000)
     await one.beat()
     expect(one.membership.addressOf(other.self)).toBeUndefined()
+    expect(one.membership.isGone?.(other.self)).toBe(true)
   })
 
   test('one that could not be found hears that another has gone on with its session', async () => {

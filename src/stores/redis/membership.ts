@@ -53,6 +53,8 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
   const self = workers?.self ?? randomBytes(6).toString('base64url')
   const at = (name: string) => `${redis.prefix}{fleet}:${name}`
   let known = new Map<string, string>()
+  /** The replicas that had sent a heartbeat when this one last looked. */
+  let alive: ReadonlySet<string> = new Set()
   let address: string | undefined
   let timer: Timer | undefined
   let ended = false
@@ -116,6 +118,7 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
       else if (place === address && name !== self) former.push(name)
       else found.set(name, place)
     })
+    alive = new Set(found.keys())
     known = sure ? found : new Map([...known, ...found])
     for (const name of former) known.delete(name)
     if (former.length > 0) await redis.ask((client) => removing(client, former))
@@ -142,6 +145,7 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
       // Once Redis is sure, it decides: the primary does not notice that a worker hangs.
       return known.get(replica) ?? (isSure() ? undefined : workers?.addressOf(replica))
     },
+    isGone: (replica) => isSure() && !alive.has(replica),
     unreachable(replica) {
       // Keep the replica while Redis is down: otherwise, nothing could read its address or take over its sessions.
       if (!redis.up) return
