@@ -29,12 +29,13 @@ export interface LocalSourcesOptions {
 /** Tools that run in the gateway: meta-tools, native tools (also from plugins and the embedding program) and sinks. */
 export function createLocalSources(options: LocalSourcesOptions, context: GenerationContext): readonly Source[] {
   const { config, policy, plugins } = options
-  const { access, clock, log, print } = context
+  const { access, clock, log, print, ttlStore, seal } = context
+  const shared = ttlStore && { ttlStore, seal }
   const source = (name: string, description: string, tools: readonly Tool[]) =>
     toolSource({ name, description, tools, origin: 'native', timeoutMs: config.defaults.timeout, clock })
   const meta = metaTools({ access, asAgent: policy.actAs, status: context.status, clock })
   const native = [...builtInTools(options, context), ...plugins.tools, ...context.tools]
-  const sinks = createSinks({ sinks: config.sinks, custom: plugins.sinks, access, clock, log, stdout: print })
+  const sinks = createSinks({ sinks: config.sinks, custom: plugins.sinks, access, shared, clock, log, stdout: print })
   return [
     source('toolway', 'Finds and runs tools on all servers', meta),
     source('native', 'Tools built into Toolway', native),
