@@ -78,19 +78,18 @@ async function parseModelAnswer(
   return problems.length === 0 ? { value } : { problem: `does not match the schema: ${sentenceOf(problems)}` }
 }
 
+type PluginContext = Pick<ProcessState, 'clock' | 'log'> & Partial<Pick<ProcessState, 'orphanReaper'>>
+
 /** Loads plugins. Throws `PluginsRefused` if one cannot be loaded. */
-export function openPlugins(
-  paths: readonly string[],
-  { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
-): Promise<Plugins> {
+export function openPlugins(paths: readonly string[], { orphanReaper, clock, log }: PluginContext): Promise<Plugins> {
   const modules = { library: moduleFile('tools/plugins/library'), child: moduleFile('tools/plugins/isolated/child') }
-  return loadPlugins(paths, { modules, clock, log })
+  return loadPlugins(paths, { modules, registerProcess: orphanReaper?.register, clock, log })
 }
 
 /** Reuses plugins unless their list or one of their files has changed. */
 export async function reuseOrLoadPlugins(
   paths: readonly string[],
-  context: Pick<ProcessState, 'clock' | 'log'>,
+  context: PluginContext,
   known: Reusable<Plugins> | undefined,
 ): Promise<Reusable<Plugins>> {
   if (known && isDeepStrictEqual(known.builtFrom, await stateOf(paths, known.value.places))) return known
