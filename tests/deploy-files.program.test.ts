@@ -57,15 +57,18 @@ describe('B10: the container file', async () => {
     }
   })
 
-  test('it runs as nobody in particular, gets signals itself, and tells how it is', () => {
+  test('it runs as nobody in particular, gets signals from an init process that reaps orphans, and tells how it is', () => {
     expect(step('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/)
-    expect(JSON.parse(step('ENTRYPOINT'))).toEqual(['node', '--disable-sigusr1', '/opt/toolway/dist/cli/main.js'])
+    const program = ['node', '--disable-sigusr1', '/opt/toolway/dist/cli/main.js']
+    expect(JSON.parse(step('ENTRYPOINT'))).toEqual(['tini', '-s', '--', ...program])
     expect(JSON.parse(step('CMD'))).toEqual(['serve', '--config', '/etc/toolway/toolway.yaml'])
     expect(step('HEALTHCHECK')).toContain('/readyz')
     expect(last.findIndex(({ name }) => name === 'USER')).toBeGreaterThan(
       last.findLastIndex(({ name }) => name === 'RUN'),
     )
-    expect(last.some(({ rest }) => rest.includes('bubblewrap'))).toBe(true)
+    for (const needed of ['bubblewrap', 'tini']) {
+      expect(last.some(({ name, rest }) => name === 'RUN' && rest.includes(` ${needed} `))).toBe(true)
+    }
   })
 
   test('it is built with the scripts that there are', async () => {

@@ -54,6 +54,8 @@ export interface Membership {
   readonly self: string
   /** The address at which another replica accepts requests; undefined if that replica is gone. Never waits. */
   addressOf(replica: string): string | undefined
+  /** Whether a replica has stopped or hangs, so that it will not answer. Undefined where that cannot be determined. */
+  isGone?(replica: string): boolean
   /** Marks a replica as unreachable until the next membership update names it again. */
   unreachable(replica: string): void
   /** Stores what other replicas need to continue our session; false if one has already taken it over. Never rejects. */

@@ -39,3 +39,24 @@ export function createSeal(secret: string, replica?: string): Seal {
     },
   }
 }
+
+/** The maximum number of previous secrets with which a rotating seal opens values. */
+const maxPrevious = 3
+
+/** A seal that uses the latest secret. It still opens values that were sealed with previous secrets. */
+export function createRotatingSeal(secret: string): Seal & { rotate(secret: string): void } {
+  let seals = [createSeal(secret)]
+  return {
+    close: (text, binding) => (seals[0] as Seal).close(text, binding),
+    open(sealed, binding) {
+      for (const seal of seals) {
+        const text = seal.open(sealed, binding)
+        if (text !== undefined) return text
+      }
+      return undefined
+    },
+    rotate(next) {
+      seals = [createSeal(next), ...seals.slice(0, maxPrevious)]
+    },
+  }
+}

@@ -81,7 +81,7 @@ export interface PreparedConfig extends ChosenTraces {
 /** The asynchronous step before `buildGeneration`. Reuses the previous pins, plugins and traces where possible. */
 export async function prepareConfig(
   loaded: LoadedConfig,
-  { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
+  { orphanReaper, clock, log }: Pick<ProcessState, 'orphanReaper' | 'clock' | 'log'>,
   before?: PreparedConfig,
 ): Promise<PreparedConfig> {
   const { auth, stores, policy, mcpServers } = loaded.config
@@ -94,7 +94,7 @@ export async function prepareConfig(
   const createVerifier = provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined
   const tracing = { env: process.env, before: before?.traces, version, clock, log }
   const traced = await chooseTraces(loaded.config.telemetry.traces, tracing)
-  const plugins = await reuseOrLoadPlugins(loaded.config.native.plugins, { clock, log }, before?.plugins)
+  const plugins = await reuseOrLoadPlugins(loaded.config.native.plugins, { orphanReaper, clock, log }, before?.plugins)
   return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier, plugins, ...traced }
 }
 

@@ -31,12 +31,13 @@ export interface LocalSourcesOptions {
 /** Tools that run in the gateway: meta-tools, native tools (also from plugins and the embedding program) and sinks. */
 export function createLocalSources(options: LocalSourcesOptions, context: GenerationContext): readonly Source[] {
   const { config, policy, plugins } = options
-  const { access, clock, log, print } = context
+  const { access, clock, log, print, ttlStore, seal } = context
+  const shared = ttlStore && { ttlStore, seal }
   const source = (name: string, description: string, tools: readonly Tool[]) =>
     toolSource({ name, description, tools, origin: 'native', timeoutMs: config.defaults.timeout, clock })
   const meta = metaTools({ access, asAgent: policy.actAs, status: context.status, clock })
   const native = [...builtInTools(options, context), ...plugins.tools, ...context.tools]
-  const sinks = createSinks({ sinks: config.sinks, custom: plugins.sinks, access, clock, log, stdout: print })
+  const sinks = createSinks({ sinks: config.sinks, custom: plugins.sinks, access, shared, clock, log, stdout: print })
   return [
     source('toolway', 'Finds and runs tools on all servers', meta),
     source('native', 'Tools built into Toolway', native),
@@ -92,19 +93,18 @@ function mismatch({ check, explain }: Compiled, value: unknown): string | undefi
   }
 }
 
+type PluginContext = Pick<ProcessState, 'clock' | 'log'> & Partial<Pick<ProcessState, 'orphanReaper'>>
+
 /** Loads plugins. Throws `PluginsRefused` if one cannot be loaded. */
-export function openPlugins(
-  paths: readonly string[],
-  { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
-): Promise<Plugins> {
+export function openPlugins(paths: readonly string[], { orphanReaper, clock, log }: PluginContext): Promise<Plugins> {
   const modules = { library: moduleFile('tools/plugins/library'), child: moduleFile('tools/plugins/isolated/child') }
-  return loadPlugins(paths, { modules, clock, log })
+  return loadPlugins(paths, { modules, registerProcess: orphanReaper?.register, clock, log })
 }
 
 /** Reuses plugins unless their list or one of their files has changed. */
 export async function reuseOrLoadPlugins(
   paths: readonly string[],
-  context: Pick<ProcessState, 'clock' | 'log'>,
+  context: PluginContext,
   known: Reusable<Plugins> | undefined,
 ): Promise<Reusable<Plugins>> {
   if (known && isDeepStrictEqual(known.builtFrom, await stateOf(paths, known.value.places))) return known

@@ -13,7 +13,7 @@ import type { Clock } from '../core/clock.ts'
 import { createLeases, type Leases, type Membership, type PubSub } from '../core/cluster.ts'
 import type { Log } from '../core/log.ts'
 import type { Observer } from '../core/observer.ts'
-import type { Buckets, DescriptorStore } from '../core/stores.ts'
+import type { Buckets, DescriptorStore, TtlStore } from '../core/stores.ts'
 import { removeLeftovers } from '../lib/file-lock.ts'
 import { members } from '../lib/json-text.ts'
 import { createSeal, type Seal } from '../lib/seal.ts'
@@ -78,6 +78,8 @@ export interface ProcessState extends AsyncDisposable {
   readonly leases: Leases | undefined
   readonly store: DescriptorStore
   readonly keyUsage: KeyUsage
+  /** A TTL store that several processes share; undefined if this is the only process. */
+  readonly ttlStore: TtlStore | undefined
   /** Conversations that are waiting for results from client-side tools. */
   readonly clientToolState: ClientToolState
   readonly oauth: OAuth
@@ -153,7 +155,7 @@ export async function openProcessState(
   const primary = await workers?.open(sharing)
   const redis = open.use(await openRedis(stores, { ...sharing, remembered, workers: primary?.membership }))
   const shared = redis ?? primary
-  const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.membership.self)
+  const seal = shared?.seal ?? createSeal(await ownSecret())
   const results = cache({ store: shared?.cache ?? memoryCache(cacheLimits(current)), members, clock })
   const concurrency = bulkhead({ ...concurrencyLimits(current), clock })
   budgets.register('calls', () => concurrency.stats().budgets.calls)
@@ -207,6 +209,7 @@ export async function openProcessState(
     leases: open.use(shared && createLeases(shared.membership)),
     pubSub: shared?.pubSub,
     oauth: createServerOAuth(redis?.safe, config, { clock, log }),
+    ttlStore: shared?.ttlStore,
     clientToolState: createClientToolState({ ttlStore: shared?.ttlStore ?? memoryTtlStore(clock), seal }),
     profiles: createProfiles(),
     keyUsage: open.use(createKeyUsage({ folder: stores.path, clock, log })),

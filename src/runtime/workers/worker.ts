@@ -5,6 +5,7 @@ import type { Log } from '../../core/log.ts'
 import type { Buckets, CacheLimits, CacheStore, TtlStore } from '../../core/stores.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { defaultTimeoutMs, type RpcPeer, type RpcPort } from '../../lib/port-rpc.ts'
+import { createSeal, type Seal } from '../../lib/seal.ts'
 import { type IpcMembership, ipcBuckets, ipcCache, ipcMembership, ipcPubSub, ipcTtlStore } from './ipc-stores.ts'
 import {
   connectRpc,
@@ -87,7 +88,7 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
         membership,
         pubSub,
         ttlStore: ipcTtlStore(opened),
-        secret,
+        seal: createSeal(secret, name),
         get up() {
           return opened.up
         },
@@ -157,8 +158,8 @@ interface SharedStores {
   readonly membership: IpcMembership
   readonly pubSub: PubSub
   readonly ttlStore: TtlStore
-  /** The key that seals cursors and other tokens that clients hold. */
-  readonly secret: string
+  /** Seals cursors and other tokens that clients hold. */
+  readonly seal: Seal
   /** Whether the primary is responding. */
   readonly up: boolean
 }

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
+import { silentLog } from '../../core/log.ts'
 import { createSeal } from '../../lib/seal.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 import { clientAddress, forwardedFrom, forwardToAdminWorker } from './forward-request.ts'
@@ -36,7 +37,7 @@ async function twoWorkers(at?: number) {
   })
   const port = await serve((request, response) => {
     const workers = { membership, port: undefined, lead: () => `http://127.0.0.1:${at ?? lead}` }
-    void forwardToAdminWorker(request, response, { membership, workers, clock: systemClock })
+    void forwardToAdminWorker(request, response, { membership, workers, clock: systemClock, log: silentLog })
   })
   return { port, asked }
 }
@@ -75,6 +76,17 @@ describe('B10: what is for people is led to one worker', () => {
     expect(await answer.json()).toMatchObject({
       error: { code: 'OVERLOADED', message: expect.stringContaining('try again') },
     })
+  })
+
+  test('one that exits before it responds is a failure that says whether the request can be repeated', async () => {
+    const dying = await serve(({ socket }) => socket.resetAndDestroy())
+    const { port } = await twoWorkers(dying)
+    const ask = async (method: string) => {
+      const answer = await fetch(`http://127.0.0.1:${port}/admin/api/keys`, { method })
+      return [answer.status, ((await answer.json()) as { error: { code: string } }).error.code]
+    }
+    expect(await ask('GET')).toEqual([503, 'OVERLOADED'])
+    expect(await ask('POST')).toEqual([502, 'OUTCOME_UNKNOWN'])
   })
 
   test('with its body, and without what was said about the hop before', async () => {
@@ -129,7 +141,7 @@ test('B10: a forwarded request is recognized although the wall clock was set mea
   })
   const port = await serve((request, response) => {
     const workers = { membership, port: undefined, lead: () => `http://127.0.0.1:${lead}` }
-    void forwardToAdminWorker(request, response, { membership, workers, clock: systemClock })
+    void forwardToAdminWorker(request, response, { membership, workers, clock: systemClock, log: silentLog })
   })
   await fetch(`http://127.0.0.1:${port}/admin/api/stats`)
   const read = () => forwardedFrom({ headers: { 'toolway-client': notes[0] } }, membership)

@@ -1,18 +1,23 @@
 import { request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { hostname } from 'node:os'
-import { type Clock, systemClock } from '../../core/clock.ts'
+import { type Clock, systemClock, type Timer } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
 import { errorBody } from '../admin/responses.ts'
-import { HttpError, sendHttpError, stoppingHeader } from '../errors.ts'
+import { sendHttpError, stoppingHeader, toHttpError } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 
 /** The header that tells the other replica the client's address. It is signed, because anyone can send a header. */
-const clientHeader = 'toolway-client'
+export const clientHeader = 'toolway-client'
 
 const machine = hostname()
 
 /** Timeout for connecting. It is needed because a machine that is down does not refuse connections. */
 const connectMs = 1_000
+
+/** How often to check whether the other replica is gone. It must be found gone twice in a row, since it may be late. */
+const checkMs = 2_000
 
 /** Headers that are not forwarded: hop-by-hop headers and `clientHeader` itself. */
 const ofOneHop = [
@@ -30,18 +35,22 @@ interface ForwardRequestOptions {
   /** Whether to keep the Host header. Set if the other process accepts the same hosts. */
   readonly sameHost?: boolean
   readonly address: string
+  /** The name of the replica at that address. The request fails if that replica is gone; undefined to wait forever. */
+  readonly replica: string | undefined
   readonly membership: Membership
+  readonly clock: Clock
 }
 
 /**
  * Forwards a request to another replica, which authenticates it again. Resolves with false only if that replica did
- * not start the request: it could not be reached, or is shutting down. If the client has disconnected, resolves with true.
+ * not start the request: it could not be reached, or is shutting down. If the client has disconnected, resolves with
+ * true. Rejects if that replica may have started the request, but will not answer.
  */
 export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> {
-  const { request, response, body, address, membership } = handed
+  const { request, response, body, address, replica, membership, clock } = handed
   // Return now: a response that is already closed does not emit another close event.
   if (response.destroyed) return Promise.resolve(true)
-  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>()
   const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
   if (!handed.sameHost) delete headers.host
   const { client = '', hops } = forwardedFrom(request, membership) ?? { client: request.socket.remoteAddress, hops: 0 }
@@ -78,15 +87,35 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
   })
   onward.on('error', () => {
     if (refused) return
-    // The request may have been processed, so the outcome is unknown: break the client's connection too.
-    if (connected) response.destroy()
     // If the client has disconnected, report success, because the other replica is not at fault.
-    resolve(response.destroyed)
+    if (!connected || response.destroyed) resolve(response.destroyed)
+    else if (response.headersSent) response.destroy()
+    else reject(unanswered(request))
   })
+  /** Ends the request if the other replica hangs. Its system keeps the connection open, so nothing else would. */
+  const watch = (missed: number): Timer =>
+    clock.after(checkMs, () => {
+      const misses = replica !== undefined && membership.isGone?.(replica) ? missed + 1 : 0
+      if (misses === 2) onward.destroy(new Error('the replica is gone'))
+      else watching = watch(misses)
+    })
+  let watching = watch(0)
+  onward.once('close', () => watching[Symbol.dispose]())
   response.once('close', () => onward.destroy())
   if (handed.unread) handed.unread.pipe(onward)
   else onward.end(body)
   return promise
+}
+
+/** The error for a request that another replica may have started. Reading again is safe, anything else may not be. */
+function unanswered({ method }: ReceivedRequest): ToolwayError {
+  if (method === 'GET' || method === 'HEAD') {
+    const sentence = 'The replica that holds this session stopped before it responded: try again in a second.'
+    return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000 })
+  }
+  const sentence =
+    'The replica that handled this request stopped before it responded. The request may have taken effect: check before you repeat it.'
+  return new ToolwayError('OUTCOME_UNKNOWN', sentence)
 }
 
 function withoutHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
@@ -137,8 +166,9 @@ export interface Workers {
 export async function forwardToAdminWorker(
   request: IncomingMessage,
   response: ServerResponse,
-  { membership, workers, clock }: { readonly membership: Membership; readonly workers: Workers; readonly clock: Clock },
+  options: { readonly membership: Membership; readonly workers: Workers; readonly clock: Clock; readonly log: Log },
 ): Promise<boolean> {
+  const { membership, workers, clock, log } = options
   const handed = forwardedFrom(request, membership)
   if (handed) {
     // Changing the socket is safe here, because the connection carries only this request.
@@ -147,11 +177,14 @@ export async function forwardToAdminWorker(
   }
   const address = workers.lead()
   if (address === undefined) return false
-  if (
-    await forwardRequest({ request, response, body: undefined, unread: request, sameHost: true, address, membership })
-  )
+  const target = { address, replica: undefined, membership, clock }
+  try {
+    if (await forwardRequest({ request, response, body: undefined, unread: request, sameHost: true, ...target }))
+      return true
+    const sentence = 'The worker that serves the admin API is restarting: try again in a second.'
+    throw new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000 })
+  } catch (thrown) {
+    sendHttpError(response, toHttpError(thrown, log), clock, errorBody)
     return true
-  const sentence = 'The worker that serves the admin API is restarting: try again in a second.'
-  sendHttpError(response, HttpError.of('OVERLOADED', sentence, { retryAfterMs: 1_000 }), clock, errorBody)
-  return true
+  }
 }

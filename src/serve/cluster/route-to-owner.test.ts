@@ -3,8 +3,11 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Membership, TakenOver } from '../../core/cluster.ts'
-import type { HttpError } from '../errors.ts'
+import { silentLog } from '../../core/log.ts'
+import { toHttpError } from '../errors.ts'
 import { createOwnerRouting } from './route-to-owner.ts'
 
 let open = new AsyncDisposableStack()
@@ -28,13 +31,17 @@ interface Knows {
   /** Where others are. */
   readonly known?: Map<string, string>
   takeOver?(session: string, unreachable: string | undefined): TakenOver | Promise<TakenOver>
+  /** Replicas whose heartbeat has expired. */
+  readonly gone?: Set<string>
+  readonly clock?: Clock
   /** Happens while another one is looked for. */
   meanwhile?(response: ServerResponse): void
 }
 
-const fleetOf = ({ known = new Map(), takeOver = () => undefined }: Knows): Membership => ({
+const fleetOf = ({ known = new Map(), gone = new Set(), takeOver = () => undefined }: Knows): Membership => ({
   self: 'self',
   addressOf: (replica) => known.get(replica),
+  isGone: (replica) => gone.has(replica),
   unreachable: (replica) => void known.delete(replica),
   keep: async () => true,
   takeOver: async (session, unreachable) => takeOver(session, unreachable),
@@ -49,6 +56,7 @@ async function replica(knows: Knows) {
   const adopted: string[] = []
   const elsewhere = createOwnerRouting({
     membership: fleetOf(knows),
+    clock: knows.clock ?? systemClock,
     holds: (session) => held.has(session),
     adopt(session, record) {
       adopted.push(record)
@@ -65,7 +73,7 @@ async function replica(knows: Knows) {
     try {
       if (await led) return
     } catch (thrown) {
-      response.writeHead((thrown as HttpError).status).end()
+      response.writeHead(toHttpError(thrown, silentLog).status).end()
       return
     }
     here++
@@ -170,13 +178,49 @@ test.each<[string, RequestListener, (answer: Promise<unknown>) => Promise<void>]
   [
     'may have run it before the connection broke',
     ({ socket }) => socket.resetAndDestroy(),
-    (answer) => expect(answer).rejects.toThrow('fetch failed'),
+    (answer) => expect(answer).resolves.toEqual([502, '']),
   ],
 ])('B10: a request is not repeated elsewhere if the replica %s', async (_, owner, check) => {
   const known = new Map([['gone', await serve(owner)]])
   const { url, adopted, here } = await replica({ known, takeOver: () => ({ record: 'it' }) })
   await check(ask(url))
   expect([adopted, here()]).toEqual([[], 0])
+})
+
+test('F10: a request to a replica that hangs fails when its heartbeat has expired, and not before', async () => {
+  const arrived = Promise.withResolvers<void>()
+  const known = new Map([['gone', await serve(() => arrived.resolve())]])
+  const clock = createManualClock()
+  const gone = new Set<string>()
+  const { url, here } = await replica({ known, gone, clock })
+  let settled = false
+  const answer = ask(url).finally(() => {
+    settled = true
+  })
+  await arrived.promise
+  await clock.pass(600_000)
+  gone.add('gone')
+  await clock.pass(2_000)
+  // One missed heartbeat can mean that the replica is busy.
+  gone.delete('gone')
+  await clock.pass(2_000)
+  expect(settled).toBe(false)
+  gone.add('gone')
+  await clock.pass(4_000)
+  expect(await answer).toEqual([502, ''])
+  expect([here(), clock.pending]).toEqual([0, 0])
+})
+
+test('F10: a stream from a replica that hangs ends when its heartbeat has expired', async () => {
+  const owner = await serve((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
+  })
+  const clock = createManualClock()
+  const { url } = await replica({ known: new Map([['gone', owner]]), gone: new Set(['gone']), clock })
+  const stream = await fetch(url, { headers: { 'mcp-session-id': 'gone.1' } })
+  const reading = stream.text()
+  await clock.pass(4_000)
+  await expect(reading).rejects.toThrow('terminated')
 })
 
 test('B10: a replica that stops relays requests, but no new streams', async () => {

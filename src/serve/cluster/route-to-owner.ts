@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
 import { acquireLease, type Membership, ownerOf } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import { readTaskId } from '../../core/task-id.ts'
@@ -20,7 +21,7 @@ import type { SessionStore } from '../session/session-store.ts'
 import { forwardedFrom, forwardRequest } from './forward-request.ts'
 
 /** A request to be routed. `body` and `inbound` are set if the body has already been read. */
-interface RoutedRequest {
+export interface RoutedRequest {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
   readonly identity: AuthIdentity
@@ -38,11 +39,12 @@ const maxHeirs = 10_000
 /** Forwards requests for sessions, suspended calls and tasks to the one replica that holds them. */
 export function createOwnerRouting(options: {
   readonly membership: Membership
+  readonly clock: Clock
   holds(session: string): boolean
   /** Continues a session in this replica because the session's own replica is gone. */
   adopt(session: string, record: string, coming: RoutedRequest): void
 }) {
-  const { membership, holds, adopt } = options
+  const { membership, clock, holds, adopt } = options
   const streams = new Set<ServerResponse>()
   let draining = false
   /** For each adopted session, the replica that took it over. Cached here, because Redis may be unavailable. */
@@ -61,19 +63,19 @@ export function createOwnerRouting(options: {
     },
   }
 
-  /** Resolves with true if another replica answered or the client has disconnected. */
+  /** Resolves with true if another replica answered or the client has disconnected. Rejects if the outcome is unknown. */
   async function find(coming: RoutedRequest): Promise<boolean> {
     const { request, response, body, inbound } = coming
     const session = request.headers['mcp-session-id']
     if (typeof session !== 'string') {
       const owner = inbound && ownerOfCall(inbound)
       const address = owner === undefined ? undefined : membership.addressOf(owner)
-      return address !== undefined && hand(address)
+      return owner !== undefined && address !== undefined && hand(address, owner)
     }
     if (holds(session)) return false
     const owner = heirs.get(session) ?? ownerOf(session)
     const address = membership.addressOf(owner)
-    if (address !== undefined && (await hand(address))) return true
+    if (address !== undefined && (await hand(address, owner))) return true
     const refusal = () => shuttingDown(inbound?.kind === 'request' ? inbound.id : undefined)
     if (draining) throw refusal()
     if (address !== undefined) membership.unreachable(owner)
@@ -82,7 +84,7 @@ export function createOwnerRouting(options: {
     // The holder may stop, too, and yet another replica may take over the session before this one does.
     for (let moves = 0; taken && 'heldBy' in taken; moves++) {
       inherited(session, taken.heldBy)
-      if (await hand(taken.address)) return true
+      if (await hand(taken.address, taken.heldBy)) return true
       if (moves === maxMoves) throw refusal()
       taken = await membership.takeOver(session, taken.heldBy)
     }
@@ -91,7 +93,7 @@ export function createOwnerRouting(options: {
     if (taken && 'record' in taken && !holds(session)) adopt(session, taken.record, coming)
     return false
 
-    async function hand(address: string): Promise<boolean> {
+    async function hand(address: string, replica: string): Promise<boolean> {
       if ((forwardedFrom(request, membership)?.hops ?? 0) >= maxHops) return false
       if (request.method === 'GET') {
         // A stream would last until the end of `shutdownGrace`.
@@ -99,7 +101,7 @@ export function createOwnerRouting(options: {
         streams.add(response)
         response.once('close', () => streams.delete(response))
       }
-      const answered = await forwardRequest({ request, response, body, address, membership })
+      const answered = await forwardRequest({ request, response, body, address, replica, membership, clock })
       if (!answered) streams.delete(response)
       return answered
     }
@@ -135,6 +137,7 @@ export function adoptSession(
 
 export interface EnvironmentsOptions {
   readonly membership: Membership
+  readonly clock: Clock
   environmentOf(caller: Caller, tool: string, args: Params): Promise<string | undefined> | undefined
 }
 
@@ -148,7 +151,7 @@ export type RouteCall = (
  * Forwards programs to the replica that holds their environment. The variables of a named environment exist in one
  * replica only (S7, B10), but stateless requests arrive at any replica.
  */
-export function routeToEnvironments({ membership, environmentOf }: EnvironmentsOptions): RouteCall {
+export function routeToEnvironments({ membership, environmentOf, clock }: EnvironmentsOptions): RouteCall {
   return ({ method, params, caller }, coming) => {
     const { name, arguments: args } = params
     if (method !== 'tools/call' || typeof name !== 'string' || !isObject(args)) return undefined
@@ -163,7 +166,7 @@ export function routeToEnvironments({ membership, environmentOf }: EnvironmentsO
     const found = await acquireLease(membership, environment)
     if (!('heldBy' in found)) return false
     const { heldBy, address } = found
-    if (await forwardRequest({ ...coming, address, membership })) return true
+    if (await forwardRequest({ ...coming, address, replica: heldBy, membership, clock })) return true
     membership.unreachable(heldBy)
     await acquireLease(membership, environment, heldBy)
     return false

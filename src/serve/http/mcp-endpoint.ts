@@ -4,7 +4,7 @@ import type { Budgets } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
-import type { ErrorCode } from '../../core/errors.ts'
+import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type Id, resultBytes } from '../../wire/message.ts'
 import { legacyRevisions } from '../../wire/revisions.ts'
@@ -21,8 +21,9 @@ import {
 } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
 import type { ResponseChannel } from '../calls/operations.ts'
-import { adoptSession, createOwnerRouting } from '../cluster/route-to-owner.ts'
+import { adoptSession, createOwnerRouting, type RoutedRequest } from '../cluster/route-to-owner.ts'
 import {
+  errorResponse,
   HttpError,
   methodNotAllowed,
   recordIfMalformed,
@@ -41,6 +42,7 @@ import {
 } from '../inbound-message.ts'
 import { answerBatch, isBatch, isLegacyRevision, type LegacyProtocol, readBatch } from '../mcp-legacy/protocol.ts'
 import type { StatelessHttp } from '../mcp-stateless/http.ts'
+import { statelessErrorResponse } from '../mcp-stateless/responses.ts'
 import type { HttpSession, SessionStore } from '../session/session-store.ts'
 import type { RequestBodies } from './bodies.ts'
 import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts'
@@ -86,6 +88,7 @@ export function createMcpEndpoint(options: {
     membership &&
     createOwnerRouting({
       membership,
+      clock,
       holds: sessions.holds,
       adopt: (id, record, { identity, request }) =>
         adoptSession({ access, sessions, log }, { id, record, identity, address: addressOf(request) }),
@@ -200,12 +203,31 @@ export function createMcpEndpoint(options: {
     }
   }
 
+  /** Forwards a request to its owner. If the owner fails, the client gets a response as for any failed call (E1). */
+  const routed = async (coming: RoutedRequest): Promise<boolean> => {
+    const { inbound, request, response, identity } = coming
+    try {
+      return (await ownerRouting?.route(coming)) ?? false
+    } catch (thrown) {
+      if (inbound?.kind !== 'request' || !(thrown instanceof ToolwayError)) throw thrown
+      log.warn({ method: inbound.method, error: thrown.message }, 'a forwarded request failed')
+      const { id, method } = inbound
+      const { message, status, headers } =
+        request.headers['mcp-session-id'] === undefined
+          ? statelessErrorResponse({ ...inbound, envelope: { capabilities: {} } }, thrown, log)
+          : errorResponse(id, method, thrown, log)
+      const outlet = new PostResponse(response, onlyJson, { clock, unread, caller: identity.principal })
+      outlet.answer(message, status, headers)
+      return true
+    }
+  }
+
   const post = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const reading = bodies.read({ request, response, identity })
     const body = reading instanceof Promise ? await reading : reading
     // Do not parse a batch here: it is routed by its session header alone.
     const message = isBatch(body) ? undefined : readInbound(body)
-    if (ownerRouting && (await ownerRouting.route({ request, response, identity, body, inbound: message }))) return
+    if (ownerRouting && (await routed({ request, response, identity, body, inbound: message }))) return
     if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
     const inbound = placed(message ?? readInbound(body), request)
     if (inbound.kind === 'invalid') {
@@ -350,6 +372,8 @@ function legacyAccepts(request: ReceivedRequest): AcceptedTypes {
   if (!accepts.json && !accepts.stream) throw notAcceptable()
   return accepts
 }
+
+const onlyJson: AcceptedTypes = { json: true, stream: false }
 
 /** The channel for a batch without requests, which needs no response. */
 const nowhere: ResponseChannel = { owner: undefined, send: () => false, abandon() {} }

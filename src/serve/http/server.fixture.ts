@@ -5,6 +5,7 @@ import type { Config, HttpConfig } from '../../config/schema.ts'
 import { createBudgets } from '../../core/budgets.ts'
 import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Membership } from '../../core/cluster.ts'
 import { createTestAccess, type TestAccess } from '../access.fixture.ts'
 import type { Authenticate } from '../auth/identity.ts'
 import { authenticateToken, bearerTokens } from '../auth/token.fixture.ts'
@@ -42,6 +43,7 @@ interface Settings {
   readonly access?: TestAccess
   readonly chat?: () => Chat | undefined
   readonly jwt?: () => Config['auth']['jwt']
+  readonly membership?: Membership
 }
 
 /** A real door on a free port, in front of the small catalog; time stands still unless a test moves it. */
@@ -50,12 +52,12 @@ export async function openTestDoor(settings: Settings = {}) {
   const clock = createManualClock()
   const log = createKeptLog()
   const config = httpConfig(settings.config)
-  const { traced, chat, jwt } = settings
+  const { traced, chat, jwt, membership } = settings
   const budgets = createBudgets()
   const shared = { config, access, budgets, info, ready: settings.ready ?? (() => true), traced, chat, jwt, clock, log }
   const known = 'token' in settings ? settings.token : token
   const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : authenticateToken(known))
-  const door = await openHttpServer({ ...shared, authenticate })
+  const door = await openHttpServer({ ...shared, authenticate, membership })
   const agent = new Agent()
   const origin = `http://127.0.0.1:${door.port}`
 

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { systemClock } from '../../core/clock.ts'
+import type { Membership } from '../../core/cluster.ts'
 import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { authenticateToken } from '../auth/token.fixture.ts'
@@ -106,6 +107,33 @@ describe('B6: who may come in', () => {
     const { status, json } = await raw({ body: initializeWith(), headers: { host: 'rebound.example.com' } })
     expect(status).toBe(403)
     expect(json?.error?.data).toEqual({ code: 'DENIED_BY_POLICY', rule: 'server.allowedHosts' })
+  })
+
+  test('B10: a forwarded request whose signature is invalid is a 403 that says so, and is logged', async () => {
+    const membership = { self: 'self', addressOf: () => undefined, verify: () => undefined } as unknown as Membership
+    const { raw, log } = await openDoor({ membership })
+    const headers = { host: '10.0.0.2:8080', 'toolway-client': 'signed with another secret' }
+    const { status, json } = await raw({ body: initializeWith(), headers })
+    expect(status).toBe(403)
+    expect(json?.error?.message).toContain('stores.key')
+    expect(json?.error?.data).toEqual({ code: 'DENIED_BY_POLICY', rule: 'server.allowedHosts' })
+    expect(log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
+  })
+
+  test('E1, F12: a call whose replica fails before it responds gets a result with the code OUTCOME_UNKNOWN', async () => {
+    const owner = createServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1')
+    await once(owner, 'listening')
+    open.defer(() => void owner.close())
+    const address = `http://127.0.0.1:${(owner.address() as AddressInfo).port}`
+    const membership = { addressOf: () => address, sign: String, verify: () => undefined } as unknown as Membership
+    const { raw } = await openDoor({ membership })
+    const headers = { 'mcp-session-id': 'owner.1' }
+    const ask = async (method: string) =>
+      (await raw({ body: { jsonrpc: '2.0', id: 7, method, params: { name: 'a' } }, headers })).json
+    const { id, result } = (await ask('tools/call')) as { id?: unknown; result?: Record<string, unknown> }
+    expect(id).toBe(7)
+    expect(result).toMatchObject({ isError: true, _meta: { 'dev.toolway/error': { code: 'OUTCOME_UNKNOWN' } } })
+    expect((await ask('prompts/get'))?.error).toMatchObject({ code: -31019, data: { code: 'OUTCOME_UNKNOWN' } })
   })
 
   test('F11: who comes with a wrong Host or Origin leaves a record, as who comes without a credential does', async () => {

@@ -13,7 +13,13 @@ import type { Log } from '../../core/log.ts'
 import type { HttpEndpoint, ListeningServer } from '../admin/endpoint.ts'
 import type { Authenticate } from '../auth/identity.ts'
 import { createAdmit, type FailureSettings } from '../auth/throttle.ts'
-import { clientAddress, forwardedFrom, forwardToAdminWorker, type Workers } from '../cluster/forward-request.ts'
+import {
+  clientAddress,
+  clientHeader,
+  forwardedFrom,
+  forwardToAdminWorker,
+  type Workers,
+} from '../cluster/forward-request.ts'
 import { type EnvironmentsOptions, routeToEnvironments } from '../cluster/route-to-owner.ts'
 import {
   HttpError,
@@ -100,7 +106,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     workers && (await openPrivatePort(server, workers.membership === membership ? '127.0.0.1' : config.host))
   const sessions = createSessionStore({ access, budgets, clock, log, membership })
   const legacy = createLegacyProtocol({ access, info, log })
-  const routeCall = membership && environmentOf && routeToEnvironments({ membership, environmentOf })
+  const routeCall = membership && environmentOf && routeToEnvironments({ membership, environmentOf, clock })
   const protocol = createStatelessProtocol({ access, info, replica: membership?.self, budgets, clock, log })
   const unread = createUnreadResponses(budgets.response_bytes)
   const stateless = createStatelessHttp({ protocol, access, membership, routeCall, unread, clock, log })
@@ -152,12 +158,23 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   let retiring = false
 
   const enter = (request: ReceivedRequest, response: ServerResponse) => {
-    const { host, origin } = request.headers
+    const { origin } = request.headers
     // Do not check a forwarded request: the replica that forwarded it has already checked these headers.
-    if (!membership || !forwardedFrom(request, membership)) hosts.check(host, origin)
+    if (!membership || !forwardedFrom(request, membership)) checkHeaders(request)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) answerPreflight(response)
     else endpoint.handle(request, response)
+  }
+
+  const checkHeaders = ({ headers }: ReceivedRequest) => {
+    try {
+      hosts.check(headers.host, headers.origin)
+    } catch (thrown) {
+      if (!membership || headers[clientHeader] === undefined) throw thrown
+      log.warn({ host: headers.host }, `rejected a forwarded request: ${invalidSignature}`)
+      const { rule } = (thrown as HttpError).details.data as { rule?: string }
+      throw HttpError.of('DENIED_BY_POLICY', `This request was forwarded, but ${invalidSignature}.`, { rule })
+    }
   }
 
   const route = (request: IncomingMessage, response: ServerResponse) => {
@@ -172,7 +189,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const handOn = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     try {
       const place = further.find(({ below }) => path.startsWith(below))
-      const workerRouting = place?.below === '/' && membership && workers && { membership, workers, clock }
+      const workerRouting = place?.below === '/' && membership && workers && { membership, workers, clock, log }
       if (workerRouting && (await forwardToAdminWorker(request, response, workerRouting))) return
       if (place) place.opened ??= place.open()
       const opened = await place?.opened
@@ -287,6 +304,9 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 }
 
 const ignored = () => {}
+
+const invalidSignature =
+  'its signature is not valid here: all replicas need the same stores.key or the same Redis, and clocks that differ by less than a minute'
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 

@@ -3,6 +3,7 @@ import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Id } from '../../wire/message.ts'
 import { headerNames } from '../../wire/revisions.ts'
@@ -70,7 +71,15 @@ export function createStatelessHttp(options: {
     const request = admitted(inbound, post)
     const { response } = post
     const routed = routeCall?.(request, post)
-    if (routed && ((await routed) || response.destroyed)) return
+    try {
+      if (routed && ((await routed) || response.destroyed)) return
+    } catch (thrown) {
+      if (!(thrown instanceof ToolwayError)) throw thrown
+      log.warn({ method: request.method, error: thrown.message }, 'a forwarded request failed')
+      const { message, status, headers } = statelessErrorResponse(request, thrown, log)
+      responseTo(response, { json: true, stream: false }, request.caller).answer(message, status, headers)
+      return
+    }
     if (request.method === 'subscriptions/listen') {
       listen(request, response)
       return

@@ -3,11 +3,12 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
+import { createSeal } from '../../lib/seal.ts'
 import type { SharedRedis } from './connection.ts'
 import { redisMembership } from './membership.ts'
 import { connected } from './redis.fixture.ts'
 
-const secret = 'the secret of this fleet'
+const seal = createSeal('the secret of this fleet')
 
 withPart('redis-server', 'B10: replicas that know one another through Redis', () => {
   const open = new AsyncDisposableStack()
@@ -22,7 +23,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     const redis = open.use(await connected(server.url))
     const all = addresses.map((address) => {
       const clock = createManualClock()
-      const membership = open.use(redisMembership({ redis, clock, secret }))
+      const membership = open.use(redisMembership({ redis, clock, seal }))
       /** Sends a heartbeat and reads which other replicas exist. */
       const beat = () => membership.join(address)
       return { clock, membership, self: membership.self, beat }
@@ -52,9 +53,11 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     one.clock.pause(60_000)
     await looked
     expect(one.membership.addressOf(other.self)).toBe('http://b')
+    expect(one.membership.isGone?.(other.self)).toBe(false)
     await one.clock.pass(4_000)
     await one.beat()
     expect(one.membership.addressOf(other.self)).toBeUndefined()
+    expect(one.membership.isGone?.(other.self)).toBe(true)
   })
 
   test('one that could not be found hears that another has gone on with its session', async () => {
@@ -70,7 +73,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
   test('one that has joined since is known as soon as it is heard of, and not only from the next look on', async () => {
     const { redis, all } = await replicas('http://a')
     const [one] = all as [(typeof all)[0]]
-    await using newcomer = redisMembership({ redis, clock: createManualClock(), secret })
+    await using newcomer = redisMembership({ redis, clock: createManualClock(), seal })
     await newcomer.join('http://b')
     await newcomer.keep(`${newcomer.self}.1`, 'its record')
     const held = { heldBy: newcomer.self, address: 'http://b' }
@@ -94,7 +97,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     await membership.keep(`${self}.1`, 'its record')
     let late = 0
     const ask: SharedRedis['ask'] = async (command) => (late-- > 0 ? undefined : redis.ask(command))
-    await using other = redisMembership({ redis: { ...redis, up: true, ask }, clock: createManualClock(), secret })
+    await using other = redisMembership({ redis: { ...redis, up: true, ask }, clock: createManualClock(), seal })
     await other.join('http://b')
     late = 2
     expect(await other.takeOver(`${self}.1`)).toEqual({ heldBy: self, address: 'http://a' })
@@ -112,7 +115,7 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
       addressOf: (name: string) => members.get(name),
       unreachable: (name: string) => void members.delete(name),
     }
-    await using one = redisMembership({ redis, clock, secret, workers })
+    await using one = redisMembership({ redis, clock, seal, workers })
     expect(one.self).toBe('one')
     expect(one.addressOf('other')).toBe('http://b')
     await one.join('http://a')
@@ -130,8 +133,8 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     await using own = await startRedis()
     await using redis = await connected(own.url)
     const clock = createManualClock()
-    await using one = redisMembership({ redis, clock, secret })
-    await using other = redisMembership({ redis, clock: createManualClock(), secret })
+    await using one = redisMembership({ redis, clock, seal })
+    await using other = redisMembership({ redis, clock: createManualClock(), seal })
     await other.join('http://b')
     await one.join('http://a')
     let returns = 0
@@ -153,8 +156,8 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
   test('a replica that cannot be reached while Redis is away is asked again', async () => {
     await using own = await startRedis()
     await using redis = await connected(own.url)
-    await using one = redisMembership({ redis, clock: createManualClock(), secret })
-    await using other = redisMembership({ redis, clock: createManualClock(), secret })
+    await using one = redisMembership({ redis, clock: createManualClock(), seal })
+    await using other = redisMembership({ redis, clock: createManualClock(), seal })
     await other.join('http://b')
     await one.join('http://a')
     await own.stop()

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type Clock, pausedMs, type Timer } from '../../core/clock.ts'
 import { type Membership, ownerOf, type TakenOver } from '../../core/cluster.ts'
-import { createSeal, type Seal } from '../../lib/seal.ts'
+import type { Seal } from '../../lib/seal.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
 const beatMs = 1_000
@@ -42,18 +42,19 @@ const takeOver = createScript(`
 export interface RedisMembershipOptions {
   readonly redis: SharedRedis
   readonly clock: Clock
-  /** A secret that all replicas share, for signatures. */
-  readonly secret: string
+  /** A seal whose secret all replicas share, for signatures. */
+  readonly seal: Seal
   /** The workers on this machine, of which this replica is one; they know one another without Redis. */
   readonly workers?: Pick<Membership, 'self' | 'addressOf' | 'unreachable'> | undefined
 }
 
 /** Joins the replicas that share a Redis. While it is down, the last known replicas are assumed to be running. */
-export function redisMembership({ redis, clock, secret, workers }: RedisMembershipOptions): RedisMembership {
+export function redisMembership({ redis, clock, seal, workers }: RedisMembershipOptions): RedisMembership {
   const self = workers?.self ?? randomBytes(6).toString('base64url')
-  const seal: Seal = createSeal(secret)
   const at = (name: string) => `${redis.prefix}{fleet}:${name}`
   let known = new Map<string, string>()
+  /** The replicas that had sent a heartbeat when this one last looked. */
+  let alive: ReadonlySet<string> = new Set()
   let address: string | undefined
   let timer: Timer | undefined
   let ended = false
@@ -117,6 +118,7 @@ export function redisMembership({ redis, clock, secret, workers }: RedisMembersh
       else if (place === address && name !== self) former.push(name)
       else found.set(name, place)
     })
+    alive = new Set(found.keys())
     known = sure ? found : new Map([...known, ...found])
     for (const name of former) known.delete(name)
     if (former.length > 0) await redis.ask((client) => removing(client, former))
@@ -143,6 +145,7 @@ export function redisMembership({ redis, clock, secret, workers }: RedisMembersh
       // Once Redis is sure, it decides: the primary does not notice that a worker hangs.
       return known.get(replica) ?? (isSure() ? undefined : workers?.addressOf(replica))
     },
+    isGone: (replica) => isSure() && !alive.has(replica),
     unreachable(replica) {
       // Keep the replica while Redis is down: otherwise, nothing could read its address or take over its sessions.
       if (!redis.up) return

@@ -18,10 +18,10 @@ withPart('redis-server', 'B10: a bulletin in Redis', () => {
   })
   afterAll(() => open.disposeAsync())
 
-  const secret = 'the secret of the fleet'
+  const seal = createSeal('the secret of the fleet')
   const replicas = (redis: SharedRedis, count: number) =>
     Array.from({ length: count }, (_, index) =>
-      open.use(redisPubSub({ redis, self: `replica-${index}`, secret, log: silentLog })),
+      open.use(redisPubSub({ redis, self: `replica-${index}`, seal, log: silentLog })),
     )
 
   bulletinContract('Redis', async (count) => replicas(open.use(await connected(server.url)), count))
@@ -29,9 +29,9 @@ withPart('redis-server', 'B10: a bulletin in Redis', () => {
   test('B10: who does not know the secret of the fleet is not believed', async () => {
     const redis = open.use(await connected(server.url))
     const log = createKeptLog()
-    const wary = open.use(redisPubSub({ redis, self: 'wary', secret, log }))
+    const wary = open.use(redisPubSub({ redis, self: 'wary', seal, log }))
     const [friend] = replicas(redis, 1)
-    const stranger = open.use(redisPubSub({ redis, self: 'stranger', secret: 'a guess', log: silentLog }))
+    const stranger = open.use(redisPubSub({ redis, self: 'stranger', seal: createSeal('a guess'), log: silentLog }))
     await allConnected([wary, friend!])
     const heard: string[] = []
     using _ = wary.subscribe('reload', (text) => heard.push(text))
@@ -40,7 +40,7 @@ withPart('redis-server', 'B10: a bulletin in Redis', () => {
     const message = JSON.stringify(['friend', 'reload', 'forged'])
     await redis.ask((client) => client.publish(channel, message))
     // A message that replicas sealed for another purpose is ignored as well.
-    await redis.ask((client) => client.publish(channel, createSeal(secret).close(message, 'fleet')))
+    await redis.ask((client) => client.publish(channel, seal.close(message, 'fleet')))
     friend?.publish('reload', 'true')
     await until(() => heard.length > 0, { what: 'the friend' })
     expect(heard).toEqual(['true'])
@@ -52,7 +52,7 @@ withPart('redis-server', 'B10: a bulletin while Redis is away', () => {
   test('what is told is lost, nobody waits or fails, and with Redis all hear one another again', async () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)
-    const options = { redis, secret: 's', log: silentLog }
+    const options = { redis, seal: createSeal('s'), log: silentLog }
     await using one = redisPubSub({ ...options, self: 'one' })
     await using other = redisPubSub({ ...options, self: 'other' })
     await allConnected([one, other])

@@ -1,21 +1,20 @@
 import { createTopicListeners, type PubSub } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
-import { createSeal } from '../../lib/seal.ts'
+import type { Seal } from '../../lib/seal.ts'
 import type { SharedRedis } from './connection.ts'
 
 export interface RedisPubSubOptions {
   readonly redis: SharedRedis
   readonly self: string
-  /** A secret that all replicas share, for sealing messages. */
-  readonly secret: string
+  /** A seal whose secret all replicas share. */
+  readonly seal: Seal
   readonly log: Log
 }
 
 /** Broadcast through a Redis channel. Messages are sealed, so those written without the secret have no effect. */
-export function redisPubSub({ redis, self, secret, log }: RedisPubSubOptions): PubSub & AsyncDisposable {
+export function redisPubSub({ redis, self, seal, log }: RedisPubSubOptions): PubSub & AsyncDisposable {
   const channel = `${redis.prefix}bulletin`
-  const seal = createSeal(secret)
   const listeners = createTopicListeners(log)
   const subscription = redis.subscribe([channel], (_, sealed) => {
     const opened = seal.open(sealed, 'bulletin')

@@ -9,12 +9,13 @@ import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { systemClock as clock } from '../../core/clock.ts'
+import { createSeal } from '../../lib/seal.ts'
 import { memoryBuckets } from '../buckets.ts'
-import { rememberedSharedSecret } from '../secret-file.ts'
+import { derivedSecret, rememberedSharedSecret } from '../secret-file.ts'
 import type { SharedRedis } from './connection.ts'
 import { redisLocks } from './locks.ts'
 import { connected } from './redis.fixture.ts'
-import { openRedisStores } from './stores.ts'
+import { openRedisStores, type RedisStores } from './stores.ts'
 import { redisTtlStore } from './ttl-store.ts'
 import { redisVault } from './vault.ts'
 
@@ -54,6 +55,9 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     }
   })
 
+  /** Whether a replica can open what another has sealed. */
+  const opens = (one: RedisStores, other: RedisStores) => one.seal.open(other.seal.close('text', 'a'), 'a') === 'text'
+
   /** Whether any key expires within a second. */
   const leaves = async (redis: SharedRedis): Promise<boolean | undefined> =>
     redis.ask(async (client) => {
@@ -77,7 +81,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     }
     await using one = await openRedisStores({ ...around, key })
     await using other = await openRedisStores({ ...around, key })
-    expect(other.secret).toBe(one.secret)
+    expect(opens(other, one)).toBe(true)
     await one.safe?.vault.write('a', 'first')
     expect(await other.safe?.vault.read('a')).toBe('first')
     const all = await one.redis.ask(async (client) => {
@@ -85,10 +89,10 @@ withPart('redis-server', 'B10: what replicas own together', () => {
       return Promise.all(names.map(async (name) => [name, (await client.dump(name)) ?? '']))
     })
     expect(all?.length).toBeGreaterThan(0)
-    for (const secret of [key, one.secret]) expect(JSON.stringify(all)).not.toContain(secret)
+    for (const secret of [key, derivedSecret(key, 'fleet')]) expect(JSON.stringify(all)).not.toContain(secret)
     await using without = await openRedisStores(around)
     expect(without.safe).toBeUndefined()
-    expect(without.secret).not.toBe(one.secret)
+    expect(opens(without, one)).toBe(false)
   })
 
   test('B10: a replica that restarts while Redis is down has the secret of the others', async () => {
@@ -98,11 +102,11 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     const around = { limits, local: memoryBuckets(), clock, log, ownSecret: async () => 'own', remembered }
     const down = 'redis://127.0.0.1:1'
     await using first = await openRedisStores({ ...around, url: down })
-    expect(first.secret).toBe('own')
+    expect(createSeal('own').open(first.seal.close('text', 'a'), 'a')).toBe('text')
     await using before = await openRedisStores({ ...around, url: server.url })
     await using after = await openRedisStores({ ...around, url: down })
-    expect(after.secret).toBe(before.secret)
-    expect(after.secret).not.toBe('own')
+    expect([opens(after, before), opens(before, after)]).toEqual([true, true])
+    expect(opens(before, first)).toBe(false)
   })
 
   test('B10: a lock outlives its lease while it is held, and its holder not at all', async () => {

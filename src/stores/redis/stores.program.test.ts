@@ -1,16 +1,20 @@
+import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bucketsContract } from '../../../tests/contract/buckets.ts'
 import { cacheContract } from '../../../tests/contract/cache.ts'
-import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
+import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import { askRedis, type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { Buckets } from '../../core/stores.ts'
 import { memoryBuckets } from '../buckets.ts'
 import { redisBuckets } from './buckets.ts'
 import { redisCache } from './cache.ts'
 import type { SharedRedis } from './connection.ts'
 import { connected } from './redis.fixture.ts'
+import { openRedisStores } from './stores.ts'
 
 const start = 1_800_000_000_000
 
@@ -183,10 +187,72 @@ withPart('redis-server', 'B10: a Redis that goes and comes back', () => {
     const server = await startRedis()
     await server[Symbol.asyncDispose]()
     const { connectRedis } = await import('./connection.ts')
-    const { systemClock } = await import('../../core/clock.ts')
-    const { createKeptLog } = await import('../../../tests/fixtures/log.ts')
     await using redis = await connectRedis({ url: server.url, clock: systemClock, log: createKeptLog() })
     expect(redis.up).toBe(false)
     expect(await redis.ask((client) => client.get('a'))).toBeUndefined()
+  })
+})
+
+withPart('redis-server', 'B10: the secret that replicas share in Redis', () => {
+  /** Starts a replica that has its own state folder. */
+  const replica = async (url: string, memory: { secret?: string | undefined } = {}) => {
+    const remembered = {
+      read: async () => memory.secret,
+      write: async (secret: string) => void Object.assign(memory, { secret }),
+    }
+    const limits = { maxEntries: 10, maxBytes: 1_000 }
+    const own = { local: memoryBuckets(), limits, remembered, ownSecret: async () => randomUUID() }
+    const stores = await openRedisStores({ url, clock: systemClock, log: createKeptLog(), ...own })
+    return { ...stores, memory }
+  }
+  type Replica = Awaited<ReturnType<typeof replica>>
+  const verifies = (one: Replica, other: Replica) => one.membership.verify(other.membership.sign('text')) === 'text'
+  const agree = (one: Replica, other: Replica) => verifies(one, other) && verifies(other, one)
+  const secretOf = (server: RedisServer) => askRedis(server, (client) => client.get('toolway:secret:fleet'))
+
+  test('is restored by a running replica after Redis lost its data, so that a new one uses it', async () => {
+    await using server = await startRedis()
+    await using running = await replica(server.url)
+    const before = await secretOf(server)
+    await askRedis(server, (client) => client.flushall())
+    await until(async () => (await secretOf(server)) !== null, { what: 'the secret in Redis' })
+    await using added = await replica(server.url)
+    expect(await secretOf(server)).toBe(before)
+    expect(agree(running, added)).toBe(true)
+
+    await server.stop()
+    await until(() => !running.redis.up, { what: 'the loss' })
+    await server.start()
+    await until(async () => (await secretOf(server)) === before, { what: 'the secret after a restart of Redis' })
+  })
+
+  test('is restored by a replica that remembers it, even if no other replica has noticed the loss', async () => {
+    await using server = await startRedis()
+    await using running = await replica(server.url)
+    await askRedis(server, (client) => client.flushall())
+    await using restarted = await replica(server.url, { ...running.memory })
+    expect(agree(running, restarted)).toBe(true)
+  })
+
+  test('is replaced in a running replica if a new replica was first, and what was sealed before can still be opened', async () => {
+    await using server = await startRedis()
+    await using running = await replica(server.url)
+    const held = running.seal.close('text', 'a caller')
+    await askRedis(server, (client) => client.set('toolway:secret:fleet', randomUUID()))
+    await using added = await replica(server.url)
+    await until(() => agree(running, added), { what: 'one secret' })
+    expect(running.seal.open(held, 'a caller')).toBe('text')
+    expect(running.memory.secret).toBe(added.memory.secret)
+  })
+
+  test('is used by a replica that started while Redis was down, as soon as it is back', async () => {
+    await using server = await startRedis()
+    await using running = await replica(server.url)
+    await server.stop()
+    await until(() => !running.redis.up, { what: 'the loss' })
+    await using added = await replica(server.url)
+    expect(verifies(running, added)).toBe(false)
+    await server.start()
+    await until(() => agree(running, added), { what: 'one secret' })
   })
 })

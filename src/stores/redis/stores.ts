@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '../../core/clock.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
 import type { PubSub } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import type { Buckets, CacheLimits, CacheStore, TtlStore } from '../../core/stores.ts'
+import { createRotatingSeal, createSeal, type Seal } from '../../lib/seal.ts'
 import { derivedSecret } from '../secret-file.ts'
 import { redisBuckets } from './buckets.ts'
 import { redisCache } from './cache.ts'
@@ -22,8 +23,8 @@ export interface RedisStores extends AsyncDisposable {
   readonly ttlStore: TtlStore
   /** The safe for OAuth grants; undefined if no key is configured to seal them. */
   readonly safe: RedisSafe | undefined
-  /** The secret that seals the values that callers keep for Toolway. */
-  readonly secret: string
+  /** Seals the values that callers keep for Toolway. All replicas can open them. */
+  readonly seal: Seal
 }
 
 export interface RedisStoresOptions {
@@ -46,12 +47,10 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
   await using open = new AsyncDisposableStack()
   const redis = open.use(await connectRedis({ url, clock, log }))
   await isUp(redis, clock)
-  const shared = key === undefined ? await rememberingSecret(redis, options) : derivedSecret(key, 'fleet')
-  if (shared === undefined)
-    log.warn({}, 'Redis was unavailable at startup: data sealed by other replicas cannot be opened until a restart')
-  const secret = shared ?? (await options.ownSecret())
-  const membership = open.use(redisMembership({ redis, clock, secret, workers }))
-  const pubSub = open.use(redisPubSub({ redis, self: membership.self, secret, log }))
+  const seal =
+    key === undefined ? open.use(await openSharedSeal(redis, options)) : createSeal(derivedSecret(key, 'fleet'))
+  const membership = open.use(redisMembership({ redis, clock, seal, workers }))
+  const pubSub = open.use(redisPubSub({ redis, self: membership.self, seal, log }))
   const running = open.move()
   return {
     redis,
@@ -61,31 +60,71 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
     pubSub,
     ttlStore: redisTtlStore(redis, clock),
     safe: key === undefined ? undefined : redisSafe({ redis, key, clock, log }),
-    secret,
+    seal: { replica: membership.self, close: seal.close, open: seal.open },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }
 
-async function rememberingSecret(
-  redis: SharedRedis,
-  { remembered, log }: Pick<RedisStoresOptions, 'remembered' | 'log'>,
-): Promise<string | undefined> {
-  const secret = await sharedSecret(redis, 'fleet')
-  if (secret === undefined) return remembered.read()
-  await remembered.write(secret).catch((error: Error) => {
-    log.warn(
-      { error: error.message },
-      'the shared secret could not be stored, so it is not available if Redis is down at the next start',
-    )
-  })
-  return secret
-}
+/** How often a replica reads the shared secret, and restores it if Redis has lost its data. */
+const readSecretMs = 1_000
 
-/** The secret that replicas share in Redis; the first replica creates it. Undefined while Redis is down. */
-function sharedSecret(redis: SharedRedis, name: string): Promise<string | undefined> {
-  const key = `${redis.prefix}secret:${name}`
-  return redis.ask(async (client) => {
-    const made = randomBytes(32).toString('base64url')
-    return (await client.set(key, made, 'NX')) === 'OK' ? made : ((await client.get(key)) ?? made)
+/**
+ * Opens a seal with the secret that replicas share in Redis; the first replica creates it. Whenever Redis has lost the
+ * secret, a replica that knows it writes it again. A replica that finds another secret changes to that one.
+ */
+async function openSharedSeal(
+  redis: SharedRedis,
+  { ownSecret, remembered, clock, log }: RedisStoresOptions,
+): Promise<Seal & Disposable> {
+  const key = `${redis.prefix}secret:fleet`
+  const previous = await remembered.read().catch((error: Error) => {
+    log.warn({ error: error.message }, 'the stored copy of the shared secret is not used')
+    return undefined
   })
+  const readOrRestore = (known = randomBytes(32).toString('base64url')) =>
+    redis.ask(async (client) => {
+      const stored = await client.get(key)
+      if (stored !== null) return stored
+      return (await client.set(key, known, 'NX')) === 'OK' ? known : ((await client.get(key)) ?? known)
+    })
+  const remember = async (secret: string) => {
+    await remembered.write(secret).catch((error: Error) => {
+      log.warn(
+        { error: error.message },
+        'the shared secret could not be stored, so it is not available if Redis is down at the next start',
+      )
+    })
+  }
+
+  const found = await readOrRestore(previous)
+  if (found !== undefined) await remember(found)
+  let shared = found ?? previous
+  if (shared === undefined)
+    log.warn({}, 'Redis was unavailable at startup: data sealed by other replicas cannot be opened until it is back')
+  const seal = createRotatingSeal(shared ?? (await ownSecret()))
+  let timer: Timer | undefined
+  let ended = false
+  const next = async () => {
+    const latest = await readOrRestore(shared)
+    if (ended) return
+    timer?.[Symbol.dispose]()
+    timer = clock.after(readSecretMs, () => void next(), { promptly: true })
+    if (latest === undefined || latest === shared) return
+    if (shared !== undefined) log.warn({}, 'Redis has lost its data: changed to the shared secret of another replica')
+    shared = latest
+    seal.rotate(latest)
+    await remember(latest)
+  }
+  timer = clock.after(readSecretMs, () => void next(), { promptly: true })
+  const changes = redis.onChange((up) => {
+    if (up) void next()
+  })
+  return {
+    ...seal,
+    [Symbol.dispose]() {
+      ended = true
+      changes[Symbol.dispose]()
+      timer?.[Symbol.dispose]()
+    },
+  }
 }

@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import type { Tool } from '../define-tool.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { builtInNames } from '../tool-source.ts'
-import { createIsolatedPlugin } from './isolated/child-process.ts'
+import { createIsolatedPlugin, type ProcessRegistration } from './isolated/child-process.ts'
 import { type LoadedModule, loadModule } from './load-module.ts'
 import { PluginsRefused } from './refused.ts'
 import { writableByOthers } from './writable-by-others.ts'
@@ -15,6 +15,8 @@ export { PluginsRefused } from './refused.ts'
 export interface PluginOptions {
   /** `library` is the module that plugins import as `toolway`; `child` is the program that child processes run. */
   readonly modules: { readonly library: URL; readonly child: URL }
+  /** Called for each child process that is started. */
+  readonly registerProcess?: (() => ProcessRegistration) | undefined
   readonly clock: Clock
   readonly log: Log
   /** Replaces `import` in tests, because the test runner overrides it. */
@@ -65,8 +67,8 @@ function inProcessOrChild(
   const isolated = tools.flatMap((tool) => tool.isolated ?? [])
   if (isolated.length === 0) return [...tools]
   const variables = isolated.flatMap((wish) => (wish === true ? [] : wish.env))
-  const { modules, clock, log } = options
-  const child = children.use(createIsolatedPlugin({ file, variables, modules, clock, log }))
+  const { modules, registerProcess, clock, log } = options
+  const child = children.use(createIsolatedPlugin({ file, variables, modules, registerProcess, clock, log }))
   return tools.map((tool) => (tool.isolated ? { ...tool, run: (call) => child.run(tool.name, call) } : tool))
 }
 

@@ -27,16 +27,18 @@ const sources = {
 export async function pluginFolder({
   clock = systemClock,
   modules = sources,
+  registerProcess,
 }: {
   clock?: Clock
   modules?: PluginOptions['modules']
+  registerProcess?: PluginOptions['registerProcess']
 } = {}): Promise<PluginFolder> {
   const folder = await temporaryFolder()
   const log = createKeptLog()
   const load = (...paths: readonly string[]) =>
     loadPlugins(
       paths.map((path) => join(folder.path, path)),
-      { modules, clock, log, ...(native.default && { load: native.default }) },
+      { modules, registerProcess, clock, log, ...(native.default && { load: native.default }) },
     )
   return {
     ...folder,

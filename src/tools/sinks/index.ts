@@ -10,7 +10,7 @@ import type { Tool } from '../define-tool.ts'
 import { withoutHidden } from '../hidden-characters.ts'
 import { fileSink } from './file.ts'
 import type { Sink } from './sink.ts'
-import { sinkTool } from './sink-tool.ts'
+import { type SharedWrites, sinkTool } from './sink-tool.ts'
 import { fillAll } from './template.ts'
 import { webhookSink } from './webhook.ts'
 
@@ -18,6 +18,8 @@ export interface SinksOptions {
   readonly sinks: Config['sinks']
   readonly custom?: readonly Sink[]
   readonly access: Access
+  /** Set if several processes serve as one. */
+  readonly shared?: SharedWrites | undefined
   readonly clock: Clock
   readonly log: Log
   /** Prints to standard output. Absent if standard output carries protocol messages to a client. */
@@ -26,7 +28,7 @@ export interface SinksOptions {
 
 /** The sinks from a configuration and its plugins, as tools in the source `sink` (J4). */
 export function createSinks(options: SinksOptions): Tool[] {
-  const { sinks, custom = [], clock } = options
+  const { sinks, custom = [], shared, clock } = options
   const configured = Object.entries(sinks).flatMap(([name, config]) => {
     const sink = config.disabled ? undefined : sinkOf(name, config, options)
     return sink ? [{ ...sink, description: config.description ?? aboutKind[config.kind] }] : []
@@ -36,7 +38,7 @@ export function createSinks(options: SinksOptions): Tool[] {
     const sentence = `There are two sinks named "${twice.name}": one in the configuration and one in a plugin. Rename one of them.`
     throw new ToolwayError('INTERNAL', sentence)
   }
-  return [...configured, ...custom].map((sink) => sinkTool(sink, clock))
+  return [...configured, ...custom].map((sink) => sinkTool(sink, clock, shared))
 }
 
 type SinkConfig = Config['sinks'][string]

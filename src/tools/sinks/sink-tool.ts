@@ -1,10 +1,13 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash, hash, randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import type { Clock } from '../../core/clock.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
-import { type Result, structuredResult } from '../../core/result.ts'
+import { type Result, type ResultBody, resultOf, structuredResult } from '../../core/result.ts'
+import type { TtlStore } from '../../core/stores.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
+import type { Seal } from '../../lib/seal.ts'
 import { defineTool, type Tool, type ToolContext } from '../define-tool.ts'
 import type { Artifact, Pointer, Sink } from './sink.ts'
 
@@ -12,8 +15,8 @@ const maxCharacters = 16 * 1024 * 1024
 const maxMetadata = 64 * 1024
 
 /** Makes a tool from a sink: `sink.NAME(content, metadata?)` returns a permanent pointer (J4). */
-export function sinkTool(sink: Sink, clock: Clock): Tool {
-  const once = createOnce()
+export function sinkTool(sink: Sink, clock: Clock, shared?: SharedWrites): Tool {
+  const once = createOnce(sink.name, shared)
   return defineTool({
     name: sink.name,
     description: `${sink.description} Pass the whole content. Returns a pointer: {uri, sink, id, bytes, metadata}.`,
@@ -59,18 +62,39 @@ async function written(sink: Sink, artifact: Artifact, { call, signal }: ToolCon
 }
 
 const maxRemembered = 1_000
+/** How long other processes find a write. */
+const sharedMs = 24 * 3_600_000
 
-/** Makes writes with an ID idempotent: a retry gets the first write's result, unless that write failed. */
-function createOnce() {
+/** Where processes that serve as one find each other's writes. The seal encrypts them, because others may read the store. */
+export interface SharedWrites {
+  readonly ttlStore: TtlStore
+  readonly seal: Seal
+}
+
+interface SharedWrite {
+  readonly digest: string
+  readonly body: ResultBody
+}
+
+/**
+ * Makes writes with an ID idempotent: a retry gets the first write's result, unless that write failed. With a shared
+ * store, a retry may reach another process, if that process gets it after the first write has ended.
+ */
+function createOnce(sink: string, shared: SharedWrites | undefined) {
   const known = new Map<string, { readonly digest: string; readonly answer: Promise<Result> }>()
   return (owner: string, id: string, content: string, signal: AbortSignal, write: () => Promise<Result>) => {
     const key = `${owner}\n${id}`
     const digest = createHash('sha256').update(content).digest('base64')
     const before = known.get(key)
-    if (before && before.digest !== digest)
+    const check = (stored: string) => {
+      if (stored === digest) return
       throw invalidArguments(`Different content was already stored with the id ${id}; use another metadata.id.`)
-    if (before) return waitFor(before.answer, signal)
-    const answer = write()
+    }
+    if (before) {
+      check(before.digest)
+      return waitFor(before.answer, signal)
+    }
+    const answer = shared ? writeShared(shared, JSON.stringify(['sink', sink, key]), { digest, check, write }) : write()
     known.set(key, { digest, answer })
     if (known.size > maxRemembered) known.delete(known.keys().next().value as string)
     const forget = () => {
@@ -79,4 +103,23 @@ function createOnce() {
     answer.then(({ isError }) => isError && forget(), forget)
     return answer
   }
+}
+
+async function writeShared(
+  { ttlStore, seal }: SharedWrites,
+  binding: string,
+  own: { readonly digest: string; check(stored: string): void; write(): Promise<Result> },
+): Promise<Result> {
+  const key = `sink:${hash('sha256', binding)}`
+  const sealed = await ttlStore.get(key, sharedMs)
+  const text = sealed === undefined ? undefined : seal.open(sealed, binding)
+  if (text !== undefined) {
+    const { digest, body } = jsonValue(text) as SharedWrite
+    own.check(digest)
+    return resultOf(body)
+  }
+  const result = await own.write()
+  const stored: SharedWrite = { digest: own.digest, body: result.body.value }
+  if (!result.isError) await ttlStore.set(key, seal.close(JSON.stringify(stored), binding), sharedMs)
+  return result
 }

@@ -10,6 +10,8 @@ import { sinksSection } from '../../config/schema/sinks.ts'
 import type { Interceptor } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
+import { createSeal } from '../../lib/seal.ts'
+import { memoryTtlStore } from '../../stores/ttl-store.ts'
 import { bodyOf, createHouse, type House, refusalOf, runTool, structuredOf } from '../access.fixture.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { createSinks, type SinksOptions } from './index.ts'
@@ -118,6 +120,22 @@ describe('writing the same again', () => {
     })
     return { written, tool: sinks({}, { custom: [sink] })[0] as Tool }
   }
+
+  test('J4, B10: under the same id it is kept once by all processes that share a store', async () => {
+    let count = 0
+    const custom = [defineSink({ name: 'wiki', description: 'd', write: () => `wiki://${++count}` })]
+    const ttlStore = memoryTtlStore(createManualClock())
+    const process = () => sinks({}, { custom, shared: { ttlStore, seal: createSeal('a shared secret') } })[0] as Tool
+    const [one, other] = [process(), process()]
+    const args = { content: 'a', metadata: { id: 'mine' } }
+    const pointer = await write(one, args)
+    expect(pointer.uri).toBe('wiki://1')
+    expect(await write(other, args)).toEqual(pointer)
+    const changed = { ...args, content: 'b' }
+    expect((await refusalOf(runTool(process(), changed))).code).toBe('INVALID_ARGUMENTS')
+    expect(await write(other, { content: 'a' })).toMatchObject({ uri: 'wiki://2' })
+    expect(count).toBe(2)
+  })
 
   test('J4: under the same id it is kept once, also at the same time; another caller has ids of its own', async () => {
     const { tool, written } = counting()

@@ -126,6 +126,7 @@ describe('webhooks', () => {
     const error = await failure(posting)
     expect(error.code).toBe('OUTCOME_UNKNOWN')
     expect(error.message).toContain('2 attempts')
+    expect(error.message).toContain('metadata.id "a-1"')
     expect(hook.deliveries.map(({ headers }) => headers['idempotency-key'])).toEqual(['a-1', 'a-1'])
   })
 

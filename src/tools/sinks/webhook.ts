@@ -86,7 +86,7 @@ export function webhookSink({ name, config, ...options }: WebhookOptions): Omit<
         return { uri: attempt.location ?? `sink://${name}/${artifact.id}`, status: attempt.status, attempts }
       }
       if (attempt.kind === 'refused') throw refused(name, attempt)
-      throw gaveUp(name, attempt, attempts, mayHaveArrived)
+      throw gaveUp(name, artifact.id, { attempt, attempts, mayHaveArrived })
     },
   }
 }
@@ -100,7 +100,7 @@ function refused(name: string, { reason, status = 0 }: Attempt): ToolwayError {
   )
 }
 
-function gaveUp(name: string, attempt: Attempt, attempts: number, mayHaveArrived: boolean): ToolwayError {
+function gaveUp(name: string, id: string, { attempt, attempts, mayHaveArrived }: Delivery): ToolwayError {
   const { reason, retryAfterMs } = attempt
   const times = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
   const receiver = `The receiver for the sink ${name}`
@@ -109,7 +109,7 @@ function gaveUp(name: string, attempt: Attempt, attempts: number, mayHaveArrived
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { retryAfterMs })
   }
   const sentence = `${receiver} did not acknowledge the delivery in ${times} (${reason}); it may have arrived.`
-  const advice = 'Send it again only with the same metadata.id, so that the receiver can detect a duplicate.'
+  const advice = `Send it again only with metadata.id "${id}", so that the receiver can detect a duplicate.`
   return new ToolwayError('OUTCOME_UNKNOWN', `${sentence} ${advice}`, { retryAfterMs })
 }
 

@@ -96,6 +96,7 @@ export const running = {
     causes: [
       'The server process exited, or the connection was lost, after the call was sent and before it was answered.',
       'The server sent an invalid protocol message.',
+      'Another replica or worker handled the call, and exited or stopped responding before it answered.',
       'The result exceeds a limit for its size, nesting, content blocks or values; `toolway servers` shows which.',
       'The call ran in a batch (`execute_tools`), whose results together exceed 16 MiB.',
       'An HTTP server refused the session that the call was sent in (404). Some servers run the call before they check the session, so it may have run.',

@@ -7,10 +7,20 @@ import { type ErrorCode, type ErrorDetails, errorKinds, ToolwayError } from '../
 import type { Log } from '../../../core/log.ts'
 import { type Result, type ResultBody, resultOf } from '../../../core/result.ts'
 
+/** Records one process, so that it is ended at the next start if Toolway is killed. */
+export interface ProcessRegistration {
+  /** Environment variables that mark the process and all its descendants. */
+  readonly environment: Readonly<Record<string, string>>
+  started(pid: number): void
+  /** Also ends processes that the process has left behind. */
+  ended(): void
+}
+
 interface IsolatedPluginOptions {
   readonly file: string
   readonly variables: readonly string[]
   readonly modules: { readonly library: URL; readonly child: URL }
+  readonly registerProcess?: (() => ProcessRegistration) | undefined
   readonly clock: Clock
   readonly log: Log
 }
@@ -25,6 +35,8 @@ interface Running {
   readonly process: ChildProcess
   readonly ready: Promise<void>
   readonly waiting: Map<number, PromiseWithResolvers<Result>>
+  /** Each resolves when a cancelled call has stopped, or the child was killed because it did not. */
+  readonly cancelling: Set<Promise<void>>
 }
 
 /** A plugin's child process. It starts with the first call, runs until it is idle, and is killed if it hangs. */
@@ -37,15 +49,17 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
 
   function start(): Running {
     const { child, library } = options.modules
+    const registration = options.registerProcess?.()
     const process = fork(fileURLToPath(child), [], {
-      env: environment(options.variables),
+      env: { ...environment(options.variables), ...registration?.environment },
       execArgv: [memory, '--disable-sigusr1'],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       // Run the child in its own process group, so that killing the group also kills the processes that it started.
       detached: true,
     })
     const ready = Promise.withResolvers<void>()
-    const running: Running = { process, ready: ready.promise, waiting: new Map() }
+    const running: Running = { process, ready: ready.promise, waiting: new Map(), cancelling: new Set() }
+    if (process.pid !== undefined) registration?.started(process.pid)
     ready.promise.catch(() => {})
     for (const stream of [process.stdout, process.stderr]) {
       stream?.on('data', (output: Buffer) =>
@@ -61,6 +75,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
     process.on('error', (error) => ready.reject(gone(error.message)))
     process.on('exit', (code, signal) => {
       if (current === running) current = undefined
+      registration?.ended()
       const error = gone(signal ?? `code ${code}`)
       ready.reject(error)
       for (const { reject } of running.waiting.values()) reject(error)
@@ -90,21 +105,39 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
   /** Cancels a call. If the call does not stop in time, kills the child, which also ends its other calls. */
   function cancel(running: Running, id: number): void {
     send(running, { kind: 'cancel', id })
-    clock.after(graceMs, () => {
-      if (!running.waiting.has(id)) return
-      log.warn({ plugin: file }, 'plugin tool did not stop when cancelled; killing its process')
-      end(running)
+    const decided = Promise.withResolvers<void>()
+    const timer = clock.after(graceMs, () => {
+      if (running.waiting.has(id)) {
+        log.warn({ plugin: file }, 'plugin tool did not stop when cancelled; killing its process')
+        end(running)
+      }
+      decided.resolve()
     })
+    running.waiting.get(id)?.promise.then(
+      () => decided.resolve(),
+      () => decided.resolve(),
+    )
+    running.cancelling.add(decided.promise)
+    void decided.promise.then(() => {
+      timer[Symbol.dispose]()
+      running.cancelling.delete(decided.promise)
+    })
+  }
+
+  /** The child for a new call. Waits while a cancelled call may still cause the child to be killed. */
+  async function usable(signal: AbortSignal): Promise<Running> {
+    while (current && current.cancelling.size > 0) await waitFor(Promise.all(current.cancelling), signal)
+    if (over) throw gone('Toolway stopped it')
+    idle?.[Symbol.dispose]()
+    current ??= start()
+    return current
   }
 
   return {
     async run(tool: string, call: Call): Promise<Result> {
       const { signal, caller, input } = call
       signal.throwIfAborted()
-      if (over) throw gone('Toolway stopped it')
-      idle?.[Symbol.dispose]()
-      current ??= start()
-      const running = current
+      const running = await usable(signal)
       await readyInTime(running, signal)
       const id = ++count
       const answer = Promise.withResolvers<Result>()

@@ -90,6 +90,49 @@ describe('isolated tools', { timeout: 60_000 }, () => {
     expect(() => process.kill(before, 0)).toThrow()
   })
 
+  test('F10: a call that starts while one that hangs may still stop is run in a new process', async () => {
+    const clock = createManualClock()
+    await using folder = await pluginFolder({ clock, modules })
+    const hangs = '{ if (word) return { pid: process.pid }; for (;;); }'
+    await folder.write({ 'a.js': plainSource('hangs', hangs, 'isolated: true,') })
+    await using plugins = await folder.load('a.js')
+    const tool = plugins.tools[0] as Tool
+    const pid = async () => ((await runTool(tool, { word: 'x' })).body.value.structuredContent as { pid: number }).pid
+    const before = await pid()
+    const stop = new AbortController()
+    const call = runTool(tool, {}, { signal: stop.signal })
+    setImmediate(() => stop.abort(new Error('enough')))
+    await expect(call).rejects.toThrow('enough')
+    clock.advance(200)
+    const next = pid()
+    const given = new AbortController()
+    const givenUp = runTool(tool, { word: 'x' }, { signal: given.signal })
+    given.abort(new Error('no longer needed'))
+    await expect(givenUp).rejects.toThrow('no longer needed')
+    clock.advance(800)
+    expect(await next).not.toBe(before)
+  })
+
+  test('S2: their process is registered, so that it is ended at the next start if Toolway is killed', async () => {
+    const seen: unknown[] = []
+    const registerProcess = () => ({
+      environment: { TOOLWAY_OWNER: 'a mark' },
+      started: (pid: number) => void seen.push(pid),
+      ended: () => void seen.push('ended'),
+    })
+    await using folder = await pluginFolder({ modules, registerProcess })
+    const where = '({ pid: process.pid, mark: process.env.TOOLWAY_OWNER })'
+    await folder.write({ 'a.js': plainSource('where', where, 'isolated: true,') })
+    const plugins = await folder.load('a.js')
+    const { pid, mark } = (await runTool(plugins.tools[0] as Tool, {})).body.value.structuredContent as {
+      pid: number
+      mark: string
+    }
+    expect([mark, seen]).toEqual(['a mark', [pid]])
+    await plugins[Symbol.asyncDispose]()
+    expect(seen).toEqual([pid, 'ended'])
+  })
+
   test('S2: one that dies says so and is started again; disposing of the plugins ends it', async () => {
     await using folder = await pluginFolder({ modules })
     const dies = '{ if (word) return { pid: process.pid }; process.exit(3) }'
