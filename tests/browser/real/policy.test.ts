@@ -144,4 +144,15 @@ inBrowser('V10: the policy', () => {
     expect(await text()).toBe(before)
     expect(visitor.troubles).toEqual([])
   })
+
+  test('V9: a new agent with the name of another one is refused; the old one stays', async () => {
+    const before = await text()
+    const visitor = await shared.at('/policy?view=edit&part=agents.')
+    const { page } = visitor
+    await page.getByRole('textbox', { name: 'Name of the agent' }).fill('dev')
+    await page.getByRole('button', { name: 'Review' }).click()
+    await page.getByText('agents.dev already exists').first().waitFor()
+    expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0)
+    expect(await text()).toBe(before)
+  })
 })

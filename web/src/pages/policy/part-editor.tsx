@@ -20,7 +20,7 @@ export function PartEditor({ part, schema, file, onReview }: PartEditorProps) {
 
   const review = (event: SubmitEvent) => {
     event.preventDefault()
-    onReview({ changes: [{ path, ...edited.value }] })
+    onReview({ changes: [{ path, ...(isNew && { isNew }), ...edited.value }] })
   }
   return (
     <form class="stack" onSubmit={review}>
