@@ -91,6 +91,7 @@ export function EditHistory({ version, onSaved }: { readonly version: string; on
         <FileEditor
           path={file.data?.path ?? ''}
           text={text ?? ''}
+          hash={file.data?.hash}
           onClose={() => (editing.value = false)}
           onSaved={saved}
         />
@@ -102,15 +103,28 @@ export function EditHistory({ version, onSaved }: { readonly version: string; on
 interface FileEditorProps {
   readonly path: string
   readonly text: string
+  readonly hash: string | undefined
   onClose(): void
   onSaved(): void
 }
 
-function FileEditor({ path, text, onClose, onSaved }: FileEditorProps) {
+function FileEditor({ path, text, hash, onClose, onSaved }: FileEditorProps) {
   const content = useSignal(text)
-  const edit = content.value.trim() === '' ? undefined : { text: content.value }
+  const was = useSignal(hash)
+  const edit = content.value.trim() === '' ? undefined : { text: content.value, was: was.value }
+  const loadCurrent = async () => {
+    const file = await queries.configFile(undefined)
+    content.value = file.text ?? ''
+    was.value = file.hash
+  }
   return (
-    <EditDialog title="Edit the configuration file" edit={edit} onClose={onClose} onSaved={onSaved}>
+    <EditDialog
+      title="Edit the configuration file"
+      edit={edit}
+      onLoadCurrent={loadCurrent}
+      onClose={onClose}
+      onSaved={onSaved}
+    >
       <TextArea label={path} value={content.value} onChange={(next) => (content.value = next)} />
     </EditDialog>
   )

@@ -11,7 +11,7 @@ interface ServerEditorProps {
 }
 
 /** The buttons that change a server in the configuration file. */
-export function ServerEditor({ server: { name, yaml, definition, editable }, onSaved }: ServerEditorProps) {
+export function ServerEditor({ server: { name, yaml, definition, hash, editable }, onSaved }: ServerEditorProps) {
   const draft = useSignal<ServerDraft | undefined>(undefined)
   const review = useSignal<
     { readonly title: string; readonly edit: ConfigEdit; readonly removes?: boolean } | undefined
@@ -38,7 +38,7 @@ export function ServerEditor({ server: { name, yaml, definition, editable }, onS
           <button
             type="button"
             class="button"
-            onClick={() => (draft.value = { title: `Edit ${name}`, edited: name, name, definition, yaml })}
+            onClick={() => (draft.value = { title: `Edit ${name}`, edited: { hash }, name, definition, yaml })}
           >
             Edit
           </button>
