@@ -271,8 +271,8 @@ function changedServers({ paths, loaded }: Pick<Proposal, 'paths' | 'loaded'>): 
   )
 }
 
-const targetOf = ({ url, serverUrl, command, args }: Readonly<Record<string, unknown>>): string => {
-  const address = url ?? serverUrl
+const targetOf = ({ url, serverUrl, httpUrl, command, args }: Readonly<Record<string, unknown>>): string => {
+  const address = url ?? serverUrl ?? httpUrl
   if (typeof address === 'string') return address
   const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === 'string')
   return words.map((word) => (/^[\w@%+=:,./<>-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')

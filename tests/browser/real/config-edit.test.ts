@@ -195,6 +195,32 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     expect(visitor.troubles).toEqual([])
   })
 
+  test('V9: a server that is disabled in the spelling of another client is edited and enabled', async () => {
+    const before = await text()
+    const other = { ...stdioServers.manyTools('other', 2), enabled: false, includeTools: ['tool_1'] }
+    await writeFile(file, `${before}  other: ${JSON.stringify(other)}\n`)
+    await using visitor = await visit(browser, new URL(url).origin, gateway.token ?? '', { at: '/servers' })
+    const { page } = visitor
+    await page.getByRole('link', { name: 'other', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    const save = async () => {
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.waitFor({ state: 'detached' })
+    }
+    await page.getByRole('button', { name: 'Edit', exact: true }).click()
+    await dialog.getByText('More settings').click()
+    await dialog.getByRole('textbox', { name: 'enabled' }).waitFor()
+    expect(await dialog.getByText('not a known property').count()).toBe(0)
+    expect(await dialog.getByRole('textbox', { name: 'httpUrl' }).count()).toBe(0)
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Enable', exact: true }).click()
+    await save()
+    await page.getByRole('button', { name: 'Disable', exact: true }).waitFor()
+    expect(await text()).not.toContain('enabled')
+    await writeFile(file, before)
+    expect(visitor.troubles).toEqual([])
+  })
+
   test('finds a server in the registry, which fills the form, with the keyboard only', async () => {
     const before = await text()
     await using visitor = await visit(browser, new URL(url).origin, gateway.token ?? '', {
