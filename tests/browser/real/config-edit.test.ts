@@ -71,6 +71,11 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     await dialog.getByRole('button', { name: 'Test' }).click()
     await dialog.getByText('3 tools').waitFor()
     await expectWhole(visitor)
+    // A result is about what was tested, so it disappears when the definition changes.
+    await dialog.getByRole('textbox', { name: /Command, URL/ }).fill(pasted.replace('second', 'other'))
+    await dialog.getByText('3 tools').waitFor({ state: 'detached' })
+    await dialog.getByRole('textbox', { name: /Command, URL/ }).fill(pasted)
+    await dialog.getByText('3 tools').waitFor()
     await dialog.getByRole('button', { name: 'Review' }).click()
     await save(expectWhole)
     await row(page, 'Servers', 'second')

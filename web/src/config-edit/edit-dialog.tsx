@@ -78,7 +78,7 @@ export function EditDialog({ title, edit, testable, children, onLoadCurrent, onC
       <div hidden={reviewed.value !== undefined}>
         <form class="stack" onSubmit={submit}>
           {children}
-          {tests.value.map((one) => (
+          {current().map((one) => (
             <ServerTestResult key={one.name} test={one} />
           ))}
           <div class="actions">
