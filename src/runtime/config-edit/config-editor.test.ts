@@ -100,6 +100,21 @@ describe("V9: edits of the operator's own file", () => {
     expect(await text()).toBe(`${mine}# more\n`)
   })
 
+  test('that change nothing have an empty diff, unless they write a secret that was lost', async () => {
+    await writeFile(path, mine)
+    const at = ['mcpServers', 'files']
+    const value = valueAt((await editor().content()).values, at)
+    for (const edit of [{ changes: [{ path: at, value }] }, { text: (await editor().file()).text ?? '' }]) {
+      expect(await editor().propose(edit)).toMatchObject({ diff: [], paths: [] })
+    }
+    await apply({ changes: [{ path: [...at, 'env', 'LOST_TOKEN'], value: 'lost-secret-value' }] })
+    await rm(join(folder, '.config/toolway/secrets/files.LOST_TOKEN'))
+    const again = await editor().propose({
+      changes: [{ path: [...at, 'env', 'LOST_TOKEN'], value: 'lost-secret-value' }],
+    })
+    expect(again.diff).not.toEqual([])
+  })
+
   test('of a part that someone else has changed or removed since it was shown are a conflict; other parts may change', async () => {
     await writeFile(path, mine)
     const at = ['mcpServers', 'files']

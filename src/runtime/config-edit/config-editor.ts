@@ -47,7 +47,10 @@ export interface Proposal {
   /** Identifies what was reviewed: the old content, the new content, and the secrets to be written. */
   readonly hash: string
   readonly after: string
-  /** The lines that differ with some lines around them, without secrets. `…` stands for omitted lines. */
+  /**
+   * The lines that differ with some lines around them, without secrets. `…` stands for omitted lines. Empty if the edit
+   * changes nothing.
+   */
   readonly diff: readonly ShownLine[]
   /** The new content without secrets, to be copied; undefined if it cannot be shown. */
   readonly shown: string | undefined
@@ -109,11 +112,12 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     const old = before.bytes ? await file.load(before.text) : { problems: [], newCommands: [] }
     const next = await file.load(draft)
     const shown = hider.hide(path, after)
+    const changesNothing = after === before.text && files.files.length === 0
     return {
       file,
       hash: digest(JSON.stringify([hashOf(file), after, files.files])),
       after,
-      diff: shownBefore === undefined || shown === undefined ? [] : diffOf(shownBefore, shown),
+      diff: changesNothing || shownBefore === undefined || shown === undefined ? [] : diffOf(shownBefore, shown),
       shown,
       paths: changedPaths(path, before.text, after),
       problems: newProblems(old.problems, next.problems),

@@ -200,7 +200,7 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('V9: a server that is disabled in the spelling of another client is edited and enabled', async () => {
+  test('V9: a server that is disabled in the spelling of another client is edited and enabled; no changes are not saved', async () => {
     const before = await text()
     const other = { ...stdioServers.manyTools('other', 2), enabled: false, includeTools: ['tool_1'] }
     await writeFile(file, `${before}  other: ${JSON.stringify(other)}\n`)
@@ -213,6 +213,10 @@ inBrowser('V9: an operator manages servers in the browser', () => {
       await dialog.waitFor({ state: 'detached' })
     }
     await page.getByRole('button', { name: 'Edit', exact: true }).click()
+    await dialog.getByRole('button', { name: 'Review' }).click()
+    await dialog.getByText('No changes.').waitFor()
+    expect(await dialog.getByRole('button', { name: 'Save', disabled: false }).count()).toBe(0)
+    await dialog.getByRole('button', { name: 'Back' }).click()
     await dialog.getByText('More settings').click()
     await dialog.getByRole('textbox', { name: 'enabled' }).waitFor()
     expect(await dialog.getByText('not a known property').count()).toBe(0)
