@@ -230,6 +230,34 @@ inBrowser('V9: an operator manages servers in the browser', () => {
     expect(visitor.troubles).toEqual([])
   })
 
+  test('G10: names and descriptions without spaces are wrapped on small screens', async () => {
+    const before = await text()
+    const server = { ...stdioServers.manyTools('long', 1), description: 'W'.repeat(500) }
+    const name = 'S'.repeat(64)
+    const agent = 'A'.repeat(128)
+    const agents = `agents: { ${agent}: { allow: { servers: [first] } } }\n`
+    await writeFile(file, `${before}  ${name}: ${JSON.stringify(server)}\n${agents}`)
+    await using visitor = await visit(browser, new URL(url).origin, gateway.token ?? '', {
+      at: '/servers',
+      viewport: { width: 320, height: 480 },
+    })
+    const { page } = visitor
+    await page.getByRole('link', { name }).first().click()
+    await title(page, name)
+    await page.getByText('W'.repeat(500)).first().waitFor()
+    await expectFits(visitor)
+    await visitor.follow(`/policy?view=edit&part=agents.${agent}`)
+    await page.getByRole('heading', { name: `Agent ${agent}` }).waitFor()
+    await expectFits(visitor)
+    await visitor.follow('/keys')
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('checkbox', { name: agent }).waitFor()
+    expect(await dialog.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0)
+    await writeFile(file, before)
+    expect(visitor.troubles).toEqual([])
+  })
+
   test('finds a server in the registry, which fills the form, with the keyboard only', async () => {
     const before = await text()
     await using visitor = await visit(browser, new URL(url).origin, gateway.token ?? '', {
