@@ -5,7 +5,7 @@ import { JsonTree } from '../../components/json-tree.tsx'
 import { Note } from '../../components/states.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { indentJson, parseExactly } from '../../format/exact-json.ts'
-import { formatBytes, pluralize } from '../../format/number.ts'
+import { formatBytes, formatProgress, pluralize } from '../../format/number.ts'
 import { isObject } from '../../schema-form/schema.ts'
 import { ContentBlock } from '../tools/content-block.tsx'
 import '../playground/playground.css'
@@ -105,8 +105,7 @@ function Progress({ captured: { progress, droppedProgress } }: { readonly captur
       <ol class="progress-list" tabIndex={0}>
         {progress.map((one, index) => (
           <li key={index}>
-            <span class="quiet">{formatDuration(one.ms)}</span>{' '}
-            {one.progress !== null && `${one.progress}${one.total === null ? '' : ` of ${one.total}`}`} {one.message}
+            <span class="quiet">{formatDuration(one.ms)}</span> {formatProgress(one)}
           </li>
         ))}
       </ol>
