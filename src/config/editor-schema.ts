@@ -42,11 +42,11 @@ const commonSettings = [
   ...['timeout', 'tools', 'approve', 'approvers', 'capture'],
 ]
 
-/** The schema of a server for a form: common settings first, without aliases. `common` names those. */
+/** The schema of a server for a form: common settings first, which `common` names, and aliases last, as deprecated. */
 export function serverFormSchema(): { schema: Record<string, unknown>; common: string[] } {
   const { additionalProperties } = formSchema().mcpServers ?? {}
   const { properties, ...schema } = asRecord(additionalProperties)
-  const all = Object.entries(asRecord(properties)).filter(([, setting]) => asRecord(setting).deprecated !== true)
+  const all = Object.entries(asRecord(properties))
   const rank = ([name]: (typeof all)[number]) => {
     const index = commonSettings.indexOf(name)
     return index < 0 ? commonSettings.length : index

@@ -66,7 +66,8 @@ export interface Peer {
   readonly logLevel: LogLevel | undefined
   readonly request?: { readonly id: string | number; readonly revision: string }
   notify(method: string, params: Json): void
-  ask(method: string, params: Json, signal: AbortSignal): Promise<Json>
+  /** Asks the caller, for the server by default. */
+  ask(method: string, params: Json, signal: AbortSignal, from?: 'server' | 'toolway'): Promise<Json>
 }
 
 export type Handler = (call: Call) => Promise<Result>

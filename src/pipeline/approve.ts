@@ -94,7 +94,7 @@ async function firstOf(asked: readonly Promise<ApprovalAnswer>[], signal: AbortS
 
 /** Asks the user of the client. Anything but a yes is a no. */
 async function elicit({ peer }: Call, params: object, signal: AbortSignal): Promise<ApprovalAnswer> {
-  const answer = await peer.ask('elicitation/create', Json.of(params), signal)
+  const answer = await peer.ask('elicitation/create', Json.of(params), signal, 'toolway')
   const { action, content } = answer.value as { action?: unknown; content?: { approve?: unknown } }
   const isYes = action === 'accept' && content?.approve === true
   return { decision: isYes ? 'once' : 'deny', by: 'client' }

@@ -75,6 +75,16 @@ describe('V9: API keys', () => {
     expect([first, second, third, fourth].map(accepts)).toEqual([false, false, false, true])
   })
 
+  test('V9: a rotation of a secret that is not the current one any more is refused and changes nothing', async () => {
+    const { key: first } = await create()
+    const created = clock.now()
+    clock.advance(1)
+    const { key: second } = await rotateApiKey(places(), 'bot', hour, created)
+    const again = rotateApiKey(places(), 'bot', hour, created)
+    await expect(again).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS', details: { auditReason: 'conflict' } })
+    expect([first, second].map(accepts)).toEqual([true, true])
+  })
+
   test('a key with an expiry gets its lifetime again, and its old secret none', async () => {
     const { key: first } = await create(hour)
     clock.advance(hour - 1_000)

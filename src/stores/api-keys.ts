@@ -1,4 +1,4 @@
-import { invalidArguments } from '../core/errors.ts'
+import { invalidArguments, ToolwayError } from '../core/errors.ts'
 import { didYouMean } from '../lib/near.ts'
 import { changeKeyFile, KeyFileProblem, keyName, newApiKey, readKeyFile, type StoredKey } from './key-file.ts'
 import type { LastUses } from './key-usage.ts'
@@ -99,14 +99,23 @@ export async function createApiKey({ configured, folder, now }: KeyPlaces, wante
 
 /**
  * Gives a key a new secret. The old one stays valid for `keepOldMs`; one from an earlier rotation ends. A key with an
- * expiry gets the same lifetime again.
+ * expiry gets the same lifetime again. With `created`, refuses if another secret is the current one by now.
  */
-export async function rotateApiKey(places: KeyPlaces, id: string, keepOldMs: number): Promise<IssuedKey> {
+export async function rotateApiKey(
+  places: KeyPlaces,
+  id: string,
+  keepOldMs: number,
+  created?: number,
+): Promise<IssuedKey> {
   const { now } = places
   const { key, hash } = newApiKey(id)
   const rotated: StoredKey[] = []
   await change(places.folder, (keys) => {
     const old = requireKey(places, keys, id)
+    if (created !== undefined && Date.parse(old.created) !== created) {
+      const message = `The key ${id} has been rotated since you opened it; nothing was changed. Rotating it again ends the older secret at once.`
+      throw new ToolwayError('INVALID_ARGUMENTS', message, { auditReason: 'conflict' })
+    }
     const { expires } = old
     const until = Math.min(now + keepOldMs, expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires))
     const stored = {

@@ -3,11 +3,13 @@ import { createRedactor } from '../../audit/redact/redactor.ts'
 import { secretsOf } from '../../audit/redact/secrets.ts'
 import type { ShownLine } from '../../catalog/pins/definition-diff.ts'
 import { scanDefinition } from '../../catalog/scan/scan.ts'
+import { valueAt } from '../../config/edit/edit-text.ts'
 import { serverFormSchema } from '../../config/editor-schema.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { ServerConfig } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
+import type { Path } from '../../config/tree.ts'
 import type { Definition } from '../../core/entry.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { tokensOf } from '../../core/tokens.ts'
@@ -29,8 +31,8 @@ import { type AdminContext, audited } from './context.ts'
 export interface ConfigEditAdmin extends ConfigEditService {
   /** The configuration with an edit. Rejects if it would be invalid. */
   loadedWith(edit: ConfigEdit): Promise<LoadedConfig>
-  /** The content of the file without secrets. */
-  content(): Promise<Readonly<Record<string, unknown>>>
+  /** The content of the file without secrets, and the hash of what is at a path. */
+  content(): Promise<{ readonly values: Readonly<Record<string, unknown>>; hashAt(path: Path): string }>
 }
 
 /** How long a test of a server may take. */
@@ -70,13 +72,13 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
   /** Turns the ways to say what to add into changes. */
   const proposalOf = async (edit: ConfigEdit): Promise<Proposal & { readonly notes: readonly string[] }> => {
     const own = requireSource()
-    const { add, import: choices, changes, text, undo } = edit
+    const { add, import: choices, changes, text, was, undo } = edit
     const editor = await editorIn(own)
     return refusing(async () => {
       const added = add ? await additionOf(add, own) : choices ? await importOf(choices, own) : undefined
       if (added) return { ...(await editor.propose(added)), notes: added.notes }
       if (changes) return { ...(await editor.propose({ changes })), notes: [] }
-      if (text !== undefined) return { ...(await editor.propose({ text })), notes: [] }
+      if (text !== undefined) return { ...(await editor.propose({ text, was })), notes: [] }
       return { ...(await editor.propose({ undo: undo ?? '' })), notes: [] }
     })
   }
@@ -95,6 +97,12 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       servers: changedServers(proposal),
       notes: notes.map(text),
     }
+  }
+
+  const content: ConfigEditAdmin['content'] = async () => {
+    if (!source) return { values: {}, hashAt: () => '' }
+    const { values, hashAt } = await (await editorIn(source)).content()
+    return { values: asRecord(values), hashAt }
   }
 
   /** Reloads all processes and returns what came of it in this one. */
@@ -124,7 +132,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       const [problem] = problems
       throw invalidArguments(`The configuration would be invalid: ${problem?.key} ${problem?.message}`)
     },
-    content: async () => asRecord(source && (await (await editorIn(source)).valueAt([]))),
+    content,
     previewEdit: async (edit) => viewOf(await proposalOf(edit)),
     async applyEdit(caller, edit, hash) {
       const editor = await editorIn(requireSource())
@@ -197,9 +205,8 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       const all = asRecord(redactConfig(loaded.config, redactor).mcpServers)
       const effective = Object.hasOwn(all, name) ? all[name] : undefined
       const { path, editable } = await this.configFile()
-      const value = source
-        ? await (await editorIn(source)).valueAt(['mcpServers', name]).catch(() => undefined)
-        : undefined
+      const inFile = await content().catch(() => undefined)
+      const value = valueAt(inFile?.values, ['mcpServers', name])
       // Merged values are written elsewhere, so a form could neither show nor change them.
       const isMerged = hasMergeKey(value)
       const definition = isRecord(value) && !isMerged ? value : null
@@ -219,6 +226,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
         editable: definition === null && editable.ok ? { ok: false, reason } : editable,
         definition,
         yaml: definition === null ? '' : stringify(definition, { lineWidth: 0 }),
+        hash: inFile?.hashAt(['mcpServers', name]) ?? '',
       }
     },
   }
@@ -270,8 +278,8 @@ function changedServers({ paths, loaded }: Pick<Proposal, 'paths' | 'loaded'>): 
   )
 }
 
-const targetOf = ({ url, serverUrl, command, args }: Readonly<Record<string, unknown>>): string => {
-  const address = url ?? serverUrl
+const targetOf = ({ url, serverUrl, httpUrl, command, args }: Readonly<Record<string, unknown>>): string => {
+  const address = url ?? serverUrl ?? httpUrl
   if (typeof address === 'string') return address
   const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === 'string')
   return words.map((word) => (/^[\w@%+=:,./<>-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')

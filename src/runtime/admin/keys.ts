@@ -1,5 +1,7 @@
 import type { Caller } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import type { KeysService } from '../../serve/admin/service.ts'
+import { HttpError, rpcCodes } from '../../serve/errors.ts'
 import { createApiKey, type IssuedKey, listKeys, revokeApiKey, rotateApiKey } from '../../stores/api-keys.ts'
 import { keyFile } from '../../stores/key-file.ts'
 import { type AdminContext, audited } from './context.ts'
@@ -40,9 +42,15 @@ export function createKeysAdmin({ current, keyUsage, audit, clock }: AdminContex
       const wanted = { id, agents, admin, lifetimeMs: expiresInMs }
       return issued(await change(caller, action, () => createApiKey(where, wanted)))
     },
-    async rotateKey(caller, id, { keepOldMs }) {
+    async rotateKey(caller, id, { keepOldMs, created }) {
       const action = { operation: 'rotate_key', arguments: { id, keepOldMs } }
-      return issued(await change(caller, action, () => rotateApiKey(places(), id, keepOldMs)))
+      const rotated = change(caller, action, () => rotateApiKey(places(), id, keepOldMs, created))
+      return issued(
+        await rotated.catch((thrown: unknown) => {
+          const isConflict = thrown instanceof ToolwayError && thrown.details.auditReason === 'conflict'
+          throw isConflict ? new HttpError(409, rpcCodes.request, thrown.message) : thrown
+        }),
+      )
     },
     async revokeKey(caller, id) {
       await change(caller, { operation: 'revoke_key', arguments: { id } }, () => revokeApiKey(places(), id))

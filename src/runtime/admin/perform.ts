@@ -26,7 +26,7 @@ export async function perform(access: Access, { id = callId(), ...call }: Perfor
   })
   try {
     const { body } = await access.handle({ id, ...call })
-    return outcome(body.value, null)
+    return outcome(body.exact, null)
   } catch (thrown) {
     return outcome(null, errorOf(thrown))
   }

@@ -44,8 +44,12 @@ export function createPlayground(context: AdminContext): { readonly admin: Playg
     agent: resolveAgent(access, caller, agent),
   })
 
-  /** Sends a server's request to the dashboard and waits for its answer. */
-  const ask = (principal: string, method: string, params: Json, signal: AbortSignal, { send }: PlaygroundStream) => {
+  /** Sends a request to the dashboard and waits for its answer. */
+  const ask = (
+    principal: string,
+    { send }: PlaygroundStream,
+    ...[method, params, signal, from = 'server']: Parameters<Peer['ask']>
+  ) => {
     if (!answerable.has(method)) {
       return Promise.reject(invalidArguments(`The dashboard cannot answer ${method}.`))
     }
@@ -71,7 +75,7 @@ export function createPlayground(context: AdminContext): { readonly admin: Playg
           else reject(new ServerError(Json.of<RpcErrorObject>({ code: -1, message: error ?? refused })))
         },
       })
-      send({ kind: 'ask', id, method, params: params.value })
+      send({ kind: 'ask', id, method, params: params.value, from })
     })
   }
 
@@ -88,7 +92,7 @@ export function createPlayground(context: AdminContext): { readonly admin: Playg
         message: typeof message === 'string' ? message : null,
       })
     },
-    ask: async (method, params, signal) => ask(principal, method, params, signal, stream),
+    ask: async (...asked) => ask(principal, stream, ...asked),
   })
 
   const resolve = async (caller: Caller, given: PlaygroundInput): Promise<{ served: Served; input: Input }> => {

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { stringify } from 'yaml'
 import { formSchema } from '../../config/editor-schema.ts'
+import type { Path } from '../../config/tree.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { createPolicy, type Policy } from '../../policy/decide.ts'
@@ -75,9 +76,9 @@ export function createPolicyAdmin(
 
   return {
     async policySettings() {
-      const content = await edits.content()
+      const { values, hashAt } = await edits.content()
       const { path: file, editable } = await edits.configFile()
-      return { file, editable, parts: partsOf(content), schemas: formSchemas() }
+      return { file, editable, parts: partsOf(values, hashAt), schemas: formSchemas() }
     },
     async previewPolicy(edit) {
       const { config } = await edits.loadedWith(edit)
@@ -152,10 +153,11 @@ function comparison(before: Policy, after: Policy, oldAgents: readonly string[],
 }
 
 /** The parts of the policy, whether or not the file contains them. */
-function partsOf(content: Readonly<Record<string, unknown>>): PolicyPart[] {
+function partsOf(content: Readonly<Record<string, unknown>>, hashAt: (path: Path) => string): PolicyPart[] {
   const part = (kind: PolicyPart['kind'], title: string, path: string[], value: unknown): PolicyPart => ({
     ...{ kind, title, path, value: value ?? null },
     yaml: value === undefined || value === null ? '' : stringify(value, { lineWidth: 0 }),
+    hash: hashAt(path),
   })
   const agents = Object.entries(asRecord(content.agents))
   const servers = Object.entries(asRecord(content.mcpServers))

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRedactor } from '../../audit/redact/redactor.ts'
+import { valueAt } from '../../config/edit/edit-text.ts'
 import { configEdit } from '../../serve/admin/schemas/config-edit.ts'
 import { additionOf, importOf } from './add-servers.ts'
 import { createConfigEditor, type ResolvedEdit } from './config-editor.ts'
@@ -142,6 +143,44 @@ describe("V9: edits of the operator's own file", () => {
     expect(await text()).toBe(`${mine}# more\n`)
   })
 
+  test('that change nothing have an empty diff, unless they write a secret that was lost', async () => {
+    await writeFile(path, mine)
+    const at = ['mcpServers', 'files']
+    const value = valueAt((await editor().content()).values, at)
+    for (const edit of [{ changes: [{ path: at, value }] }, { text: (await editor().file()).text ?? '' }]) {
+      expect(await editor().propose(edit)).toMatchObject({ diff: [], paths: [] })
+    }
+    await apply({ changes: [{ path: [...at, 'env', 'LOST_TOKEN'], value: 'lost-secret-value' }] })
+    await rm(join(folder, '.config/toolway/secrets/files.LOST_TOKEN'))
+    const again = await editor().propose({
+      changes: [{ path: [...at, 'env', 'LOST_TOKEN'], value: 'lost-secret-value' }],
+    })
+    expect(again.diff).not.toEqual([])
+  })
+
+  test('of a part that someone else has changed or removed since it was shown are a conflict; other parts may change', async () => {
+    await writeFile(path, mine)
+    const at = ['mcpServers', 'files']
+    const { values, hashAt } = await editor().content()
+    const entry = valueAt(values, at) as Record<string, unknown>
+    const change = { path: at, value: { ...entry, description: 'mine' }, was: hashAt(at) }
+    await apply({ changes: [{ path: ['agents', 'coder', 'expose'], value: 'meta' }] })
+    expect((await editor().propose({ changes: [change] })).paths).toEqual(['mcpServers.files.description'])
+    const limits = { path: ['limits'], value: { perMinute: 5 }, was: hashAt(['limits']) }
+    await apply({ changes: [limits] })
+    await expect(apply({ changes: [limits] })).rejects.toMatchObject({ name: 'EditConflict' })
+    for (const theirs of [{ path: [...at, 'env', 'API_TOKEN'], value: '${OTHER:-x}' }, { path: at }]) {
+      await apply({ changes: [theirs] })
+      const before = await text()
+      await expect(apply({ changes: [change] })).rejects.toMatchObject({ name: 'EditConflict' })
+      expect(await text()).toBe(before)
+    }
+    const { hash, text: shown = '' } = await editor().file()
+    await apply({ text: `${shown}# theirs\n`, was: hash })
+    await expect(apply({ text: `${shown}# mine\n`, was: hash })).rejects.toMatchObject({ name: 'EditConflict' })
+    await apply({ text: `${shown}# mine\n`, was: (await editor().file()).hash })
+  })
+
   test('that would write something other than what was reviewed are a conflict', async () => {
     await writeFile(path, mine)
     const propose = (command: string, secret: string) =>
@@ -182,7 +221,8 @@ describe("V9: edits of the operator's own file", () => {
     const { text: shown } = await editor().file()
     const masked = (text = '') => text.replaceAll(/<secret [0-9a-f]{8}>/g, '…')
     expect(masked(shown)).toBe(mine.replace('s3cr3tvalue', '…').replace('abc-inline', '…'))
-    const entry = (await editor().valueAt(['mcpServers', 'files'])) as Record<string, unknown>
+    const { values } = await editor().content()
+    const entry = valueAt(values, ['mcpServers', 'files']) as Record<string, unknown>
     expect(JSON.stringify(entry)).not.toMatch(/s3cr3tvalue|abc-inline/)
     await apply({ changes: [{ path: ['mcpServers', 'files'], value: { ...entry, command: 'bun' } }] })
     expect(await text()).toBe(mine.replace('node', 'bun'))

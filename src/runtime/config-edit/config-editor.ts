@@ -31,13 +31,15 @@ export interface ConfigChange {
   readonly rename?: string | undefined
   /** Whether to refuse the change if there is something at the path. */
   readonly isNew?: boolean | undefined
+  /** The hash of what was at the path when the edit was begun. If it has changed since, the edit is a conflict. */
+  readonly was?: string | undefined
   readonly comment?: string | undefined
 }
 
 export type ResolvedEdit =
   | { readonly changes: readonly ConfigChange[] }
-  /** The whole content of the file. */
-  | { readonly text: string }
+  /** The whole content of the file. `was` is the hash of the file when the edit was begun. */
+  | { readonly text: string; readonly was?: string | undefined }
   /** The id of the edit to undo. */
   | { readonly undo: string }
 
@@ -47,7 +49,10 @@ export interface Proposal {
   /** Identifies what was reviewed: the old content, the new content, and the secrets to be written. */
   readonly hash: string
   readonly after: string
-  /** The lines that differ with some lines around them, without secrets. `…` stands for omitted lines. */
+  /**
+   * The lines that differ with some lines around them, without secrets. `…` stands for omitted lines. Empty if the edit
+   * changes nothing.
+   */
   readonly diff: readonly ShownLine[]
   /** The new content without secrets, to be copied; undefined if it cannot be shown. */
   readonly shown: string | undefined
@@ -81,6 +86,19 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
   const digest = (content: string | Buffer): string =>
     createHmac('sha256', key).update(content).digest('hex').slice(0, 32)
   const hashOf = ({ before: { bytes } }: EditedFile): string => digest(bytes ?? 'no file')
+  const partHash = (content: unknown, path: Path): string => digest(JSON.stringify(valueAt(content, path)) ?? 'nothing')
+
+  /** Refuses an edit of something that has changed since the edit was begun: it would revert that change. */
+  const refuseOutdated = (edit: ResolvedEdit, file: EditedFile): void => {
+    const { path, before } = file
+    if ('text' in edit && edit.was !== undefined && edit.was !== hashOf(file)) throw outdated(path, 'changed')
+    const known = 'changes' in edit ? edit.changes.filter(({ was }) => was !== undefined) : []
+    if (known.length === 0) return
+    const content = contentOf(path, before.text)
+    const other = known.find((change) => change.was !== partHash(content, change.path))
+    if (!other) return
+    throw outdated(keyPath(other.path), valueAt(content, other.path) === undefined ? 'removed' : 'changed')
+  }
 
   const propose = async (edit: ResolvedEdit): Promise<Proposal> => {
     const file = await openEditedFile(source)
@@ -89,16 +107,20 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
     const hider = createSecretHider(redactor(), key)
     const shownBefore = hider.hide(path, before.text)
     const files = secretFiles(source.env).files
-    const { after, draft } = await inFile(path, () => editedText(edit, path, base, hider, files.keep))
+    const { after, draft } = await inFile(path, () => {
+      refuseOutdated(edit, file)
+      return editedText(edit, path, base, hider, files.keep)
+    })
     const old: Draft = before.bytes ? await file.load(before.text) : { problems: [], newCommands: [] }
     const next = await file.load(draft)
     const known = new Set(warningsOf(old.loaded))
     const shown = hider.hide(path, after)
+    const changesNothing = after === before.text && files.files.length === 0
     return {
       file,
       hash: digest(JSON.stringify([hashOf(file), after, files.files])),
       after,
-      diff: shownBefore === undefined || shown === undefined ? [] : diffOf(shownBefore, shown),
+      diff: changesNothing || shownBefore === undefined || shown === undefined ? [] : diffOf(shownBefore, shown),
       shown,
       paths: changedPaths(path, before.text, after),
       problems: newProblems(old.problems, next.problems),
@@ -171,12 +193,14 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
         hash: hashOf(file),
       }
     },
-    /** The values in the file at a path, without secrets. Undefined if there is nothing. */
-    async valueAt(path: Path): Promise<unknown> {
-      const { path: file, before } = await openEditedFile(source)
-      return await inFile(file, async () =>
-        valueAt(createSecretHider(redactor(), key).hideValues(contentOf(file, before.text)), path),
-      )
+    /** The values in the file without secrets, and the hash of what is at a path. */
+    async content() {
+      const { path, before } = await openEditedFile(source)
+      return await inFile(path, async () => {
+        const content = contentOf(path, before.text)
+        const values: unknown = createSecretHider(redactor(), key).hideValues(content)
+        return { values, hashAt: (at: Path) => partHash(content, at) }
+      })
     },
     /** Writes a proposal, unless it differs from the one that `hash` identifies. Secrets are written first. */
     async apply(proposal: Proposal, hash: string, by: string): Promise<RecordedEdit> {
@@ -241,6 +265,9 @@ function copyWarnings(shown: string, secrets: ReturnType<typeof secretFiles>['fi
     ...secrets.map(({ path }) => `The new text refers to ${path}. Create this file with the secret as its content.`),
   ]
 }
+
+const outdated = (what: string, change: 'changed' | 'removed') =>
+  new EditConflict(`${what} has been ${change} since you started to edit it; nothing was written.`)
 
 /** Reports why a file, or one that is written with it, cannot be edited as an error of the request. */
 async function inFile<T>(path: string, work: () => Promise<T>): Promise<T> {

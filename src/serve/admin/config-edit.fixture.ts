@@ -98,5 +98,6 @@ export const createTestConfigEditing = (
     ...{ name, target: 'npx -y @modelcontextprotocol/server-filesystem ./sandbox', file, editable: { ok: true } },
     definition: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', './sandbox'] },
     yaml: 'command: npx\nargs:\n  - -y\n  - "@modelcontextprotocol/server-filesystem"\n  - ./sandbox\n',
+    hash: 'd1',
   }),
 })

@@ -95,7 +95,14 @@ export type PlaygroundEvent =
       readonly message: string | null
     }
   /** A request from the server, such as elicitation/create. POST playground/ID/answer answers it. */
-  | { readonly kind: 'ask'; readonly id: string; readonly method: string; readonly params: unknown }
+  | {
+      readonly kind: 'ask'
+      readonly id: string
+      readonly method: string
+      readonly params: unknown
+      /** Who asks. */
+      readonly from: 'server' | 'toolway'
+    }
   /** The server no longer waits for the answer to this request. */
   | { readonly kind: 'withdrawn'; readonly id: string }
   | { readonly kind: 'end'; readonly outcome: TryResult }

@@ -136,7 +136,7 @@ export const key: KeyView = {
 export const policySettings: PolicySettings = {
   file: '/etc/toolway.yaml',
   editable: { ok: true },
-  parts: [{ kind: 'agent', title: 'Agent dev', path: ['agents', 'dev'], value: {}, yaml: '{}\n' }],
+  parts: [{ kind: 'agent', title: 'Agent dev', path: ['agents', 'dev'], value: {}, yaml: '{}\n', hash: 'p1' }],
   schemas: { agent: { type: 'object' } },
 }
 

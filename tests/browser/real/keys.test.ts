@@ -89,6 +89,26 @@ inBrowser('V9: keys', () => {
     expect(visitor.troubles).toEqual([])
   })
 
+  test('V9: that were rotated by others since the dialog was opened are rotated only after a second question', async () => {
+    const { origin } = new URL(toolway.url)
+    const ask = asking(origin, toolway.token)
+    await ask('keys', { body: { id: 'shared' } })
+    await using visitor = await visit(browser, origin, toolway.token, { at: '/keys' })
+    const { page } = visitor
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Rotate shared' }).click()
+    await dialog.getByText('Choose how long').waitFor()
+    const { secret } = (await ask('keys/shared/rotate', { body: {} })).json
+    const rotate = dialog.getByRole('button', { name: 'Rotate' })
+    await rotate.click()
+    await dialog.getByText('Rotating ends it immediately').waitFor()
+    expect(await statusOf(secret)).toBe(200)
+    await rotate.click()
+    await dialog.getByText('shown only once').waitFor()
+    await ask('keys/shared/revoke', { method: 'POST' })
+    expect(visitor.troubles).toEqual([])
+  })
+
   test('and their last use survive a restart', async () => {
     await using folder = await temporaryFolder()
     const config = { history: {}, mcpServers: { probe: stdioServers.probe() } }

@@ -144,4 +144,58 @@ inBrowser('V10: the policy', () => {
     expect(await text()).toBe(before)
     expect(visitor.troubles).toEqual([])
   })
+
+  test('V9: a new agent with the name of another one is refused; the old one stays', async () => {
+    const before = await text()
+    const visitor = await shared.at('/policy?view=edit&part=agents.')
+    const { page } = visitor
+    await page.getByRole('textbox', { name: 'Name of the agent' }).fill('dev')
+    await page.getByRole('button', { name: 'Review' }).click()
+    await page.getByText('agents.dev already exists').first().waitFor()
+    expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0)
+    expect(await text()).toBe(before)
+  })
+
+  test('V9: what is typed stays when others change the policy, and does not revert their changes', async () => {
+    const before = await text()
+    const othersWrite = async (content: string) => {
+      await writeFile(toolway.configFile, content)
+      await asking(new URL(toolway.url).origin, toolway.token)('config/reload', { method: 'POST' })
+    }
+    const visitor = await shared.at('/policy?view=edit&part=agents.dev')
+    const { page } = visitor
+    const yaml = page.getByRole('textbox', { name: 'Agent dev as YAML' })
+    const review = page.getByRole('button', { name: 'Review' })
+    const loadCurrent = page.getByRole('button', { name: 'Discard my changes and load the current values' })
+    await page.getByRole('tab', { name: 'YAML' }).click()
+    await yaml.fill('allow: { servers: [probe] }')
+    const loaded = page.waitForResponse(/\/admin\/api\/policy$/)
+    await othersWrite(before.replace('"agents":', '"limits": { "perMinute": 99 }, "agents":'))
+    await loaded
+    expect(await yaml.inputValue()).toBe('allow: { servers: [probe] }')
+    await review.click()
+    await page.getByRole('group', { name: /^Changes to/ }).waitFor()
+    await page.getByRole('button', { name: 'Back' }).click()
+
+    const theirs = before.replace('"echo"', '"die"')
+    await othersWrite(theirs)
+    await loadCurrent.waitFor()
+    expect(await yaml.inputValue()).toBe('allow: { servers: [probe] }')
+    await review.click()
+    await page.getByText('agents.dev has been changed since you started to edit it').last().waitFor()
+    expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0)
+    await loadCurrent.last().click()
+    await page.getByRole('textbox', { name: '1', exact: true }).waitFor()
+    expect(await page.getByRole('textbox', { name: '1', exact: true }).inputValue()).toBe('die')
+    expect(await loadCurrent.count()).toBe(0)
+
+    await page.getByRole('tab', { name: 'YAML' }).click()
+    await yaml.fill('allow: { servers: [probe] }')
+    await othersWrite(before.replace('"dev"', '"ops"'))
+    await page.getByRole('option', { name: 'Agent ops' }).waitFor({ state: 'attached' })
+    expect(await yaml.inputValue()).toBe('allow: { servers: [probe] }')
+    await review.click()
+    await page.getByText('agents.dev has been removed since you started to edit it').first().waitFor()
+    await othersWrite(before)
+  })
 })

@@ -51,7 +51,8 @@ export function createScenePlayground(empty: boolean, toolOf: (name: string) => 
           properties: { name: { type: 'string', description: 'Your name' } },
           required: ['name'],
         }
-        send({ kind: 'ask', id, method: 'elicitation/create', params: { message: 'Who are you?', requestedSchema } })
+        const params = { message: 'Who are you?', requestedSchema }
+        send({ kind: 'ask', id, method: 'elicitation/create', params, from: 'server' })
         const answer = await new Promise((resolve) => asked.set(id, resolve))
         const result = { content: [{ type: 'text', text: JSON.stringify(answer) }] }
         send({ kind: 'end', outcome: { ...answered, result } })

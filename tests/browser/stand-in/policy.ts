@@ -19,10 +19,10 @@ export const createScenePolicy = ({ agents }: Scene): PolicyService => ({
     editable: { ok: true },
     parts: [
       ...agents.map((name) => ({
-        ...{ kind: 'agent' as const, title: `Agent ${name}`, path: ['agents', name] },
+        ...{ kind: 'agent' as const, title: `Agent ${name}`, path: ['agents', name], hash: 'p1' },
         ...{ value: { allow: { servers: ['github'] } }, yaml: 'allow:\n  servers: [github]\n' },
       })),
-      { kind: 'limits', title: 'Limits', path: ['limits'], value: null, yaml: '' },
+      { kind: 'limits', title: 'Limits', path: ['limits'], value: null, yaml: '', hash: 'p2' },
     ],
     schemas: { agent, limits: { type: 'object', properties: { perMinute: { type: 'number' } } } },
   }),

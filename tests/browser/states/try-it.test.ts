@@ -96,6 +96,39 @@ inBrowser('G10: trying a tool', () => {
     expect(visitor.troubles).toEqual([])
   })
 
+  test('G10: numbers of any length are sent and shown as they are', async () => {
+    const visitor = await trying('github__create_issue')
+    const { page } = visitor
+    await page.getByLabel('title').fill('Long')
+    await page.getByLabel('kind', { exact: true }).selectOption('bug')
+    await page.getByRole('button', { name: 'Add assignee' }).click()
+    await page.getByLabel('weight').fill('9007199254740993')
+    await page.getByRole('tab', { name: 'JSON' }).click()
+    const json = page.getByLabel('Arguments as JSON')
+    expect(await json.inputValue()).toContain('"weight": 9007199254740993')
+    await json.fill((await json.inputValue()).replace('9007199254740993', '12345678901234567890'))
+    await page.getByRole('tab', { name: 'Form' }).click()
+    expect(await page.getByLabel('weight').inputValue()).toBe('12345678901234567890')
+    await page.getByLabel('name', { exact: true }).fill('Ada')
+    const text = JSON.stringify('{"id":12345678901234567891}')
+    const result = `{"content":[{"type":"text","text":${text}}],"structuredContent":{"id":1e400}}`
+    const event = `{"kind":"end","outcome":{"call":"c","ms":1,"error":null,"result":${result}}}`
+    let sent: string | null = null
+    await page.route(/\/admin\/api\/playground$/, async (route) => {
+      sent = route.request().postData()
+      await route.fulfill({ contentType: 'text/event-stream', body: `data: ${event}\n\n` })
+    })
+    await run(page)
+    await outcome(page).getByText('"id": 12345678901234567891').waitFor()
+    expect(sent).toContain('"weight":12345678901234567890')
+    await page.getByRole('tab', { name: 'Structured' }).click()
+    await outcome(page).getByText('1e400').waitFor()
+    await outcome(page).getByRole('tab', { name: 'JSON' }).click()
+    await outcome(page).getByText('"id": 1e400').waitFor()
+    await page.unrouteAll()
+    expect(visitor.troubles).toEqual([])
+  })
+
   test('E1: a denial shows its message and rule and links to the page of its code', async () => {
     const visitor = await trying('postgres__query')
     const { page } = visitor

@@ -13,6 +13,7 @@ const config = {
     probe: { ...stdioServers.probe(), env: { PROBE_TOKEN: 'probe-secret-value' }, capture: true },
     everything: { ...stdioServers.everything(), capture: true },
     quiet: stdioServers.probe(),
+    guarded: { ...stdioServers.probe(), approve: ['echo'] },
   },
   capture: { maxBytesPerCall: '64KiB' },
   defaults: { agent: 'default' },
@@ -127,8 +128,8 @@ describe('V11: the playground', () => {
   test('passes on elicitation and sampling requests; only the same principal may answer, and once', async () => {
     const asking1 = play({ name: 'everything__trigger-elicitation-request' })
     await until(() => asking1.ofKind('ask').length === 1, { what: 'a ask event' })
-    const [{ id, method } = { id: '', method: '' }] = asking1.ofKind('ask')
-    expect(method).toBe('elicitation/create')
+    const [{ id, method, from } = { id: '', method: '', from: '' }] = asking1.ofKind('ask')
+    expect([method, from]).toEqual(['elicitation/create', 'server'])
     const answer = { result: { action: 'accept', content: { name: 'Ada', check: true } } }
     const foreign = await asking(originOf(gateway), dev.key)(`playground/${id}/answer`, { body: answer })
     expect(foreign.status).toBe(400)
@@ -144,6 +145,17 @@ describe('V11: the playground', () => {
     expect(refused.status).toBe(204)
     await sampled.done
     expect(JSON.stringify(sampled.ofKind('end'))).toContain('Not now.')
+  })
+
+  test('says that Toolway asks for an approval, not the server', async () => {
+    const approved = play({ name: 'guarded__echo', arguments: { message: 'hi' } })
+    await until(() => approved.ofKind('ask').length === 1, { what: 'an ask event' })
+    const [{ id, from } = { id: '', from: '' }] = approved.ofKind('ask')
+    expect(from).toBe('toolway')
+    const body = { result: { action: 'accept', content: { approve: true } } }
+    expect((await ask(`playground/${id}/answer`, { body })).status).toBe(204)
+    await approved.done
+    expect(JSON.stringify(approved.ofKind('end'))).toContain('Echo: hi')
   })
 
   test('reads resources, gets prompts and completes their arguments', async () => {

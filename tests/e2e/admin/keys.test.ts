@@ -35,7 +35,9 @@ describe('V9: an admin', () => {
     expect(called.json.error).toBeNull()
     expect(await keyNamed('bot')).toMatchObject({ lastUsed: expect.any(Number), previous: null })
 
-    const rotated = await ask('keys/bot/rotate', { body: {} })
+    const rotated = await ask('keys/bot/rotate', { body: { created: made.json.key.created } })
+    const again = await ask('keys/bot/rotate', { body: { created: made.json.key.created } })
+    expect(again).toMatchObject({ status: 409, json: { error: { code: 'CONFLICT' } } })
     const { secret: second, key } = rotated.json
     expect(key.previous.until - key.created).toBeLessThanOrEqual(3_600_000)
     expect(await statusOf(second)).toBe(200)

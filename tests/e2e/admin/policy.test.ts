@@ -105,7 +105,7 @@ describe('V10: a proposed policy', () => {
 test('V9: the parts of the policy have values, YAML and schemas for forms, and no secrets', async () => {
   const { json, text } = await ask('policy')
   expect(json.parts).toContainEqual({
-    ...{ kind: 'agent', title: 'Agent dev', path: ['agents', 'dev'] },
+    ...{ kind: 'agent', title: 'Agent dev', path: ['agents', 'dev'], hash: expect.any(String) },
     ...{ value: { allow: { tools: { probe: ['echo', 'pid'] } } }, yaml: expect.stringContaining('- echo') },
   })
   expect(json.parts.map(({ kind }: { kind: string }) => kind)).toEqual([

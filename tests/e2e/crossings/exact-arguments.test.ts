@@ -10,6 +10,7 @@ import { goodHeaders, messageOf, rawRequest, rawSession } from '../../fixtures/r
 import { runs } from '../../fixtures/runs.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { startVerbatim } from '../../fixtures/verbatim-server.ts'
+import { asking, originOf } from '../admin/people.ts'
 
 const program = serverProgram('verbatim')
 const open = new AsyncDisposableStack()
@@ -183,4 +184,11 @@ test('V5: `toolway call` sends what it is given', async () => {
   expect((await call('n:=1326954198812345679', '--args', '{"m":9007199254740993}')).stdout).toContain(
     '"arguments":{"m":9007199254740993,"n":1326954198812345679}',
   )
+})
+
+test('V5: the admin API returns the numbers of a result as the server wrote them', async () => {
+  const result = '{"content":[],"structuredContent":{"n":[12345678901234567890,1e400]}}'
+  const ask = asking(originOf(toolway), toolway.token)
+  const { text } = await ask('tools/old-stdio__say/call', { body: { arguments: { result } } })
+  expect(text).toContain('"n":[12345678901234567890,1e400]')
 })

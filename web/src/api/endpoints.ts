@@ -18,6 +18,7 @@ import type {
   InboxView,
   IssuedKeyView,
   KeysView,
+  KeyView,
   Matrix,
   Overview,
   PinDetail,
@@ -109,10 +110,12 @@ export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 export const actions = {
   server: (name: string, action: ServerAction) => post<ServerView>(`servers/${encode(name)}/${action}`),
   signIn: (name: string) => post<SignInView>(`servers/${encode(name)}/sign-in`),
-  runAgain: (id: string) => post<TryResult>(`calls/${encode(id)}/run`),
+  runAgain: (id: string) => request<TryResult>(`calls/${encode(id)}/run`, { method: 'POST', exact: true }),
   answerApproval: (id: string, answer: AnswerApproval) => post<AnsweredApproval>(`approvals/${encode(id)}`, answer),
   createKey: (key: NewKey) => post<IssuedKeyView>('keys', key),
-  rotateKey: (id: string, keepOldMs: number) => post<IssuedKeyView>(`keys/${encode(id)}/rotate`, { keepOldMs }),
+  /** Replaces the secret that was created then. */
+  rotateKey: ({ id, created }: KeyView, keepOldMs: number) =>
+    post<IssuedKeyView>(`keys/${encode(id)}/rotate`, { keepOldMs, ...(created !== null && { created }) }),
   revokeKey: (id: string) => post<KeysView>(`keys/${encode(id)}/revoke`),
   /** A decision about exactly one definition. */
   pin: (label: string, decision: 'approve' | 'block', hash: string) =>

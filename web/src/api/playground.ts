@@ -1,4 +1,5 @@
 import type { CompletionView, PlaygroundEvent } from '../../../src/serve/admin/contract.ts'
+import { parseExactly } from '../format/exact-json.ts'
 import { createEventParser } from './chat.ts'
 import { ApiError, fetchResponse, request } from './request.ts'
 
@@ -26,7 +27,7 @@ export async function streamPlayground(
   })
   let ended = false
   const parse = createEventParser((data) => {
-    const event = JSON.parse(data) as PlaygroundEvent
+    const event = parseExactly(data) as PlaygroundEvent
     ended ||= event.kind === 'end' || event.kind === 'error'
     onEvent(event)
   })

@@ -1,4 +1,5 @@
 import type { AdminError } from '../../../src/serve/admin/contract.ts'
+import { parseExactly } from '../format/exact-json.ts'
 import { withQuery } from '../routing/query.ts'
 
 /** An error from the admin API. `status` is 0 if there was no response. */
@@ -23,6 +24,8 @@ interface RequestOptions {
   readonly body?: unknown
   /** The body as raw JSON, for numbers that JavaScript would round. */
   readonly text?: string
+  /** Whether numbers in the response that JavaScript would round become `ExactNumber`s. */
+  readonly exact?: boolean
   readonly signal?: AbortSignal | undefined
 }
 
@@ -36,7 +39,7 @@ export const onUnauthorized = (listener: () => void): void => {
 export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
   const response = await fetchResponse(path, options)
   const text = await response.text()
-  return (text === '' ? undefined : parseJson(text, response.status)) as T
+  return (text === '' ? undefined : parseJson(text, response.status, options.exact)) as T
 }
 
 /** Like `request`, but for responses that are streamed. */
@@ -67,9 +70,9 @@ async function send(address: string, init: RequestInit): Promise<Response> {
   }
 }
 
-function parseJson(text: string, status: number): unknown {
+function parseJson(text: string, status: number, exact = false): unknown {
   try {
-    return JSON.parse(text)
+    return exact ? parseExactly(text) : JSON.parse(text)
   } catch {
     throw new ApiError(status, 'NOT_JSON', 'The response is not from Toolway. A proxy may have answered instead.')
   }

@@ -1,3 +1,4 @@
+import { ExactNumber } from '../format/exact-json.ts'
 import { pluralize } from '../format/number.ts'
 import './json-tree.css'
 
@@ -10,7 +11,7 @@ interface TreeProps {
 
 /** A JSON value, shown as a collapsible tree. */
 export function JsonTree({ value, name, open = 2 }: TreeProps) {
-  if (typeof value !== 'object' || value === null) {
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber) {
     return (
       <div class="tree-leaf">
         {name !== undefined && <span class="tree-name">{name}: </span>}

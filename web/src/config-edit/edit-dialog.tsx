@@ -17,12 +17,14 @@ interface EditDialogProps {
   readonly testable?: boolean
   /** The fields. */
   readonly children: ComponentChildren
+  /** Fills the fields with the current values, after they have changed. */
+  onLoadCurrent?(): Promise<void>
   onClose(): void
   onSaved(applied: AppliedEdit): void
 }
 
 /** A dialog to edit a part of the configuration: edit, test if it is a server, review, save. */
-export function EditDialog({ title, edit, testable, children, onClose, onSaved }: EditDialogProps) {
+export function EditDialog({ title, edit, testable, children, onLoadCurrent, onClose, onSaved }: EditDialogProps) {
   const reviewed = useSignal<ConfigEdit | undefined>(undefined)
   const tests = useSignal<readonly ServerTest[]>([])
   const testing = useSignal(false)
@@ -47,6 +49,15 @@ export function EditDialog({ title, edit, testable, children, onClose, onSaved }
         current().filter(({ lacksOAuth }) => lacksOAuth),
       )
   }
+  const loadCurrent = async () => {
+    await withNotice(
+      async () => {
+        await onLoadCurrent?.()
+        reviewed.value = undefined
+      },
+      () => 'Loaded the current values.',
+    )
+  }
   const saved = (applied: AppliedEdit) => {
     const [server] = current().filter(({ needsSignIn }) => needsSignIn)
     onClose()
@@ -56,13 +67,18 @@ export function EditDialog({ title, edit, testable, children, onClose, onSaved }
   return (
     <Dialog title={title} onClose={onClose} wide keepOpen>
       {reviewed.value && (
-        <ReviewPanel edit={reviewed.value} onBack={() => (reviewed.value = undefined)} onSaved={saved} />
+        <ReviewPanel
+          edit={reviewed.value}
+          onBack={() => (reviewed.value = undefined)}
+          onLoadCurrent={onLoadCurrent && (() => void loadCurrent())}
+          onSaved={saved}
+        />
       )}
       {/* The fields keep what was typed while the change is reviewed. */}
       <div hidden={reviewed.value !== undefined}>
         <form class="stack" onSubmit={submit}>
           {children}
-          {tests.value.map((one) => (
+          {current().map((one) => (
             <ServerTestResult key={one.name} test={one} />
           ))}
           <div class="actions">

@@ -9,6 +9,9 @@ import { RelativeTime } from '../components/times.tsx'
 import { EditDialog, TextArea } from './edit-dialog.tsx'
 import { ReviewChange } from './review-change.tsx'
 
+/** What an edit has changed. Without paths, it has changed only comments or the layout. */
+const nameOf = (paths: readonly string[]): string => paths.join(', ') || 'comments or layout'
+
 /** The edits that a later edit has undone, unless that one was undone again. */
 function undone(edits: readonly ConfigEditRecord[]): ReadonlySet<string> {
   const ids = new Set<string>()
@@ -51,7 +54,7 @@ export function EditHistory({ version, onSaved }: { readonly version: string; on
                   <span class="row spread">
                     <span>
                       {undoes === null ? '' : 'Undid '}
-                      <code>{paths.join(', ')}</code>
+                      <code>{nameOf(paths)}</code>
                     </span>
                     {undone(all).has(id) ? (
                       <span class="quiet">undone</span>
@@ -59,7 +62,7 @@ export function EditHistory({ version, onSaved }: { readonly version: string; on
                       <button
                         type="button"
                         class="button tiny"
-                        aria-label={`Undo the edit of ${paths.join(', ')}`}
+                        aria-label={`Undo the edit of ${nameOf(paths)}`}
                         onClick={() => (undo.value = id)}
                       >
                         Undo
@@ -71,7 +74,7 @@ export function EditHistory({ version, onSaved }: { readonly version: string; on
                   </span>
                   <details>
                     <summary>Changes</summary>
-                    <DiffView lines={diff} label={`Changes to ${paths.join(', ')}`} />
+                    <DiffView lines={diff} label={`Changes to ${nameOf(paths)}`} />
                   </details>
                 </li>
               ))}
@@ -91,6 +94,7 @@ export function EditHistory({ version, onSaved }: { readonly version: string; on
         <FileEditor
           path={file.data?.path ?? ''}
           text={text ?? ''}
+          hash={file.data?.hash}
           onClose={() => (editing.value = false)}
           onSaved={saved}
         />
@@ -102,15 +106,28 @@ export function EditHistory({ version, onSaved }: { readonly version: string; on
 interface FileEditorProps {
   readonly path: string
   readonly text: string
+  readonly hash: string | undefined
   onClose(): void
   onSaved(): void
 }
 
-function FileEditor({ path, text, onClose, onSaved }: FileEditorProps) {
+function FileEditor({ path, text, hash, onClose, onSaved }: FileEditorProps) {
   const content = useSignal(text)
-  const edit = content.value.trim() === '' ? undefined : { text: content.value }
+  const was = useSignal(hash)
+  const edit = content.value.trim() === '' ? undefined : { text: content.value, was: was.value }
+  const loadCurrent = async () => {
+    const file = await queries.configFile(undefined)
+    content.value = file.text ?? ''
+    was.value = file.hash
+  }
   return (
-    <EditDialog title="Edit the configuration file" edit={edit} onClose={onClose} onSaved={onSaved}>
+    <EditDialog
+      title="Edit the configuration file"
+      edit={edit}
+      onLoadCurrent={loadCurrent}
+      onClose={onClose}
+      onSaved={onSaved}
+    >
       <TextArea label={path} value={content.value} onChange={(next) => (content.value = next)} />
     </EditDialog>
   )

@@ -13,11 +13,13 @@ interface ReviewProps {
   readonly edit: ConfigEdit
   /** Goes back to the form, if there is one. */
   onBack?: (() => void) | undefined
+  /** Fills the form with the current values, after they have changed. What was typed is lost. */
+  onLoadCurrent?: (() => void) | undefined
   onSaved(applied: AppliedEdit): void
 }
 
 /** What an edit would change, with its problems. Saves it if there are none. */
-export function ReviewPanel({ edit, onBack, onSaved }: ReviewProps) {
+export function ReviewPanel({ edit, onBack, onLoadCurrent, onSaved }: ReviewProps) {
   const proposal = useResource(queries.preview(edit), JSON.stringify(edit))
   const busy = useSignal(false)
   const save = async (hash: string) => {
@@ -36,14 +38,20 @@ export function ReviewPanel({ edit, onBack, onSaved }: ReviewProps) {
     }, savedMessage)
     busy.value = false
   }
-  const { data } = proposal
+  // A proposal is outdated as soon as it cannot be loaded again.
+  const data = proposal.error ? undefined : proposal.data
   const canSave = data?.editable.ok && data.problems.length === 0 && data.diff.length > 0 && !busy.value
   return (
     <>
-      <Loaded resource={proposal} what="the change">
+      <Loaded resource={{ ...proposal, data }} what="the change">
         {(loaded) => <Proposal proposal={loaded} />}
       </Loaded>
       <div class="actions">
+        {onLoadCurrent && proposal.error?.code === 'CONFLICT' && (
+          <button type="button" class="button danger" onClick={onLoadCurrent}>
+            Discard my changes and load the current values
+          </button>
+        )}
         {onBack && (
           <button type="button" class="button" onClick={onBack}>
             Back

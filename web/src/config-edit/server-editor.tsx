@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ConfigEdit, ServerDefinitionView } from '../../../src/serve/admin/contract.ts'
 import { navigate } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
+import { disabling, enabling, isDisabled } from './enabling.ts'
 import { ReviewChange } from './review-change.tsx'
 import { type ServerDraft, ServerFormDialog } from './server-form.tsx'
 
@@ -11,7 +12,7 @@ interface ServerEditorProps {
 }
 
 /** The buttons that change a server in the configuration file. */
-export function ServerEditor({ server: { name, yaml, definition, editable }, onSaved }: ServerEditorProps) {
+export function ServerEditor({ server: { name, yaml, definition, hash, editable }, onSaved }: ServerEditorProps) {
   const draft = useSignal<ServerDraft | undefined>(undefined)
   const review = useSignal<
     { readonly title: string; readonly edit: ConfigEdit; readonly removes?: boolean } | undefined
@@ -22,10 +23,10 @@ export function ServerEditor({ server: { name, yaml, definition, editable }, onS
     review.value = undefined
   }
   const reviewed = review.value
-  const isDisabled = definition?.disabled === true
-  const disable = () => {
-    const change = { path: [...path, 'disabled'], ...(!isDisabled && { value: true }) }
-    review.value = { title: `${isDisabled ? 'Enable' : 'Disable'} ${name}`, edit: { changes: [change] } }
+  const off = definition !== null && isDisabled(definition)
+  const toggle = () => {
+    const edit = (off ? enabling : disabling)(name, definition ?? {})
+    review.value = { title: `${off ? 'Enable' : 'Disable'} ${name}`, edit }
   }
   const remove = () => {
     review.value = { title: `Remove ${name}`, edit: { changes: [{ path }] }, removes: true }
@@ -38,7 +39,7 @@ export function ServerEditor({ server: { name, yaml, definition, editable }, onS
           <button
             type="button"
             class="button"
-            onClick={() => (draft.value = { title: `Edit ${name}`, edited: name, name, definition, yaml })}
+            onClick={() => (draft.value = { title: `Edit ${name}`, edited: { hash }, name, definition, yaml })}
           >
             Edit
           </button>
@@ -49,8 +50,8 @@ export function ServerEditor({ server: { name, yaml, definition, editable }, onS
           >
             Duplicate
           </button>
-          <button type="button" class="button" onClick={disable}>
-            {isDisabled ? 'Enable' : 'Disable'}
+          <button type="button" class="button" onClick={toggle}>
+            {off ? 'Enable' : 'Disable'}
           </button>
           <button type="button" class="button danger" onClick={remove}>
             Remove

@@ -8,8 +8,8 @@ import { type EditedValue, ValueEditor } from './value-editor.tsx'
 
 export interface ServerDraft {
   readonly title: string
-  /** The server to change. A new one, whose name can be edited, if omitted. */
-  readonly edited?: string
+  /** What is changed. If omitted, the server is new, and its name can be edited. */
+  readonly edited?: { readonly hash: string }
   readonly name: string
   readonly definition: Readonly<Record<string, unknown>>
   readonly yaml?: string
@@ -24,20 +24,29 @@ interface ServerFormDialogProps {
 }
 
 /** A dialog with a form for one server, new or changed. */
-export function ServerFormDialog({ draft, onClose, onSaved }: ServerFormDialogProps) {
+export function ServerFormDialog({ draft: initial, onClose, onSaved }: ServerFormDialogProps) {
   const form = useResource(queries.serverForm, 'server form')
-  const name = useSignal(draft.name)
-  const value = useSignal<EditedValue>({ value: draft.definition })
+  const filled = useSignal(initial)
+  const name = useSignal(initial.name)
+  const value = useSignal<EditedValue>({ value: initial.definition })
+  const draft = filled.value
   const id = name.value.trim()
-  const change =
-    draft.edited === undefined
-      ? { path: ['mcpServers', id], isNew: true, ...value.value }
-      : { path: ['mcpServers', draft.edited], ...value.value }
+  const change = {
+    path: ['mcpServers', id],
+    ...(draft.edited ? { was: draft.edited.hash } : { isNew: true }),
+    ...value.value,
+  }
+  const loadCurrent = async () => {
+    const { definition, yaml, hash } = await queries.serverDefinition(id)(undefined)
+    filled.value = { ...draft, edited: { hash }, definition: definition ?? {}, yaml }
+    value.value = { value: definition ?? {} }
+  }
   return (
     <EditDialog
       title={draft.title}
       edit={id === '' ? undefined : { changes: [change] }}
       testable
+      {...(draft.edited && { onLoadCurrent: loadCurrent })}
       onClose={onClose}
       onSaved={onSaved}
     >
@@ -55,7 +64,8 @@ export function ServerFormDialog({ draft, onClose, onSaved }: ServerFormDialogPr
       <Loaded resource={form} what="the form">
         {({ schema, common }: ServerForm) => (
           <ValueEditor
-            title={draft.edited ?? 'Definition'}
+            key={draft.edited?.hash}
+            title={draft.edited ? id : 'Definition'}
             schema={schema}
             common={common}
             value={draft.definition}

@@ -89,13 +89,19 @@ interface SettingsFormProps {
 function SettingsForm({ schema, common, value, onChange }: SettingsFormProps) {
   const problems = problemsOf(value, schema, schema)
   if (!common) return <SchemaForm schema={schema} value={value} problems={problems} onChange={onChange} />
+  const all = isObject(value) ? value : {}
+  // Other spellings of settings are shown only where they are used.
+  const shown = Object.fromEntries(
+    Object.entries(objectAt(schema, 'properties')).filter(
+      ([name, setting]) => all[name] !== undefined || !isObject(setting) || setting.deprecated !== true,
+    ),
+  )
   const part = (isIn: (name: string) => boolean) => {
-    const all = isObject(value) ? value : {}
     const pick = (from: Schema) => Object.fromEntries(Object.entries(from).filter(([name]) => isIn(name)))
     const others = Object.fromEntries(Object.entries(all).filter(([name]) => !isIn(name)))
     return (
       <SchemaForm
-        schema={{ ...schema, properties: pick(objectAt(schema, 'properties')) }}
+        schema={{ ...schema, properties: pick(shown) }}
         value={pick(all)}
         problems={problems}
         onChange={(next) => onChange({ ...others, ...(isObject(next) ? next : {}) })}

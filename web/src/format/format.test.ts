@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { formatDuration, formatLongDuration } from './duration.ts'
-import { formatBudget, formatCount, formatRate, formatRatio, formatShare, pluralize } from './number.ts'
+import { formatBudget, formatCount, formatProgress, formatRate, formatRatio, formatShare, pluralize } from './number.ts'
 import { formatClockTime, formatDateTime, formatRelativeTime, fromLocalInput, toLocalInput } from './time.ts'
 
 describe('G10: numbers', () => {
@@ -87,4 +87,12 @@ describe('G10: times', () => {
     expect(fromLocalInput('')).toBeUndefined()
     expect(fromLocalInput('2026-13')).toBeUndefined()
   })
+})
+
+test('G10: progress is shown without the tiny numbers of a call that waits', () => {
+  expect(formatProgress({ progress: 2, total: 4, message: 'Reading' })).toBe('2 of 4 Reading')
+  expect(formatProgress({ progress: 0.5, total: 1, message: null })).toBe('0.5 of 1')
+  expect(formatProgress({ progress: 3, total: null, message: null })).toBe('3')
+  const message = 'Waiting for a person to approve probe.echo (1 s).'
+  expect(formatProgress({ progress: 0.000001002, total: null, message })).toBe(message)
 })

@@ -12,6 +12,19 @@ export const formatCount = (number: number): string => (Math.abs(number) < 100_0
 /** Formats a count with all digits, for tooltips. */
 export const formatExactCount = (number: number): string => whole.format(number)
 
+interface Progress {
+  readonly progress: number | null
+  readonly total: number | null
+  readonly message: string | null
+}
+
+/** Formats a progress notification: `2 of 4 Reading`. While a call waits, Toolway reports values near 0 to be left out. */
+export function formatProgress({ progress, total, message }: Progress): string {
+  const isWaiting = progress !== null && progress < 0.01 && total === null && message !== null
+  const amount = progress === null || isWaiting ? '' : `${progress}${total === null ? '' : ` of ${total}`}`
+  return [amount, message].filter(Boolean).join(' ')
+}
+
 const units = ['B', 'KiB', 'MiB', 'GiB'] as const
 
 /** Formats a number of bytes: `512 B`, `47 KiB`, `1.5 MiB`. */

@@ -1,3 +1,4 @@
+import { ExactNumber } from '../format/exact-json.ts'
 import { formatProblem } from './check-format.ts'
 import { type Field, fieldOf } from './field.ts'
 import type { Path } from './path.ts'
@@ -124,14 +125,20 @@ const units = (number: number, unit: string): string => `${number} ${unit}${numb
 
 /** The first problem with a number. */
 function numberProblem(value: unknown, schema: Schema): string | undefined {
-  if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number'
-  if (schema.type === 'integer' && !Number.isInteger(value)) return 'must be a whole number'
+  const isExact = value instanceof ExactNumber
+  if (!isExact && (typeof value !== 'number' || !Number.isFinite(value))) return 'must be a number'
+  const isInteger = isExact ? value.isInteger : Number.isInteger(value)
+  if (schema.type === 'integer' && !isInteger) return 'must be a whole number'
+  return rangeProblem(isExact ? Number(value.source) : (value as number), schema)
+}
+
+function rangeProblem(value: number, schema: Schema): string | undefined {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema
   if (typeof minimum === 'number' && value < minimum) return `must be ${minimum} or more`
   if (typeof maximum === 'number' && value > maximum) return `must be ${maximum} or less`
   if (typeof exclusiveMinimum === 'number' && value <= exclusiveMinimum) return `must be more than ${exclusiveMinimum}`
   if (typeof exclusiveMaximum === 'number' && value >= exclusiveMaximum) return `must be less than ${exclusiveMaximum}`
-  if (typeof multipleOf === 'number' && multipleOf > 0 && !isMultiple(value, multipleOf)) {
+  if (typeof multipleOf === 'number' && multipleOf > 0 && Number.isFinite(value) && !isMultiple(value, multipleOf)) {
     return `must be a multiple of ${multipleOf}`
   }
   return undefined

@@ -76,6 +76,21 @@ describe('G10: parsing input', () => {
       '0x10',
       'Infinity',
     ])
+    expect(['+5', '.5', '-.5', '5.', '007', '-007.50', '5.e1'].map(parseNumber)).toEqual([5, 0.5, -0.5, 5, 7, -7.5, 50])
+  })
+
+  test('long numbers keep their digits, in fields and as JSON', () => {
+    const schema = { type: 'object', properties: { n: { type: 'integer', maximum: 5e30 }, any: {} } }
+    for (const digits of ['9007199254740993', '12345678901234567890']) {
+      const value = { n: parseNumber(digits), any: parseJson(`[${digits}]`) }
+      expect(JSON.stringify(value)).toBe(`{"n":${digits},"any":{"value":[${digits}]}}`)
+      expect(toInputText(value.n)).toBe(digits)
+      expect(problemsOf(value, schema, schema)).toEqual([])
+    }
+    const wrong = ['9007199254740993.5', '1e400'].map((digits) =>
+      problemsOf({ n: parseNumber(digits) }, schema, schema),
+    )
+    expect(wrong.map(([problem]) => problem?.message)).toEqual(['must be a whole number', 'must be 5e+30 or less'])
   })
 
   test('an empty field has no value', () => {

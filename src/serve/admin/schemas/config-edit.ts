@@ -8,6 +8,8 @@ const path = z
   .min(1)
   .max(32)
 
+const hash = z.string().max(100)
+
 const configChange = named('ConfigChange', 'A change at a path. Without value, yaml and rename, it removes.', {
   path: path.describe('Keys and list indexes, such as ["mcpServers", "files"].'),
   value: z.unknown().optional(),
@@ -18,6 +20,7 @@ const configChange = named('ConfigChange', 'A change at a path. Without value, y
     .describe('The value as YAML, instead of `value`.'),
   rename: key.max(256).optional().describe('The new name of the entry at the path.'),
   isNew: z.boolean().optional().describe('Whether to refuse the change if there is something at the path.'),
+  was: hash.optional().describe('The hash of what was at the path: if that has changed since, the edit is a conflict.'),
 })
 
 const fields = {
@@ -44,6 +47,10 @@ const fields = {
     .describe('Servers to add from the files of MCP clients, as GET config/servers/found lists them.'),
 }
 
+const was = hash
+  .optional()
+  .describe('With `text`: the hash of the file; if that has changed since, the edit is a conflict.')
+
 const isOne = (edit: Record<string, unknown>): boolean =>
   Object.keys(fields).filter((key) => edit[key] !== undefined).length === 1
 const one = 'give exactly one of changes, text, undo, add, import'
@@ -51,15 +58,15 @@ const one = 'give exactly one of changes, text, undo, add, import'
 export const configEdit = named(
   'ConfigEdit',
   'An edit of the configuration file. Placeholders such as <secret 1f3a9c0d> stand for the secrets in the file.',
-  fields,
+  { ...fields, was },
 ).refine(isOne, one)
 export type ConfigEdit = ViewOf<typeof configEdit>
 
-const hash = z.string().max(100)
 const reviewed = hash.describe('The hash that the preview of this edit returned.')
 
 export const applyEdit = named('ApplyEdit', 'An edit to apply to the file that was reviewed.', {
   ...fields,
+  was,
   hash: reviewed,
 }).refine(isOne, one)
 export const undoEdit = named('UndoEdit', 'An edit to undo.', { id: z.string().max(100), hash: reviewed.optional() })
@@ -190,5 +197,6 @@ export const serverDefinitionView = named('ServerDefinitionView', 'A server as t
     .nullable()
     .describe('With placeholders for secrets; null if it is not in the file.'),
   yaml: z.string().describe('The same as YAML.'),
+  hash: hash.describe('Identifies the definition in the file.'),
 })
 export type ServerDefinitionView = ViewOf<typeof serverDefinitionView>

@@ -51,6 +51,10 @@ export const rotateKey = z.strictObject({
     .max(90 * dayMs)
     .default(dayMs)
     .describe('How long the old secret stays valid.'),
+  created: z
+    .number()
+    .optional()
+    .describe('When the secret to replace was created. If the key has been rotated since, the request is a conflict.'),
 })
 export type RotateKey = ViewOf<typeof rotateKey>
 

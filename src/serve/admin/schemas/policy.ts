@@ -10,6 +10,7 @@ const policyPart = named('PolicyPart', 'A part of the policy in the configuratio
   title: z.string(),
   value: z.unknown().describe('What the file contains there; null if nothing.'),
   yaml: z.string().describe('The same as YAML.'),
+  hash: z.string().describe('Identifies what the file contains there.'),
 })
 export type PolicyPart = ViewOf<typeof policyPart>
 

@@ -4,10 +4,10 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { Note } from '../../components/states.tsx'
 import { formatDuration } from '../../format/duration.ts'
-import { formatBytes, pluralize } from '../../format/number.ts'
+import { indentJson, parseExactly } from '../../format/exact-json.ts'
+import { formatBytes, formatProgress, pluralize } from '../../format/number.ts'
 import { isObject } from '../../schema-form/schema.ts'
 import { ContentBlock } from '../tools/content-block.tsx'
-import { indentJson } from '../tools/media.ts'
 import '../playground/playground.css'
 
 type Captured = NonNullable<CallDetail['captured']>
@@ -89,7 +89,7 @@ function Result({ part }: { readonly part: Captured['arguments'] }) {
 
 function contentOf(text: string): readonly unknown[] | undefined {
   try {
-    const { content } = JSON.parse(text) as { content?: unknown }
+    const { content } = parseExactly(text) as { content?: unknown }
     return Array.isArray(content) && content.length > 0 ? content : undefined
   } catch {
     return undefined
@@ -105,8 +105,7 @@ function Progress({ captured: { progress, droppedProgress } }: { readonly captur
       <ol class="progress-list" tabIndex={0}>
         {progress.map((one, index) => (
           <li key={index}>
-            <span class="quiet">{formatDuration(one.ms)}</span>{' '}
-            {one.progress !== null && `${one.progress}${one.total === null ? '' : ` of ${one.total}`}`} {one.message}
+            <span class="quiet">{formatDuration(one.ms)}</span> {formatProgress(one)}
           </li>
         ))}
       </ol>

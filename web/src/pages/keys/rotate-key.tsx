@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { IssuedKeyView, KeyView } from '../../../../src/serve/admin/contract.ts'
-import { actions } from '../../api/endpoints.ts'
+import { actions, queries } from '../../api/endpoints.ts'
+import { ApiError } from '../../api/request.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { Note } from '../../components/states.tsx'
@@ -21,15 +22,29 @@ const times = {
 } as const
 
 /** A dialog that asks how long the old secret stays valid. */
-export function RotateKey({ apiKey: { id, previous }, onClose, onRotated }: RotateKeyProps) {
+export function RotateKey({ apiKey, onClose, onRotated }: RotateKeyProps) {
+  const key = useSignal(apiKey)
+  const { id, previous } = key.value
   const keepOldMs = useSignal<number>(dayMs)
   const busy = useSignal(false)
+  const reload = async () => {
+    const { keys } = await queries.keys(undefined)
+    key.value = keys.find((one) => one.id === id && one.source === apiKey.source) ?? key.value
+  }
   const rotate = async (event: SubmitEvent) => {
     event.preventDefault()
     if (busy.value) return
     busy.value = true
     const issued = await withNotice(
-      () => actions.rotateKey(id, keepOldMs.value),
+      async () => {
+        try {
+          return await actions.rotateKey(key.value, keepOldMs.value)
+        } catch (thrown) {
+          // Someone else has rotated it: show its state now, and let the user decide again.
+          if (thrown instanceof ApiError && thrown.code === 'CONFLICT') await reload()
+          throw thrown
+        }
+      },
       () => `Rotated ${id}.`,
     )
     busy.value = false

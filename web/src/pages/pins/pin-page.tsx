@@ -12,6 +12,7 @@ import { Card, Page } from '../../components/page.tsx'
 import { AdminsOnly, Loaded } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { RelativeTime } from '../../components/times.tsx'
+import { disabling } from '../../config-edit/enabling.ts'
 import { ReviewPanel } from '../../config-edit/review-change.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { shownLabel, statusOf, useReloadOnInboxChange } from './pins.tsx'
@@ -60,6 +61,15 @@ function Review({ label }: { readonly label: string }) {
 const effectOf = ({ quarantined, open }: PinDetail): string =>
   quarantined ? 'No agent can see or use it.' : open ? 'Agents can use it. Review it.' : 'Agents can use it.'
 
+function DisableServer({ server, onSaved }: { readonly server: string; onSaved(): void }) {
+  const definition = useResource(queries.serverDefinition(server), server)
+  return (
+    <Loaded resource={definition} what="the definition">
+      {(data) => <ReviewPanel edit={disabling(server, data.definition ?? {})} onSaved={onSaved} />}
+    </Loaded>
+  )
+}
+
 /** Disables the whole server in the configuration, or turns it off until the next restart. */
 function BlockServer({ server }: { readonly server: string }) {
   const choosing = useSignal(false)
@@ -90,10 +100,7 @@ function BlockServer({ server }: { readonly server: string }) {
             All tools of {server} disappear, and calls to them are refused. Save this change to disable it in the
             configuration:
           </p>
-          <ReviewPanel
-            edit={{ changes: [{ path: ['mcpServers', server, 'disabled'], value: true }] }}
-            onSaved={close}
-          />
+          <DisableServer server={server} onSaved={close} />
           <p>Or turn it off in the running gateway only. The configuration does not change.</p>
           <div class="actions">
             <ActionButton name="Turn off until the next restart" icon="pause" kind="danger" run={turnOff} />

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import type { PlaygroundEvent } from '../../../../src/serve/admin/contract.ts'
 import { answerAsk } from '../../api/playground.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { withNotice } from '../../components/notices.tsx'
@@ -8,15 +9,16 @@ import { initialValue } from '../../schema-form/initial-value.ts'
 import { isObject, objectAt } from '../../schema-form/schema.ts'
 
 interface AskProps {
-  readonly ask: { readonly id: string; readonly method: string; readonly params: unknown }
+  readonly ask: Extract<PlaygroundEvent, { kind: 'ask' }>
   answered(): void
 }
 
 type Answer = Parameters<typeof answerAsk>[1]
 
-/** A request from the server, to be answered by the user. Its texts come from the server and are shown as they are. */
+/** A request from the server or from Toolway, to be answered by the user. Its texts are shown as they are. */
 export function Ask({ ask, answered }: AskProps) {
   const params = isObject(ask.params) ? ask.params : {}
+  const asker = ask.from === 'toolway' ? 'Toolway' : 'the server'
   const send = async (answer: Answer) => {
     await withNotice(
       () => answerAsk(ask.id, answer),
@@ -25,14 +27,14 @@ export function Ask({ ask, answered }: AskProps) {
     answered()
   }
   return (
-    <section class="card ask" aria-label="Question from the server">
+    <section class="card ask" aria-label={`Question from ${asker}`}>
       <div class="card-body stack">
         {ask.method === 'sampling/createMessage' ? (
           <Sampling params={params} send={send} />
         ) : params.mode === 'url' ? (
           <OpenUrl params={params} send={send} />
         ) : (
-          <Elicitation params={params} send={send} />
+          <Elicitation asker={asker} params={params} send={send} />
         )}
       </div>
     </section>
@@ -44,7 +46,7 @@ interface AnswerProps {
   send(answer: Answer): Promise<void>
 }
 
-function Elicitation({ params, send }: AnswerProps) {
+function Elicitation({ asker, params, send }: AnswerProps & { readonly asker: string }) {
   const schema = objectAt(params, 'requestedSchema')
   const value = useSignal(initialValue(schema, schema))
   const attempted = useSignal(false)
@@ -59,7 +61,7 @@ function Elicitation({ params, send }: AnswerProps) {
   return (
     <>
       <p>
-        <strong>The server asks:</strong> {String(params.message ?? '')}
+        <strong>{asker === 'Toolway' ? 'Toolway' : 'The server'} asks:</strong> {String(params.message ?? '')}
       </p>
       <ArgumentEditor
         schema={schema}

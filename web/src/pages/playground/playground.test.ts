@@ -28,7 +28,7 @@ test('V11: a run collects progress and questions; its end leaves no question ope
   let run: PlaygroundRun = {
     ...{ state: 'running', startedAt: 0, call: undefined, progress: [], asks: [], outcome: undefined },
   }
-  const ask = (id: string) => ({ kind: 'ask', id, method: 'elicitation/create', params: {} }) as const
+  const ask = (id: string) => ({ kind: 'ask', id, method: 'elicitation/create', params: {}, from: 'server' }) as const
   run = afterEvent(run, { kind: 'start', call: 'c1' })
   for (let progress = 0; progress < 120; progress++) {
     run = afterEvent(run, { kind: 'progress', progress, total: null, message: null })

@@ -6,6 +6,7 @@ import { ApiError } from '../../api/request.ts'
 import { Icon } from '../../components/icon.tsx'
 import { LoadError, Note } from '../../components/states.tsx'
 import { formatDuration } from '../../format/duration.ts'
+import { formatProgress } from '../../format/number.ts'
 import { pathTo } from '../../routing/route.ts'
 import { Ask } from './ask.tsx'
 import type { PlaygroundRun } from './run.ts'
@@ -49,10 +50,7 @@ export function RunView({ run, cancel, answered, hint, children }: RunViewProps)
         // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
         <ol class="progress-list" aria-label="Progress messages" tabIndex={0}>
           {run.progress.map((one, index) => (
-            <li key={index}>
-              {one.progress}
-              {one.total !== null && ` of ${one.total}`} {one.message}
-            </li>
+            <li key={index}>{formatProgress(one)}</li>
           ))}
         </ol>
       )}

@@ -1,5 +1,7 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import type { ConfigEdit, PolicyPart } from '../../../../src/serve/admin/contract.ts'
+import { Note } from '../../components/states.tsx'
 import { type EditedValue, ValueEditor } from '../../config-edit/value-editor.tsx'
 import type { Schema } from '../../schema-form/schema.ts'
 
@@ -8,19 +10,26 @@ interface PartEditorProps {
   readonly schema: Schema
   readonly file: string
   onReview(edit: ConfigEdit): void
+  /** Fills the form with the current values. */
+  onLoadCurrent(): void
 }
 
 /** Edits one part of the policy, as a form generated from the schema of the configuration or as YAML. */
-export function PartEditor({ part, schema, file, onReview }: PartEditorProps) {
+export function PartEditor({ part: current, schema, file, onReview, onLoadCurrent }: PartEditorProps) {
+  const name = useSignal('')
+  const edited = useSignal<EditedValue | undefined>(undefined)
+  /** What the form was filled with. Once something is typed, it stays when the file changes. */
+  const filled = useRef(current)
+  if (name.value === '' && edited.value === undefined) filled.current = current
+  const part = filled.current
   const isNew = part.kind === 'agent' && part.path[1] === ''
   const empty = part.kind === 'guards' ? [] : {}
-  const name = useSignal('')
-  const edited = useSignal<EditedValue>({ value: part.value ?? empty })
   const path = isNew ? ['agents', name.value.trim()] : part.path
 
   const review = (event: SubmitEvent) => {
     event.preventDefault()
-    onReview({ changes: [{ path, ...edited.value }] })
+    const value = edited.value ?? { value: part.value ?? empty }
+    onReview({ changes: [{ path, ...(isNew ? { isNew } : { was: part.hash }), ...value }] })
   }
   return (
     <form class="stack" onSubmit={review}>
@@ -39,7 +48,20 @@ export function PartEditor({ part, schema, file, onReview }: PartEditorProps) {
           />
         </label>
       )}
+      {part.hash !== current.hash && (
+        <Note tone="warn">
+          <p>
+            <code>{part.path.join('.')}</code> has been changed since you started to edit it.
+          </p>
+          <p>
+            <button type="button" class="button tiny danger" onClick={onLoadCurrent}>
+              Discard my changes and load the current values
+            </button>
+          </p>
+        </Note>
+      )}
       <ValueEditor
+        key={part.hash}
         title={part.title}
         schema={schema}
         value={part.value ?? empty}

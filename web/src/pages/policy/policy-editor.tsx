@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import type { AppliedEdit, ConfigEdit, PolicyPart, PolicySettings } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { liveReload } from '../../api/live.ts'
@@ -11,7 +12,14 @@ import { PartEditor } from './part-editor.tsx'
 import { PolicyEffect } from './policy-effect.tsx'
 import { PolicyReplayPanel } from './policy-replay.tsx'
 
-const newAgent: PolicyPart = { kind: 'agent', title: 'New agent', path: ['agents', ''], value: null, yaml: '' }
+const newAgent: PolicyPart = {
+  kind: 'agent',
+  title: 'New agent',
+  path: ['agents', ''],
+  value: null,
+  yaml: '',
+  hash: '',
+}
 
 /** Edits agents, rules, limits and guards: shows the effect of a change, replays it, then saves it. */
 export function PolicyEditor() {
@@ -19,13 +27,16 @@ export function PolicyEditor() {
   const reviewed = useSignal<ConfigEdit | undefined>(undefined)
   const saved = useSignal<AppliedEdit['edit'] | undefined>(undefined)
   const undoing = useSignal(false)
-  /** The settings before the last edit. They are not shown again: what is typed would be lost when the new ones arrive. */
+  /** The settings before the last edit. They are not shown again: the form would be filled with old values. */
   const outdated = useSignal<PolicySettings | undefined>(undefined)
-  const done = ({ edit }: AppliedEdit) => {
+  const loadCurrent = () => {
     reviewed.value = undefined
-    saved.value = edit.undoes === null ? edit : undefined
     outdated.value = settings.data
     settings.reload()
+  }
+  const done = ({ edit }: AppliedEdit) => {
+    saved.value = edit.undoes === null ? edit : undefined
+    loadCurrent()
   }
   return (
     <Loaded resource={settings} what="the policy">
@@ -52,7 +63,7 @@ export function PolicyEditor() {
             {data === outdated.value && !settings.error ? (
               <Loading what="the policy" />
             ) : (
-              <Parts key={JSON.stringify(data.parts)} settings={data} onReview={(edit) => (reviewed.value = edit)} />
+              <Parts settings={data} onReview={(edit) => (reviewed.value = edit)} onLoadCurrent={loadCurrent} />
             )}
           </div>
           {reviewed.value && (
@@ -61,7 +72,12 @@ export function PolicyEditor() {
               <PolicyReplayPanel edit={reviewed.value} />
               <Card title="File changes">
                 <div class="stack">
-                  <ReviewPanel edit={reviewed.value} onBack={() => (reviewed.value = undefined)} onSaved={done} />
+                  <ReviewPanel
+                    edit={reviewed.value}
+                    onBack={() => (reviewed.value = undefined)}
+                    onLoadCurrent={loadCurrent}
+                    onSaved={done}
+                  />
                 </div>
               </Card>
             </>
@@ -83,13 +99,20 @@ export function PolicyEditor() {
 interface PartsProps {
   readonly settings: PolicySettings
   onReview(edit: ConfigEdit): void
+  onLoadCurrent(): void
 }
 
 /** Selects a part of the policy and edits it. */
-function Parts({ settings: { parts, schemas, file }, onReview }: PartsProps) {
-  const choices = [...parts, newAgent]
-  const wanted = query.value.get('part') ?? ''
-  const part = choices.find(({ path }) => path.join('.') === wanted) ?? choices[0] ?? newAgent
+function Parts({ settings: { parts, schemas, file }, onReview, onLoadCurrent }: PartsProps) {
+  const all = [...parts, newAgent]
+  /** The part in the form. It stays if it is removed from the file meanwhile, because something may have been typed. */
+  const opened = useRef<PolicyPart>(undefined)
+  const idOf = ({ path }: PolicyPart) => path.join('.')
+  const wanted = query.value.get('part') ?? (opened.current && idOf(opened.current))
+  const isWanted = (part: PolicyPart) => idOf(part) === wanted
+  const part = all.find(isWanted) ?? [opened.current].find((one) => one && isWanted(one)) ?? all[0] ?? newAgent
+  opened.current = part
+  const choices = all.includes(part) ? all : [...all, part]
   const schema = schemas[part.kind] ?? {}
   return (
     <Card
@@ -99,19 +122,19 @@ function Parts({ settings: { parts, schemas, file }, onReview }: PartsProps) {
           <span>Edit</span>
           <select
             class="input"
-            value={part.path.join('.')}
+            value={idOf(part)}
             onChange={({ currentTarget }) => setQuery({ part: currentTarget.value })}
           >
-            {choices.map(({ path, title }) => (
-              <option key={path.join('.')} value={path.join('.')}>
-                {title}
+            {choices.map((one) => (
+              <option key={idOf(one)} value={idOf(one)}>
+                {one.title}
               </option>
             ))}
           </select>
         </label>
       }
     >
-      <PartEditor key={part.path.join('.')} part={part} schema={schema} file={file} onReview={onReview} />
+      <PartEditor key={idOf(part)} {...{ part, schema, file, onReview, onLoadCurrent }} />
     </Card>
   )
 }

@@ -1,8 +1,9 @@
 import { CodeBlock } from '../../components/code-block.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
+import { indentJson } from '../../format/exact-json.ts'
 import { isObject, objectAt } from '../../schema-form/schema.ts'
 import './content-block.css'
-import { dataUrl, indentJson } from './media.ts'
+import { dataUrl } from './media.ts'
 
 /** One content block in a result. Nothing in the block is fetched or executed, because servers are not trusted. */
 export function ContentBlock({ block }: { readonly block: unknown }) {

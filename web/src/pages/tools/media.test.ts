@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dataUrl, indentJson } from './media.ts'
+import { dataUrl } from './media.ts'
 
 test('G10: images and sounds become data URLs', () => {
   expect(dataUrl({ data: 'aGk=', mimeType: 'image/png' }, 'image')).toBe('data:image/png;base64,aGk=')
@@ -13,10 +13,4 @@ test.each([
   [{ data: 5, mimeType: 'image/png' }],
 ])('G10: %j is not an image', (block) => {
   expect(dataUrl(block, 'image')).toBeUndefined()
-})
-
-test('G10: JSON is indented, other text is unchanged', () => {
-  expect(indentJson('{"a":1}')).toBe('{\n  "a": 1\n}')
-  expect(indentJson('{ not JSON')).toBe('{ not JSON')
-  expect(indentJson('12')).toBe('12')
 })

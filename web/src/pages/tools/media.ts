@@ -7,13 +7,3 @@ export function dataUrl({ data, mimeType }: Schema, kind: 'image' | 'audio'): st
   if (!new RegExp(`^${kind}/[a-z0-9.+-]+$`, 'i').test(mimeType) || !/^[A-Za-z0-9+/=_-]*$/.test(data)) return undefined
   return `data:${mimeType};base64,${data}`
 }
-
-/** Indents JSON. Any other text is returned unchanged. */
-export function indentJson(text: string): string {
-  if (!/^\s*[[{]/.test(text)) return text
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2)
-  } catch {
-    return text
-  }
-}
