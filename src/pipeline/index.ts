@@ -153,7 +153,7 @@ function asNamed(call: Call, actAs: ActAs): Call {
 }
 
 /** What the rules and limits for chats apply to. Like a meta-tool, it is allowed unless denied. */
-const chatEntry: Entry = {
+export const chatEntry: Entry = {
   ...{ kind: 'tool', server: metaSource, name: 'chat', definition: {} },
   traits: { readOnly: false, idempotent: false, timeoutMs: 0, carries: true },
   run: () => Promise.reject(new Error('a chat is not a tool')),

@@ -64,6 +64,16 @@ test('G6, F11: an agent that may not chat gets no answer of the model, and the r
   })
 })
 
+test('B11: `why` explains whether an agent may chat', async () => {
+  const { origin } = new URL(toolway.url)
+  const why = async (agent: string) => {
+    const headers = { authorization: `Bearer ${toolway.token}` }
+    return (await fetch(`${origin}/admin/api/why?agent=${agent}&tool=toolway.chat`, { headers })).json()
+  }
+  expect(await why('mute')).toMatchObject({ rule: 'agents.mute.deny.tools.toolway[0]' })
+  expect(await why('all')).toMatchObject({ rule: 'agents.all (meta-tools)' })
+})
+
 test('G7: a caller that has not chosen one of its agents cannot chat', async () => {
   const before = model.asked.length
   expect(await chat(undefined)).toMatchObject({ status: 403, code: 'NO_FALLBACK_CONFIGURED' })

@@ -3,6 +3,7 @@ import type { Caller } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Language } from '../core/executor.ts'
 import { withoutHidden } from '../lib/hidden-characters.ts'
+import { chatEntry } from '../pipeline/index.ts'
 import { mayUseSome } from '../policy/decide.ts'
 import { conditionsOf, type Why } from '../policy/explanation.ts'
 import { codeTool, environmentAsked } from '../tools/code/execute-code.ts'
@@ -26,17 +27,21 @@ export async function explainDecision(
   const credential = authenticated || token !== undefined ? operator : await inboundAuth.authenticate(undefined)
   const agent = policy.agents.size === 0 ? name : policy.agentOf(credential, name)
   const view = catalog.view({ ...operator, agent }, { hideDenied: false })
+  const resolve = async () => (isChat(tool) ? chatEntry : (await view.resolve('tool', tool)).entry)
   // Lookups do not wait for servers that the agent may not use. Wait here: the operator may ask about their tools.
-  const { entry } = await view.resolve('tool', tool).catch(async (thrown) => {
+  const entry = await resolve().catch(async (thrown) => {
     if (!ToolwayError.from(thrown).kind.denial) throw thrown
     await catalog.ready()
-    return view.resolve('tool', tool)
+    return resolve()
   })
   const explanation = policy.explain(agent, entry, { authenticated })
   const conditions = explanation.decision.allowed ? conditionsOf(loaded.config, agent, entry) : []
   const considered = [...explanation.considered, ...conditions]
   return { agent, server: entry.server, tool: entry.name, ...explanation, considered }
 }
+
+/** Whether a spelling means chats, which rules and limits name like a tool although they are none. */
+const isChat = (spelling: string): boolean => ['.', '::', '/', '__'].some((by) => spelling === `toolway${by}chat`)
 
 /** The result of `get_gateway_status` (G5), or the rule that refuses it. */
 export function gatewayStatus(
