@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Access, LookupOptions, MissingServer, Served, View } from '../../core/access.ts'
 import type { Call, Caller, Handler, Input, LogLevel, Peer } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
-import { type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
+import { type RpcErrorObject, ServerError, ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { readTaskId } from '../../core/task-id.ts'
@@ -58,7 +58,9 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
     const missing = () => (entry.traits.carries ? undefined : peer.missingCapability)
     const call = { id: callId(), caller, entry, input, signal: peer.signal, peer, admit }
     const result = await handler(call).catch((thrown: unknown) => {
-      throw missing() ?? thrown
+      // Other failures are not consequences of the refusal, and say more: a call that timed out may have taken effect.
+      const isConsequence = thrown instanceof ServerError || thrown instanceof UnsupportedRequest
+      throw (isConsequence && missing()) || thrown
     })
     const refusal = result.isError ? missing() : undefined
     if (refusal !== undefined) throw refusal

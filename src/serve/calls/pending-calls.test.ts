@@ -307,6 +307,13 @@ describe('B2: what a client did not declare it is not asked for', () => {
     expect(answer).toMatchObject({ status: 400, error: { code: -32021 } })
   })
 
+  test('F12: a call that goes on without the answer and whose outcome is unknown says so', async () => {
+    const door = await openDoor()
+    const answer = await door.ask('tools/call', { name: 'ask_then_break' }, { capabilities: {} })
+    expect(answer).toMatchObject({ status: 200, result: { isError: true } })
+    expect(JSON.stringify(answer.result)).toContain('OUTCOME_UNKNOWN')
+  })
+
   test('F6: a call that runs other calls keeps its result if one of them asks a question', async () => {
     const door = await openDoor()
     const answer = await door.ask('tools/call', { name: 'run_others' }, { capabilities: {} })

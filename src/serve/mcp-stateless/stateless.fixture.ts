@@ -2,7 +2,7 @@ import type { Served, View } from '../../core/access.ts'
 import { entryOf } from '../../core/call.fixture.ts'
 import type { Handler } from '../../core/call.ts'
 import type { Definition, Kind, Traits } from '../../core/entry.ts'
-import { type RpcErrorObject, ServerError } from '../../core/errors.ts'
+import { type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { resultOf, textResult } from '../../core/result.ts'
 import { encodeHeaderValue } from '../../wire/param-headers.ts'
@@ -92,6 +92,10 @@ export function createModernAccess(): TestAccess {
     return resultOf({ content: [{ type: 'text', text: JSON.stringify(answer) }], isError: true })
   }
   add('tool', 'ask_or_report', askOrReport)
+  add('tool', 'ask_then_break', async ({ peer, signal }) => {
+    await peer.ask('roots/list', Json.of({}), signal).catch(() => {})
+    throw new ToolwayError('OUTCOME_UNKNOWN', 'The call may have taken effect.')
+  })
   add('tool', 'run_others', askOrReport, {}, { carries: true })
   add('tool', 'wait_then_ask', async (call) => {
     const wait = await base.view(call.caller).resolve('tool', 'wait')

@@ -101,6 +101,13 @@ describe('sessions', () => {
     expect(heard.downs).toBe(0)
   })
 
+  test('G3: a server of the official SDK that was restarted does not know the session, in its own words', async () => {
+    const said = '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}'
+    const { transport } = await rogue(onPost((_, response) => json(response, said, 400)))
+    const { details } = await thrown(call(transport))
+    expect([details.sessionEnded, details.requestOnly, transport.usable]).toEqual(['fresh', undefined, false])
+  })
+
   test.each([400, 404, 405])(
     'T5, F12: HTTP %i from a server without sessions ends the connection only if it rejects the handshake too',
     async (status) => {

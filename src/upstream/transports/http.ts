@@ -340,7 +340,7 @@ function forgets({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): bool
   if (message.kind === 'error' && message.id !== null) {
     return status === 404 && Json.raw<{ code: number }>(message.error).value.code !== methodNotFound
   }
-  return status === 404 || (status === 400 && /session/i.test(text.toString('latin1')))
+  return status === 404 || (status === 400 && /session|not initialized/i.test(text.toString('latin1')))
 }
 
 /** Whether a server of another revision may respond like this. */
