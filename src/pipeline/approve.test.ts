@@ -167,6 +167,13 @@ test('where nobody can be asked it is refused', async () => {
   await expect(openPipeline({ approval }).handle(onlyRoots)).rejects.toThrow('elicitation')
 })
 
+test('V8: a client that can only open URLs is not asked with a form', async () => {
+  const { asked, call } = asking(yes)
+  const onlyUrls = { ...call, caller: { ...call.caller, capabilities: { elicitation: { url: {} } } } }
+  await expect(openPipeline({ approval }).handle(onlyUrls)).rejects.toMatchObject(refusal)
+  expect(asked).toEqual([])
+})
+
 test('V4: a person who does not answer has not said yes', async () => {
   const { call } = asking({})
   const silent = { ...call.peer, ask: (_: string, __: Json, signal: AbortSignal) => unanswered(signal) }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type ApprovalAnswer, type ApprovalNeed, clientMayAnswer, othersMayAnswer } from '../core/approval.ts'
-import { type Call, type Interceptor, onceFree } from '../core/call.ts'
+import { type Call, type Capabilities, type Interceptor, onceFree } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -8,6 +8,7 @@ import { Json } from '../core/json.ts'
 import { everySecond, tellWaitingFor } from '../core/waiting.ts'
 import { durationText } from '../lib/duration.ts'
 import { speltOut } from '../lib/hidden-characters.ts'
+import { asRecord } from '../lib/is-record.ts'
 import type { Approvals, NewApproval } from './approvals.ts'
 import { step } from './observe.ts'
 
@@ -46,7 +47,7 @@ async function ask(call: Call, need: ApprovalNeed, options: ApproveOptions, cloc
       server: entry.server,
       auditReason: 'not_approved',
     })
-  const client = clientMayAnswer(need) && call.caller.capabilities.elicitation !== undefined
+  const client = clientMayAnswer(need) && canFillForms(call.caller.capabilities)
   const others = approvals.accepting && othersMayAnswer(need)
   if (!client && !others) throw refused(nobody(need, approvals.accepting))
   const brief = client ? shown(call.input.arguments.exact) : undefined
@@ -68,6 +69,12 @@ async function ask(call: Call, need: ApprovalNeed, options: ApproveOptions, cloc
   const { reason } = answer
   const said = reason === undefined ? '' : ` and said: ${quoted(reason, maxReason)}`
   throw refused(`a person declined${said}. Do not try again unless they ask you to.`)
+}
+
+/** Whether a client can show forms. One that declares elicitation without naming a mode can. */
+function canFillForms({ elicitation }: Capabilities): boolean {
+  const { form, url } = asRecord(elicitation)
+  return elicitation !== undefined && (form !== undefined || url === undefined)
 }
 
 /** Why nobody can be asked, and what to do about it. */

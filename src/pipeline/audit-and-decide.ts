@@ -207,11 +207,11 @@ type RefuseCall = (call: Call, denial: Denial) => Promise<never>
 /** Throws the reason or, if denials are hidden, the error for an entry that does not exist. */
 export const refuseBy =
   (view: Access['view'], hideDenied: boolean): RefuseCall =>
-  async ({ caller, entry }, denial) => {
+  async ({ caller, entry, signal }, denial) => {
     const refusal = refusalOf(denial, entry.server)
     if (!hideDenied) throw refusal
     const missing = await view(caller)
-      .find(entry.kind, entry.server, entry.name)
+      .find(entry.kind, entry.server, entry.name, { signal })
       .catch((thrown: unknown) => thrown)
     throw missing instanceof ToolwayError ? missing.concealing(refusal) : refusal
   }

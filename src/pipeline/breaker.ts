@@ -5,6 +5,7 @@ import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { SourceStatus } from '../core/source-status.ts'
 import { callAgain } from '../lib/duration.ts'
+import { slotTimeOf } from './bulkhead.ts'
 
 export type BreakerState = SourceStatus['breaker']
 
@@ -87,7 +88,11 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
         breaker.leave(ticket, 'answered')
         return result
       } catch (thrown) {
-        breaker.leave(ticket, outcomeOf(thrown, call, clock.monotonic() - began))
+        const now = clock.monotonic()
+        const outcome = outcomeOf(thrown, call, now - began)
+        // A call that spent most of its time in the queue, because the server was starting, says nothing about it.
+        const wasQueued = now - (slotTimeOf(call) ?? began) < (now - began) / 2
+        breaker.leave(ticket, outcome === 'timed-out' && wasQueued ? 'nothing' : outcome)
         throw thrown
       }
     },

@@ -100,12 +100,14 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
       const needs = needsOf(call)
       // Every queued call lacks a slot, so a call that finds all its slots free does not jump the queue.
       if (!take(needs)) {
+        slotTimes.set(call, Number.POSITIVE_INFINITY)
         try {
           await step(call.trail, 'queue', room.wait(call, needs, maxWaitOf(call, options)))
         } catch (error) {
           forgetUnused(needs)
           throw error
         }
+        slotTimes.set(call, clock.monotonic())
       }
       const start = clock.monotonic()
       try {
@@ -198,6 +200,11 @@ interface QueuedCall {
   goOn(): void
   refuse(error: Error): void
 }
+
+const slotTimes = new WeakMap<Call, number>()
+
+/** When a call that was queued got its slots, by the monotonic clock; infinite if it has not got them. */
+export const slotTimeOf = (call: Call): number | undefined => slotTimes.get(call)
 
 /** How often a call that has waited too long checks whether its server is still starting. */
 const startingCheckMs = 500

@@ -14,7 +14,7 @@ import { timeout } from './timeout.ts'
 const config = { failures: 3, rate: 1, minimumCalls: 20, window: 30_000, openFor: 15_000, halfOpenCalls: 1 }
 
 /** The layers in the order in which the pipeline has them, before a server that does what it is told. */
-function row(run: Handler, { attempts = 2, concurrency = 1 } = {}) {
+function row(run: Handler, { attempts = 2, concurrency = 1, isStarting = (): boolean => false } = {}) {
   const clock = createManualClock()
   const breakers = createBreakers({ configOf: () => config, clock, log: silentLog })
   const places = bulkhead({
@@ -22,6 +22,7 @@ function row(run: Handler, { attempts = 2, concurrency = 1 } = {}) {
     agentLimit: () => undefined,
     total: () => 10,
     queue: () => 10,
+    isStarting,
     clock,
   })
   const again = retry({ attempts, budget: 1, backoff: 100, clock, random: () => 1 })
@@ -110,5 +111,16 @@ test('B7, J3: a server that hangs fills its own places, and is left alone when t
   expect(await Promise.all(calls)).toEqual([...Array(3).fill('TIMEOUT'), ...Array(3).fill('OVERLOADED')])
   expect(state().state).toBe('open')
   await expect(handle(bystander)).resolves.toMatchObject({ isError: false })
+  expect(stats()).toMatchObject({ inFlight: 0, queued: 0 })
+})
+
+test('J3, V2: calls that only waited for a slot while the server was starting do not open its breaker', async () => {
+  const { handle, clock, state, stats } = row(hangs, { isStarting: () => true })
+  const calls = Array.from({ length: 5 }, () => handle(callOf()))
+  const caught = Promise.allSettled(calls)
+  await clock.pass(30_000)
+  await caught
+  // Only the first call had the slot.
+  expect(state()).toMatchObject({ state: 'closed', failures: 1 })
   expect(stats()).toMatchObject({ inFlight: 0, queued: 0 })
 })
