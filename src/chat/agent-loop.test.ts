@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { defineTool } from '../tools/define-tool.ts'
 import { ask, chatting } from './chat.fixture.ts'
-import { answers, calls, hangsUp, type Reply, refuses, says } from './models/server.fixture.ts'
+import { answers, calls, hangsUp, type Reply, refuses, says, sends } from './models/server.fixture.ts'
 
 const agent = { config: { mode: 'agent', maxSteps: 4 } }
 const question = 'How is Rome, and what is 2 + 3?'
@@ -137,6 +137,14 @@ describe('J5: problems go back to the model', () => {
       /^Error: .*weather__forecast .*contains no JSON.*one JSON object/,
     ],
     ['arguments that were cut off', calls({ name: 'weather__forecast', arguments: '{"city": "Ro' }), /was cut off/],
+    ...['{"a": 1', '{"a": 1, "b": 2, ', '{"a": 1, "b": 2'].map((text): readonly [string, Reply, RegExp] => [
+      `S6: a stream that ends without a reason in ${text}`,
+      sends(
+        'text/event-stream',
+        `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [{ index: 0, id: 'c', function: { name: 'add', arguments: text } }] } }] })}\n\n`,
+      ),
+      /was cut off/,
+    ]),
     [
       'a tool that fails',
       calls({ name: 'weather__forecast', arguments: { city: 'Atlantis' } }),

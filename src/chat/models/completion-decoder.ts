@@ -25,7 +25,7 @@ export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPl
   for (const call of [...calls.map((call) => restored(call, plan)), ...written.calls]) yield { kind: 'call', call }
   yield {
     kind: 'end',
-    reason: written.calls.length > 0 && reason !== 'length' ? 'calls' : reason,
+    reason: written.calls.length > 0 && !isCutOff(reason) ? 'calls' : reason,
     usage,
     form: plan.callsAsText ? undefined : plan.constraint,
     restore: (value) => (plan.callsAsText ? value : plan.restore(value)),
@@ -85,7 +85,8 @@ function createCompletionReader() {
     // Some servers give every call the same index, so a different id also means a different call.
     const hasOtherId = id !== '' && call?.id !== '' && id !== call?.id
     const isAnonymous = id === '' && typeof item.index !== 'number'
-    if (!call || hasOtherId || (isAnonymous && startsCall(textOf(called.name), call))) {
+    const args = argumentsOf(called.arguments)
+    if (!call || hasOtherId || (isAnonymous && startsCall(textOf(called.name), args, call))) {
       if (calls.length >= maxCalls) return
       call = { id, name: '', arguments: [] }
       calls.push(call)
@@ -94,15 +95,16 @@ function createCompletionReader() {
     call.id ||= id
     // Most servers send the name once; some repeat it with every chunk.
     if (textOf(called.name) !== call.name) call.name += textOf(called.name)
-    const args = called.arguments
-    if (args !== undefined && args !== null) call.arguments.push(typeof args === 'string' ? args : JSON.stringify(args))
+    call.arguments.push(args)
   }
 
-  /** Whether a chunk without id and index is another call. Some servers repeat the name with every chunk. */
-  const startsCall = (name: string, { name: before, arguments: args }: PartialCall): boolean => {
+  /**
+   * Whether a chunk without id and index is another call. Some servers repeat the name with every chunk, also with
+   * those that have no arguments.
+   */
+  const startsCall = (name: string, args: string, { name: before, arguments: earlier }: PartialCall): boolean => {
     if (name === '' || before === '') return false
-    const text = args.join('')
-    return name !== before || text === '' || parseJson(text) !== undefined
+    return name !== before || (/^\s*\{/.test(args) && parseJson(earlier.join('')) !== undefined)
   }
 
   const takeMessage = (message: unknown): readonly TextPart[] => {
@@ -143,13 +145,15 @@ function createCompletionReader() {
       // Drop a call that was cut off before its arguments, or it would look complete. Partial arguments fail to parse.
       const isCut = reason === 'length' || !finished
       const isHalf = isCut && all.at(-1)?.function.arguments.trim() === ''
-      const why: EndReason = all.length > 0 && reason !== 'length' ? 'calls' : reason
+      const why: EndReason = all.length > 0 && !isCutOff(reason) ? 'calls' : reason
       return { calls: isHalf ? all.slice(0, -1) : all, reason: why, usage }
     },
   }
 }
 
 const interrupted = 'interrupted'
+
+const isCutOff = (reason: EndReason): boolean => reason === 'length' || reason === interrupted
 
 const reasons: Readonly<Record<string, EndReason>> = {
   stop: 'stop',
@@ -169,6 +173,9 @@ export function isFinished(chunk: unknown): boolean {
   const choice: unknown = isObject(chunk) && Array.isArray(chunk.choices) ? chunk.choices[0] : undefined
   return isObject(choice) && textOf(choice.finish_reason) !== ''
 }
+
+const argumentsOf = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value)
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 

@@ -59,9 +59,12 @@ export async function* withStallTimeout(
   try {
     // There is no limit for the first chunk: the server may have to process a long prompt first.
     let next = await iterator.next()
+    let endBy = Number.POSITIVE_INFINITY
     while (!next.done) {
       yield next.value
-      using _watch = clock.after(isFinished() ? Math.min(ms, afterFinishMs) : ms, stalled)
+      const now = clock.monotonic()
+      if (isFinished()) endBy = Math.min(endBy, now + afterFinishMs)
+      using _watch = clock.after(Math.max(0, Math.min(ms, endBy - now)), stalled)
       next = await iterator.next()
     }
   } catch (thrown) {

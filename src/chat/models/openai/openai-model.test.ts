@@ -263,6 +263,15 @@ describe('deviations of servers', () => {
       [{ function: { name: 'look', arguments: '{"x"' } }, { function: { name: 'look', arguments: ':1}' } }],
       [['look', '{"x":1}']],
     ],
+    [
+      'with their name also in chunks without arguments',
+      [
+        { function: { name: 'look', arguments: '' } },
+        { function: { name: 'look', arguments: '{"x":1}' } },
+        { function: { name: 'look', arguments: '' } },
+      ],
+      [['look', '{"x":1}']],
+    ],
   ])('J5: calls without id and index, %s', async (_what, chunks, expected) => {
     const { model } = await serving([streamed('tool_calls', ...chunks)])
     const { calls } = await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))

@@ -106,6 +106,29 @@ describe('a server that is slow', () => {
     expect(clock.pending).toBe(0)
   })
 
+  test('S6: comments after the finish reason do not prolong the answer', async () => {
+    let comment = (): void => {}
+    const { model, clock } = await serving([
+      (_asked, response) => {
+        events(response)
+        send(response, piece('Once.', 'stop'))
+        comment = () => void response.write(': ping\n\n')
+      },
+    ])
+    let text: string | undefined
+    const answer = collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true })).then((ended) => {
+      text = ended.text
+    })
+    await until(() => clock.pending === 3, { what: 'the watch over the next piece' })
+    for (let second = 0; second < 3; second++) {
+      comment()
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      clock.advance(1_000)
+    }
+    await until(() => text === 'Once.', { what: 'the answer to end' })
+    await answer
+  })
+
   test('S6: an abort after the finish reason still ends the request', async () => {
     const { model } = await serving([
       (_asked, response) => {
