@@ -55,6 +55,19 @@ describe('generate', () => {
     expect(model.asked[0]?.json.response_format).toMatchObject({ type: 'json_schema' })
   })
 
+  test('F17: the text keeps every digit of the answer', async () => {
+    await using model = await over({ '/chat/completions': says('{"a": 12345678901234567891}') })
+    const { content } = await model.run('generate', { prompt: 'x', schema })
+    expect(content).toEqual([{ type: 'text', text: '{"a": 12345678901234567891}' }])
+  })
+
+  test('S4, F17: an invalid answer is not quoted with half an emoji', async () => {
+    await using model = await over({ '/chat/completions': says(`${'x'.repeat(3_999)}\u{1F600}`) })
+    await refusalOf(model.run('generate', { prompt: 'x', schema }))
+    const messages = model.asked[1]?.json.messages as { content: string }[]
+    expect(messages.map(({ content }) => content.isWellFormed())).toEqual([true, true, true])
+  })
+
   test('S4, F17: an answer that does not fit the schema is quoted with its problem once, and then is a failure', async () => {
     await using model = await over({ '/chat/completions': says('Sorry, no.') })
     expect(await refusalOf(model.run('generate', { prompt: 'x', schema }))).toMatchObject({

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { ChatMessage } from '../../core/chat.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
-import { jsonValue } from '../../lib/parse-json.ts'
+import { jsonValue, parseJson } from '../../lib/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import {
   type AnswerParser,
@@ -98,9 +98,12 @@ async function matchingAnswer(
 /** The answer with the value's JSON as its text: the model's own text may contain code fences or need repairs. */
 const answerOf = (completion: Completion, value: unknown) => ({
   ...withoutRestore(completion),
-  text: JSON.stringify(value),
+  text: asWritten(completion.text, JSON.stringify(value)),
   value,
 })
+
+/** The model's own text if it is the same JSON, because reserializing would round numbers beyond 2^53. */
+const asWritten = (text: string, json: string): string => (JSON.stringify(parseJson(text)) === json ? text : json)
 
 const sum = (one: Completion['usage'], other: Completion['usage']): Completion['usage'] =>
   one && other
@@ -114,7 +117,7 @@ const maxQuoted = 4_000
 
 const correction = (answer: string, problem: string): readonly ChatMessage[] => [
   // Some chat templates refuse empty messages.
-  { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted) },
+  { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted).toWellFormed() },
   { role: 'user', content: `Your answer is invalid. It ${problem}. Answer again in the requested format.` },
 ]
 
