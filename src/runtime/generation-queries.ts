@@ -3,6 +3,7 @@ import type { Caller } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Language } from '../core/executor.ts'
 import { withoutHidden } from '../lib/hidden-characters.ts'
+import { asRecord } from '../lib/is-record.ts'
 import { chatEntry } from '../pipeline/index.ts'
 import { mayUseSome } from '../policy/decide.ts'
 import { conditionsOf, type Why } from '../policy/explanation.ts'
@@ -79,20 +80,33 @@ function advice({ name, capabilities, instructions }: UpstreamServer, { pins }: 
 
 export type ToolInvocation = readonly [caller: Caller, tool: string, args: Readonly<Record<string, unknown>>]
 
-/** The sandbox environment that a call to `execute_code` names. Returns no promise for calls without that argument. */
+/**
+ * The sandbox environment that a call to `execute_code` names, also if `execute_tool` runs it. Returns no promise for
+ * calls without that argument.
+ */
 export const environmentOf = (
   generation: Generation,
   ...call: ToolInvocation
 ): Promise<string | undefined> | undefined =>
-  call[2].environment === undefined ? undefined : lookUpEnvironment(generation, call)
+  call[2].environment === undefined && asRecord(call[2].args).environment === undefined
+    ? undefined
+    : lookUpEnvironment(generation, call)
 
 async function lookUpEnvironment(
-  { catalog, loaded }: Generation,
-  [caller, tool, args]: ToolInvocation,
+  { catalog, policy, loaded }: Generation,
+  [caller, name, args]: ToolInvocation,
 ): Promise<string | undefined> {
-  const view = catalog.view(caller)
-  // Ignore unknown tools here: the call fails later, in the pipeline.
-  const { entry } = (await view.resolve('tool', tool).catch(() => undefined)) ?? {}
-  if (entry?.server !== 'native' || entry.name !== codeTool) return undefined
-  return environmentAsked(caller, args, loaded.config.sandbox.languages as readonly Language[])
+  const languages = loaded.config.sandbox.languages as readonly Language[]
+  try {
+    const { entry } = await catalog.view(caller).resolve('tool', name)
+    if (entry.server === 'native' && entry.name === codeTool) return environmentAsked(caller, args, languages)
+    const { agent_id: agent, server, tool, args: nested } = args
+    if (entry.server !== 'toolway' || entry.name !== 'execute_tool') return undefined
+    if (server !== 'native' || tool !== codeTool) return undefined
+    const actor = policy.actAs({ caller, entry }, typeof agent === 'string' ? agent : undefined)
+    return environmentAsked(actor, asRecord(nested), languages)
+  } catch {
+    // Unknown tools and agents are ignored here: the call fails later, in the pipeline.
+    return undefined
+  }
 }

@@ -92,6 +92,16 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     expect(begun.map(({ structuredContent }) => structuredContent?.value).sort()).toEqual([1, 2, 3, 4])
   })
 
+  test('S7: a stateless caller finds its environment also through execute_tool', async () => {
+    const through = (at: Endpoint, code: string) => {
+      const args = { code, environment: 'through execute_tool' }
+      const params = { name: 'execute_tool', arguments: { server: 'native', tool: 'execute_code', args } }
+      return asked(at, 'tools/call', params)
+    }
+    expect(await through(one(), 'let count = 1; count')).toMatchObject({ structuredContent: { value: 1 } })
+    expect(await through(other(), '++count')).toMatchObject({ structuredContent: { value: 2 } })
+  })
+
   test('S7: a session that asks for what another one holds is told so, and its own stays with it', async () => {
     const holders = await Promise.all(
       replicas.map(async ({ url }) => open.use(await connectCaller('v1', { url, token }))),
