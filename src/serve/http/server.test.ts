@@ -120,6 +120,14 @@ describe('B6: who may come in', () => {
     expect(log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
   })
 
+  test('B7, B10: forwarded requests with invalid signatures do not fill the log', async () => {
+    const membership = { self: 'self', addressOf: () => undefined, verify: () => undefined } as unknown as Membership
+    const { raw, log } = await openDoor({ membership })
+    const headers = { host: '10.0.0.2:8080', 'toolway-client': 'not signed' }
+    for (let n = 0; n < 20; n++) expect((await raw({ body: initializeWith(), headers })).status).toBe(403)
+    expect(log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
+  })
+
   test('E1, F12: a call whose replica fails before it responds gets a result with the code OUTCOME_UNKNOWN', async () => {
     const owner = createServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1')
     await once(owner, 'listening')

@@ -166,12 +166,17 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     else endpoint.handle(request, response)
   }
 
+  let warnAgainAt = 0
   const checkHeaders = ({ headers }: ReceivedRequest) => {
     try {
       hosts.check(headers.host, headers.origin)
     } catch (thrown) {
       if (!membership || headers[clientHeader] === undefined) throw thrown
-      log.warn({ host: headers.host }, `rejected a forwarded request: ${invalidSignature}`)
+      // Anyone can send this header, so such requests must not fill the log.
+      if (clock.monotonic() >= warnAgainAt) {
+        warnAgainAt = clock.monotonic() + warnEveryMs
+        log.warn({ host: headers.host }, `rejected a forwarded request: ${invalidSignature}`)
+      }
       const { rule } = (thrown as HttpError).details.data as { rule?: string }
       throw HttpError.of('DENIED_BY_POLICY', `This request was forwarded, but ${invalidSignature}.`, { rule })
     }
@@ -304,6 +309,9 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 }
 
 const ignored = () => {}
+
+/** How often at most to log that forwarded requests are rejected. */
+const warnEveryMs = 60_000
 
 const invalidSignature =
   'its signature is not valid here: all replicas need the same stores.key or the same Redis, and clocks that differ by less than a minute'
