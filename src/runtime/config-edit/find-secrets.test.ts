@@ -57,6 +57,23 @@ test.each([
     },
     ['abc', 'd f'],
   ],
+  [
+    'everything in a shell command with a variable',
+    {
+      args: [
+        '-c',
+        'TOKEN=abc DB=postgres://u:hunter2@h/db node x --api-key=def',
+        '-c',
+        `S_TOKEN=a x sk-${'a1'.repeat(16)}`,
+      ],
+    },
+    ['abc', 'hunter2', 'def', `S_TOKEN=a x sk-${'a1'.repeat(16)}`],
+  ],
+  [
+    'a password with spaces',
+    { args: ['--db-password=my own TOKEN=1', 'Password=my own'] },
+    ['my own TOKEN=1', 'my own'],
+  ],
   ['a header among arguments', { args: ['--header', 'Authorization: Bearer abc'] }, ['abc']],
   ['an address among arguments', { args: ['--db=postgres://me:pw@db/x', 'redis://:pw2@r/0'] }, ['pw', 'pw2']],
 ])('B11: %s is found', (_, definition, texts) => {

@@ -85,10 +85,10 @@ function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
   if (word === undefined || word === '' || isReference(word)) return []
   const shifted = (head: string, spans: readonly TextSpan[]) =>
     spans.map(({ key, start, end }) => ({ key, start: start + head.length, end: end + head.length }))
+  const assigned = /^(?:[-/][a-z]*c|-command)$/i.test(before ?? '') ? ofShellText(word) : []
   const [, option, variable, name = '', value] = /^((--env=|-e=?(?=[A-Z_]))?(?:--?)?([\w-]+)=)(.+)$/s.exec(word) ?? []
   if (option !== undefined && value !== undefined && !word.includes('://')) {
     if (variable !== undefined || before === '-e' || before === '--env') return shifted(option, ofVariable(name, value))
-    const assigned = ofShellText(word)
     if (assigned.length > 0) return assigned
     return isSecretName(name) || hasForm(value) ? shifted(option, whole(name, value)) : []
   }
@@ -98,21 +98,26 @@ function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
   }
   const flag = /^--?([A-Za-z][\w-]*)$/.exec(before ?? '')?.[1]
   if (flag !== undefined && isSecretName(flag) && !word.startsWith('-') && !isPath(word)) return whole(flag, word)
-  const assigned = ofShellText(word)
   if (assigned.length > 0) return assigned
   const address = /[a-z][a-z\d+.-]*:\/\/\S+/i.exec(word)
   if (address) return shifted(word.slice(0, address.index), ofUrl(address[0]))
   return hasForm(word) ? whole('argument', word) : []
 }
 
-/** The secrets that a shell command such as `cd x && TOKEN=… node server.js` assigns to variables. */
+/**
+ * The secrets that a shell command such as `cd x && TOKEN=… node server.js` assigns to variables and options, and those
+ * in its URLs. If it contains others, the whole command is one.
+ */
 function ofShellText(text: string): TextSpan[] {
   if (!/\s/.test(text)) return []
-  const assignments = text.matchAll(/(?<=^|[\s;(])([A-Za-z_]\w*)=["']?((?<=")[^"]+|(?<=')[^']+|(?!\$)[^\s;&|"']+)/g)
-  return [...assignments].flatMap(({ 0: { length }, 1: key = '', 2: value = '', index }) => {
-    const end = index + length
-    return isSecretName(key) ? [{ key, start: end - value.length, end }] : []
+  const words = /(?<=^|[\s;(])(?:-{0,2}([A-Za-z_][\w-]*)=)?["']?((?<=")[^"]+|(?<=')[^']+|(?!\$)[^\s;&|"']+)/g
+  const found = [...text.matchAll(words)].flatMap(({ 0: { length }, 1: key = '', 2: value = '', index }) => {
+    const start = index + length - value.length
+    if (isSecretName(key)) return [{ key, start, end: start + value.length }]
+    return ofUrl(value).map((span) => ({ ...span, start: start + span.start, end: start + span.end }))
   })
+  const rest = found.reduceRight((before, { start, end }) => before.slice(0, start) + before.slice(end), text)
+  return found.length > 0 && hasForm(rest) ? whole('argument', text) : found
 }
 
 const isCredential = (name: string): boolean => secretKindAt(['mcpServers', 'any', 'auth', name]) === true

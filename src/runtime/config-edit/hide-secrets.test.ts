@@ -134,3 +134,10 @@ auth: { token: "\${TOKEN}" } # token: \${TOKEN}
   expect(JSON.stringify(values)).not.toContain('hunter2')
   expect(one.restoreValues(values)).toEqual(content)
 })
+
+test('V9: nothing is shown of a command with secrets besides those that are found in it', () => {
+  const args = ['-c', 'TOKEN=abc run known-secret-9', '-c', 'cd x && TOKEN=abc run']
+  const shown = JSON.stringify(hider().hideValues({ mcpServers: { a: { command: 'sh', args } } }))
+  expect(shown).not.toMatch(/abc|known-secret-9/)
+  expect(shown).toMatch(/"cd x && TOKEN=<secret [0-9a-f]{8}> run"/)
+})

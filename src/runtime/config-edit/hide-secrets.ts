@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { createScanner, parseTree } from 'jsonc-parser'
 import { parse as parseToml } from 'smol-toml'
 import { isMap, isScalar, isSeq, type ParsedNode } from 'yaml'
+import { redacted } from '../../audit/redact/conceal.ts'
 import type { Redactor } from '../../audit/redact/redactor.ts'
 import { isCommonplace, isPath } from '../../audit/redact/secrets.ts'
 import { contentOf } from '../../config/edit/edit-text.ts'
@@ -57,7 +58,7 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
     if (literal.trim() === '') return []
     if (kind === true || kind === 'digest') return keywords.has(literal) ? [] : whole
     const own = found.get(JSON.stringify(path))
-    if (own) return literal === text ? own : whole
+    if (own) return literal === text && !hasOthers(text, own) ? own : whole
     if (section === 'variables' || section === 'headers') {
       return !isSecretName(String(path.at(-1))) && (isCommonplace(literal) || isPath(literal)) ? [] : whole
     }
@@ -72,6 +73,14 @@ export function createSecretHider(redactor: Pick<Redactor, 'text'>, key: string)
       typeof path.at(-1) === 'string' && isSecretName(name) && !keywords.has(literal) && kind !== 'section'
     if (isNamed && typeof value === 'string') return whole
     return typeof value === 'string' && redactor.text(literal) !== literal ? whole : []
+  }
+
+  /** Whether a text contains secrets besides those that were found in it. */
+  const hasOthers = (text: string, found: readonly Span[]): boolean => {
+    const rest = found
+      .toSorted((a, b) => b.start - a.start)
+      .reduce((before, { start, end }) => before.slice(0, start) + redacted + before.slice(end), text)
+    return redactor.text(rest) !== rest
   }
 
   /** The secrets that are found in whole server definitions, by path. */
