@@ -83,6 +83,8 @@ describe('G10: live calls', () => {
     const running = { outcome: 'running', ms: null } as const
     const held = holdCalls([call('c', 3, running), call('b', 2, running), call('a', 1)])
     expect(ids(updateHeld(held, [], [call('b', 2, running)]).calls)).toEqual(['b', 'a'])
+    // Older ones may still run.
+    expect(ids(updateHeld(held, [], [call('d', 4), call('c', 3)], undefined, false).calls)).toEqual(['c', 'b', 'a'])
   })
 
   test('V11: a held list shows the call that is open, also if it came later', () => {

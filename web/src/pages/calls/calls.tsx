@@ -57,7 +57,9 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   const loaded = [...(earlier.data ?? []), ...older.calls]
   const isOpen = (call: CallView) => call.id === id
   const openAt = id === undefined ? undefined : (liveCalls.value.find(isOpen) ?? loaded.find(isOpen))?.at
-  const live = held ? updateHeld(held, liveCalls.value, loaded, openAt) : { calls: liveCalls.value, fresh: [] }
+  const live = held
+    ? updateHeld(held, liveCalls.value, loaded, openAt, older.isAll)
+    : { calls: liveCalls.value, fresh: [] }
   const fresh = filterCalls(live.fresh, filter)
   const known = loaded.filter(({ at }) => !held || at <= Math.max(held.newestAt, openAt ?? 0))
   const all = mergeCalls(live.calls, known, maxCalls)
@@ -268,7 +270,9 @@ function useOlderCalls(filter: CallFilter, key: string, latest: readonly CallVie
     try {
       // Include calls of the same millisecond; those that are known already are merged.
       const found = await queries.calls({ ...filter, to: Math.floor(before) + 1, limit: loadedAtOnce })(undefined)
-      state.value = { key, calls: [...current.calls, ...found], isAll: found.length < loadedAtOnce }
+      // With the latest ones that have ended: they still follow those that are the latest when more have come.
+      const ended = latest.filter(({ outcome }) => outcome !== 'running')
+      state.value = { key, calls: [...ended, ...current.calls, ...found], isAll: found.length < loadedAtOnce }
     } catch (thrown) {
       error.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
     }
