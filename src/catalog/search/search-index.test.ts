@@ -67,6 +67,27 @@ test('B4: names are taken apart and empty words left out', () => {
   expect(tokens('HTTPServer parseJSONFile')).toEqual(['http', 'server', 'pars', 'json', 'file'])
   expect(tokens('Please do this for me')).toEqual([])
   expect(tokens('Straße 東京 123')).toEqual(['straße', '東京', '123'])
+  expect(tokens('日本語のMCPServer')).toEqual(['日本', '本語', '語の', 'mcp', 'server'])
+  expect(tokens('हिन्दी Größe')).toEqual(['हिन्दी', 'große'])
+})
+
+test.each([
+  ['创建一个新的日历事件', 'create'],
+  ['事件を削除して', 'delete'],
+  ['ファイルを読み込む', 'read'],
+  ['일정을 삭제해 주세요', 'korean'],
+  ['ลบไฟล์ออกจากโฟลเดอร์', 'thai'],
+  ['resume el ultimo correo electronico', 'spanish'],
+])('B4: the task "%s" finds the tool in its language first', (task, expected) => {
+  const tools = [
+    { name: 'create', description: '在用户的日历中创建事件。' },
+    { name: 'delete', description: 'カレンダーから事件を削除します。' },
+    { name: 'read', description: 'テキストファイルの内容を読み込みます。' },
+    { name: 'korean', description: '캘린더에서 일정 삭제' },
+    { name: 'thai', description: 'ใช้สำหรับลบไฟล์' },
+    { name: 'spanish', description: 'Devuelve un resumen del último correo electrónico.' },
+  ]
+  expect(names(tools, task)[0]).toBe(expected)
 })
 
 test('B4: names count more than descriptions, and parameters count', () => {

@@ -143,7 +143,7 @@ function sink(heap: number[], value: number, compare: (a: number, b: number) => 
 }
 
 /** Text between the steps of a task: ends of sentences and lines, and words such as "then". */
-const border = /(?<=[.?!;。？！；])\s+|\n+|,?\s+(?:(?:and\s+)?then|(?:and\s+)?after that|and (?:also|finally))[\s,]+/i
+const border = /(?<=[.?!;])\s+|(?<=[。？！；])\s*|\n+|,?\s+(?:(?:and\s+)?then|(?:and\s+)?after that|and (?:also|finally))[\s,]+/i
 
 const longest = 4_000
 const maxSteps = 12

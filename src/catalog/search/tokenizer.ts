@@ -10,17 +10,48 @@ const stopWords: ReadonlySet<string> = new Set(
 
 const maxText = 20_000
 
-/** The stems of a string's words, in order. Splits names such as `getUserInfo`, `get_user_info` and `HTTPServer2`. */
+/**
+ * The stems of a string's words, in order. Splits names such as `getUserInfo`, `get_user_info` and `HTTPServer2`.
+ * Text in scripts without spaces between words, such as Chinese, becomes pairs of neighbouring characters.
+ */
 export function tokens(text: string): string[] {
-  const words = text
-    .slice(0, maxText)
+  const words = withoutAccents(text.slice(0, maxText))
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
     .toLowerCase()
-    .match(/[\p{L}\p{N}]+/gu)
+    .match(/[\p{L}\p{M}\p{N}]+/gu)
   const found: string[] = []
-  for (const word of words ?? []) if (!stopWords.has(word)) found.push(stemOf(word))
+  for (const word of words ?? []) {
+    if (unspaced.test(word)) found.push(...pairsOf(word))
+    else if (!stopWords.has(word)) found.push(stemOf(word))
+  }
   return found
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII starts with control characters.
+const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
+
+/** Makes words with and without accents equal, and different encodings of the same text. */
+const withoutAccents = (text: string): string =>
+  isAscii(text)
+    ? text
+    : text
+        .normalize('NFKD')
+        .replace(/[\u0300-\u036f]/g, '')
+        .normalize('NFC')
+
+/** Scripts that are written without spaces between words, and Hangul, where particles are attached to words. */
+const scripts = ['Han', 'Hiragana', 'Katakana', 'Bopomofo', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar']
+const unspaced = new RegExp(`[${scripts.map((script) => `\\p{scx=${script}}`).join('')}]+`, 'u')
+const splitUnspaced = new RegExp(`(${unspaced.source})`, 'u')
+
+/** The words of a string that is partly in such scripts: for these parts, all pairs of neighbouring characters. */
+function pairsOf(word: string): string[] {
+  return word.split(splitUnspaced).flatMap((part, index) => {
+    if (index % 2 === 0) return part === '' || stopWords.has(part) ? [] : [stemOf(part)]
+    const characters = Array.from(part)
+    return characters.length === 1 ? characters : characters.slice(1).map((next, at) => `${characters[at]}${next}`)
+  })
 }
 
 /** Returns a word's stem. Stems are cached, because tools keep using the same few words. */
