@@ -65,9 +65,11 @@ test.each([
         'TOKEN=abc DB=postgres://u:hunter2@h/db node x --api-key=def',
         '-c',
         `S_TOKEN=a x sk-${'a1'.repeat(16)}`,
+        '-c',
+        'node x --token abc1 --verbose API_KEY=abc2 --password "d f" --api-key $KEY --key /x/y --secret --quiet',
       ],
     },
-    ['abc', 'hunter2', 'def', `S_TOKEN=a x sk-${'a1'.repeat(16)}`],
+    ['abc', 'hunter2', 'def', `S_TOKEN=a x sk-${'a1'.repeat(16)}`, 'abc1', 'abc2', 'd f'],
   ],
   [
     'a password with spaces',

@@ -110,10 +110,12 @@ function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
  */
 function ofShellText(text: string): TextSpan[] {
   if (!/\s/.test(text)) return []
-  const words = /(?<=^|[\s;(])(?:-{0,2}([A-Za-z_][\w-]*)=)?["']?((?<=")[^"]+|(?<=')[^']+|(?!\$)[^\s;&|"']+)/g
-  const found = [...text.matchAll(words)].flatMap(({ 0: { length }, 1: key = '', 2: value = '', index }) => {
+  const name = /(?:-{0,2}([A-Za-z_][\w-]*)=|(?<=\s--?([A-Za-z][\w-]*)[ \t]+)(?!-)|)/
+  const words = new RegExp(`(?<=^|[\\s;(])${name.source}["']?((?<=")[^"]+|(?<=')[^']+|(?!\\$)[^\\s;&|"']+)`, 'g')
+  const found = [...text.matchAll(words)].flatMap(({ 0: { length }, 1: assigned, 2: option, 3: value = '', index }) => {
     const start = index + length - value.length
-    if (isSecretName(key)) return [{ key, start, end: start + value.length }]
+    const key = assigned ?? option ?? ''
+    if (isSecretName(key) && !(key === option && isPath(value))) return [{ key, start, end: start + value.length }]
     return ofUrl(value).map((span) => ({ ...span, start: start + span.start, end: start + span.end }))
   })
   const rest = found.reduceRight((before, { start, end }) => before.slice(0, start) + before.slice(end), text)
