@@ -161,8 +161,34 @@ interface WorkerHandleOptions extends Pick<PrimaryOptions, 'clock' | 'log'>, Omi
   bound(port: number): void
 }
 
-/** Timeout for requests to workers. Workers are asked only for metrics, and a busy worker needs a moment to respond. */
-const metricsTimeoutMs = 2_000
+/** Timeout for requests to workers. They are for metrics and pings, and a busy worker needs a moment to respond. */
+const requestTimeoutMs = 2_000
+const pingEveryMs = 5_000
+
+/**
+ * Calls `hung` once if a worker does not respond for about half a minute, because its event loop is blocked or it was
+ * paused. Otherwise, clients whose connections it gets would wait forever.
+ */
+export function detectHang(rpc: RpcPeer<Pick<WorkerMethods, 'ping'>>, clock: Clock, hung: () => void): Disposable {
+  let timer = clock.after(pingEveryMs, check)
+  let wasUp = true
+  let isDisposed = false
+
+  async function check(): Promise<void> {
+    await rpc.request('ping')
+    if (isDisposed) return
+    if (!(wasUp || rpc.up)) return hung()
+    wasUp = rpc.up
+    timer = clock.after(pingEveryMs, check)
+  }
+
+  return {
+    [Symbol.dispose]() {
+      isDisposed = true
+      timer[Symbol.dispose]()
+    },
+  }
+}
 
 function startWorker(options: WorkerHandleOptions): WorkerHandle {
   const { number, of, restarted = false, methods, bound, clock, log } = options
@@ -182,7 +208,7 @@ function startWorker(options: WorkerHandleOptions): WorkerHandle {
     onMessage: (listener) => void worker.on('message', listener),
   }
   const own: PrimaryMethods = { ...methods(name), listening: listening.resolve }
-  const timeoutMs = () => metricsTimeoutMs
+  const timeoutMs = () => requestTimeoutMs
   const rpc = connectRpc<WorkerMethods>({
     port: channel,
     methods: own,
@@ -190,6 +216,13 @@ function startWorker(options: WorkerHandleOptions): WorkerHandle {
     timeoutMs,
     clock,
     log,
+  })
+  void listening.promise.then(() => {
+    const detector = detectHang(rpc, clock, () => {
+      log.error({ worker: number }, 'killing a worker that does not respond')
+      kill()
+    })
+    void ended.promise.then(() => detector[Symbol.dispose]())
   })
   return {
     number,

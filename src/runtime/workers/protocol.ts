@@ -36,6 +36,8 @@ export type WorkerMethods = DeliverMethods & {
   /** Stops the worker. `replaced`: another worker is listening at the same address, so clients can reconnect there. */
   stop(replaced: boolean): void
   page(accept?: string): MetricsPage | undefined
+  /** Does nothing: the response shows that the worker is not blocked. */
+  ping(): void
 }
 
 export interface MetricsPage {

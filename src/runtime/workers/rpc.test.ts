@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest'
+import { setImmediate as immediate } from 'node:timers/promises'
+import { expect, test, vi } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { detectHang } from './primary.ts'
 import { connectTo } from './rpc.fixture.ts'
 
 const bucket = [{ key: 'a', perMinute: 1 }]
@@ -55,4 +57,24 @@ test('B10: a notification arrives before the requests after it', async () => {
   using test = connectTo({ drop: (group: string) => void dropped.push(group), usage: () => dropped.length })
   for (const group of ['a', 'b', 'c']) test.rpc.notify('drop', group)
   expect(await test.rpc.request('usage')).toBe(3)
+})
+
+test('B10: a worker that does not respond for half a minute is noticed once; one that is late is not', async () => {
+  const clock = createManualClock()
+  const hung = vi.fn()
+  let answer = () => {}
+  using test = connectTo({ ping: () => new Promise<void>((resolve) => (answer = resolve)) }, clock)
+  using _detector = detectHang(test.rpc, clock, hung)
+  const seconds = async (count: number) => {
+    for (let second = 0; second < count; second++) {
+      await clock.pass(1_000)
+      await immediate()
+    }
+  }
+  await seconds(20)
+  answer()
+  await until(() => test.rpc.up, { what: 'a response' })
+  expect(hung).not.toHaveBeenCalled()
+  await seconds(40)
+  expect(hung).toHaveBeenCalledOnce()
 })

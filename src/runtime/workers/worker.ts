@@ -61,6 +61,7 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
     stop: (replaced) => (replaced ? replace : interrupt).abort(),
     hear: (topic, text) => topics?.deliver(topic, text),
     page: (accept) => page?.(accept),
+    ping() {},
   }
 
   const shared: SharedServices = {
