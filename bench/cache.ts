@@ -20,7 +20,7 @@ const entry = entryOf({ traits: { readOnly: true, idempotent: true, timeoutMs: 3
 const { caller } = callOf()
 const body = Buffer.from(JSON.stringify({ content: [{ type: 'text', text: 'x'.repeat(200) }] }))
 
-/** The arguments of a call, parsed as the door parses them. */
+/** The arguments of a call, parsed as the front end parses them. */
 const small = (number: number) => ({ path: `/home/somebody/project/file-${number}.ts` })
 const usual = (number: number) => ({
   ...small(number),

@@ -73,7 +73,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start
 }
 
-/** Runs a program as a door would. */
+/** Runs a program as a front end would. */
 async function run({ view, handle }: Gateway, caller: Caller, code: string, more: object = {}): Promise<Ran> {
   const { entry } = await view(caller).find('tool', 'native', 'execute_code')
   const { body } = await handle({

@@ -81,7 +81,7 @@ const lines = [
     .slice(0, 45)
     .map(line),
   '',
-  'ours and the dearest doors, with what they call',
+  'ours and the most expensive callees, with what they call',
   ...byInclusive
     .filter(({ name }) => / src\//.test(name))
     .slice(0, 60)

@@ -81,7 +81,7 @@ function allowed({ from, to, typesOnly }: Arrow): boolean {
   return may.includes(room(to)) || (typesOnly && may.includes(`${room(to)} types`))
 }
 
-describe('the house', () => {
+describe('imports between folders', () => {
   test('every room is in the table', () => {
     expect(files.map(room).filter((name) => !(name in table))).toEqual([])
   })

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
-import { openWorld, type World } from '../tests/browser/real/world.ts'
+import { type BrowserSetup, openBrowserSetup } from '../tests/browser/real/setup.ts'
 import { visit } from '../tests/browser/visit.ts'
 import { stdioServers } from '../tests/fixtures/servers.ts'
 import { until } from '../tests/fixtures/until.ts'
@@ -34,7 +34,7 @@ async function look(page: Page, name: string, theme: Theme): Promise<void> {
   await writeFile(join(images, `${name}-${theme}.png`), smallerPng(png))
 }
 
-async function lookAsStranger({ browser, origin }: World, theme: Theme): Promise<void> {
+async function lookAsStranger({ browser, origin }: BrowserSetup, theme: Theme): Promise<void> {
   await using stranger = await visit(browser, origin, undefined, { colorScheme: theme })
   await stranger.page.goto('/')
   await stranger.page.getByRole('button', { name: 'Sign in' }).waitFor()
@@ -51,7 +51,7 @@ async function take({ name, path, prepare }: Picture, page: Page, theme: Theme):
 }
 
 /** One mistake and one change, so that there is a history. */
-async function changeConfiguration({ toolway, config }: World): Promise<void> {
+async function changeConfiguration({ toolway, config }: BrowserSetup): Promise<void> {
   await toolway.rewrite({ ...config, limits: { perMinute: 'many' } })
   await until(() => toolway.gateway.reloadStatus().last_error?.includes('perMinute'), {
     what: 'the mistake to be found',
@@ -61,7 +61,7 @@ async function changeConfiguration({ toolway, config }: World): Promise<void> {
 }
 
 /** A tool that changes into a malicious one, and a call that waits for a person. */
-async function fillInbox({ toolway, config, client, files }: World): Promise<void> {
+async function fillInbox({ toolway, config, client, files }: BrowserSetup): Promise<void> {
   const { filesystem } = config.mcpServers
   const crm = { ...stdioServers.probe({ extra: ['find_customer'] }), description: 'Customers of the shop' }
   await toolway.rewrite({
@@ -82,17 +82,17 @@ async function fillInbox({ toolway, config, client, files }: World): Promise<voi
 execFileSync(process.execPath, [fileURLToPath(new URL('build-web.ts', import.meta.url))], { stdio: 'inherit' })
 await mkdir(images, { recursive: true })
 await using folder = await demoFolder()
-await using world = await openWorld({ folder, port: 4322, capture: ['everything'], painted: true })
+await using setup = await openBrowserSetup({ folder, port: 4322, capture: ['everything'], painted: true })
 const since = Date.now()
-await makeTraffic(world, 45_000)
-const pictures = picturesOf(world, since, Date.now() - 1000)
-await changeConfiguration(world)
-await fillInbox(world)
-await using light = await world.visit({ colorScheme: 'light' })
-await using dark = await world.visit({ colorScheme: 'dark' })
+await makeTraffic(setup, 45_000)
+const pictures = picturesOf(setup, since, Date.now() - 1000)
+await changeConfiguration(setup)
+await fillInbox(setup)
+await using light = await setup.visit({ colorScheme: 'light' })
+await using dark = await setup.visit({ colorScheme: 'dark' })
 for (const picture of pictures) {
   await take(picture, light.page, 'light')
   await take(picture, dark.page, 'dark')
 }
-await lookAsStranger(world, 'light')
-await lookAsStranger(world, 'dark')
+await lookAsStranger(setup, 'light')
+await lookAsStranger(setup, 'dark')

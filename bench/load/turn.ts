@@ -5,7 +5,7 @@ import type { Order, Sample } from './orders.ts'
 type Run = Extract<Order, { kind: 'run' }>
 
 /** How long the last answers may take before they count as failures. */
-const patienceMs = 35_000
+const timeoutMs = 35_000
 
 /** One turn of load: opens the connections, warms up, counts, closes. */
 export async function runTurn({ aim, inFlight, warmUpMs, ms, most, rate, tolerated = [], pids }: Run): Promise<Sample> {
@@ -53,7 +53,7 @@ export async function runTurn({ aim, inFlight, warmUpMs, ms, most, rate, tolerat
   const took = performance.now() - start
   const own = process.cpuUsage(ownBefore)
   const cpuMs = cpu() - cpuBefore
-  await Promise.race([workers, after(patienceMs)])
+  await Promise.race([workers, after(timeoutMs)])
   for (const connection of connections) connection.close()
 
   const sorted = Float64Array.from(times).sort()

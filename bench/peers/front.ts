@@ -5,7 +5,7 @@ import { startProgram } from '../targets/child.ts'
 import { openSession } from '../targets/session.ts'
 import type { StartedPeer } from './peer.ts'
 
-const patienceMs = 60_000
+const timeoutMs = 60_000
 
 export interface Front {
   readonly command: string
@@ -22,7 +22,7 @@ export async function startFront({ command, args, env, folder, aim }: Front): Pr
   // Whatever it writes into its user's home goes with the folder.
   const ownHome = { HOME: folder, XDG_STATE_HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder }
   const program = startProgram(command, args(port), { cwd: folder, env: { ...process.env, ...ownHome, ...env } })
-  const end = performance.now() + patienceMs
+  const end = performance.now() + timeoutMs
   let last: unknown
   while (performance.now() < end && program.child.exitCode === null) {
     try {

@@ -4,11 +4,11 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stopping } from '../targets/child.ts'
 
-const patienceMs = 600_000
+const timeoutMs = 600_000
 
 /** Runs a command to its end; rejects with what it said where it fails. */
 async function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<void> {
-  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], env, timeout: patienceMs })
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], env, timeout: timeoutMs })
   child.on('error', () => {})
   const running = stopping(child, command)
   const [code] = await once(child, 'close')

@@ -11,7 +11,7 @@ const sum = calls({ name: 'arithmetic__add', arguments: { a: 2, b: 3 }, id: 'a' 
 
 describe.each([{ stream: false }, { stream: true }])('the agent loop, with stream $stream', ({ stream }) => {
   test('J5: call after call until there is an answer; the exact requests', async () => {
-    const { chat, server, house } = await chatting([rome, sum, says('Sunny, and 5.')], agent)
+    const { chat, server, gateway } = await chatting([rome, sum, says('Sunny, and 5.')], agent)
     const { text, stages, end, pieces } = await ask(chat, question, { stream, maxTokens: 99 })
     expect(text).toBe('Sunny, and 5.')
     expect(pieces.length > 1).toBe(stream)
@@ -22,7 +22,7 @@ describe.each([{ stream: false }, { stream: true }])('the agent loop, with strea
       usage: { promptTokens: 21, completionTokens: 9 },
       handed: [],
     })
-    expect(house.calls).toMatchObject([
+    expect(gateway.calls).toMatchObject([
       { parent: 'chat-1', entry: { name: 'forecast' } },
       { parent: 'chat-1', entry: { name: 'add' } },
     ])
@@ -81,19 +81,19 @@ describe.each([{ stream: false }, { stream: true }])('the agent loop, with strea
 
   test('J5: a call written as text is made and not shown', async () => {
     const tagged = says('<think>Hm.</think><tool_call>{"name": "weather__forecast", "arguments": {"city": "Rome"}}')
-    const { chat, house } = await chatting([tagged, says('Sunny.')], agent)
+    const { chat, gateway } = await chatting([tagged, says('Sunny.')], agent)
     const { text, events } = await ask(chat, question, { stream })
     expect(text).toBe('Sunny.')
-    expect(house.calls).toHaveLength(1)
+    expect(gateway.calls).toHaveLength(1)
     expect(events.filter(({ kind }) => kind === 'thinking')).toEqual([{ kind: 'thinking', text: 'Hm.' }])
   })
 
   test('V5: numbers of a model keep their digits in the call and in the conversation', async () => {
     const written = '{"a": 1326954198812345679, "b": 1.0}'
     const exact = calls({ name: 'arithmetic__add', arguments: written })
-    const { chat, house, server } = await chatting([exact, says('Done.')], agent)
+    const { chat, gateway, server } = await chatting([exact, says('Done.')], agent)
     await ask(chat, question, { stream })
-    expect(house.calls[0]?.input.arguments.bytes.toString()).toBe(written)
+    expect(gateway.calls[0]?.input.arguments.bytes.toString()).toBe(written)
     expect(JSON.stringify(server.asked[1]?.body)).toContain('1326954198812345679')
   })
 

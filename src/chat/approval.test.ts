@@ -19,7 +19,7 @@ describe('J5: approval', () => {
   })
   const asking = async (pattern: string, answer?: object) => {
     const asked: string[] = []
-    const { chat, server, house } = await chatting([calls({ name: 'write', arguments: {} }), says('Well.')], {
+    const { chat, server, gateway } = await chatting([calls({ name: 'write', arguments: {} }), says('Well.')], {
       config: { mode: 'agent', approve: [pattern] },
       servers: { files: [write], weather: [forecast], arithmetic: [add] },
       interceptors: [
@@ -38,7 +38,7 @@ describe('J5: approval', () => {
         },
       }),
     })
-    return { asked, result: server.asked[1]?.body.messages.at(-1)?.content, rule: house.calls[0]?.approval }
+    return { asked, result: server.asked[1]?.body.messages.at(-1)?.content, rule: gateway.calls[0]?.approval }
   }
 
   test.each(['files.write', 'files.*', 'writes', '*'])('by the pattern %s', async (pattern) => {
@@ -53,10 +53,10 @@ describe('J5: approval', () => {
   })
 
   test('is not needed for read-only tools or without a matching pattern', async () => {
-    const { chat, house } = await chatting([rome, says('Well.')], {
+    const { chat, gateway } = await chatting([rome, says('Well.')], {
       config: { mode: 'agent', approve: ['writes', 'files.*'] },
     })
     await ask(chat, 'x')
-    expect(house.calls[0]!.approval).toBeUndefined()
+    expect(gateway.calls[0]!.approval).toBeUndefined()
   })
 })

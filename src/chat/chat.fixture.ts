@@ -11,7 +11,13 @@ import type { TtlStore } from '../core/stores.ts'
 import { createSeal } from '../lib/seal.ts'
 import { argumentValidator } from '../policy/arguments/validate.ts'
 import { memoryTtlStore } from '../stores/ttl-store.ts'
-import { createHouse, type House, type HouseOptions, mutePeer, user } from '../tools/access.fixture.ts'
+import {
+  createTestGateway,
+  mutePeer,
+  type TestGateway,
+  type TestGatewayOptions,
+  user,
+} from '../tools/access.fixture.ts'
 import { defineTool, type Tool } from '../tools/define-tool.ts'
 import { type CreateChatOptions, createChat } from './chat.ts'
 import { type ClientToolState, createClientToolState } from './client-tool-state.ts'
@@ -42,13 +48,13 @@ export const add: Tool = defineTool({
 export interface Chatting {
   readonly chat: Chat & AsyncDisposable
   readonly server: ModelServer
-  readonly house: House
+  readonly gateway: TestGateway
   readonly clock: ManualClock
   readonly log: KeptLog
 }
 
 export interface ChattingOptions
-  extends Partial<HouseOptions>,
+  extends Partial<TestGatewayOptions>,
     Partial<Pick<CreateChatOptions, 'hooks' | 'clientToolState'>> {
   readonly config?: object
   /** Of the model. */
@@ -77,7 +83,7 @@ function searching(view: View): View {
 export async function chatting(replies: readonly Reply[], options: ChattingOptions = {}): Promise<Chatting> {
   const { config = {}, model = {}, hooks, clientToolState, ...own } = options
   const server = await modelServer(...replies)
-  const house = createHouse({ servers: { weather: [forecast], arithmetic: [add] }, ...own })
+  const gateway = createTestGateway({ servers: { weather: [forecast], arithmetic: [add] }, ...own })
   const clock = createManualClock()
   const log = createKeptLog()
   const { models, chat: section } = configSchema.parse({
@@ -86,7 +92,7 @@ export async function chatting(replies: readonly Reply[], options: ChattingOptio
   })
   const made = createModels(models, { clock, log })
   const chat = createChat({
-    access: { ...house, view: (caller) => searching(house.view(caller)) },
+    access: { ...gateway, view: (caller) => searching(gateway.view(caller)) },
     models: made,
     config: section,
     validate: argumentValidator({ log }),
@@ -100,7 +106,7 @@ export async function chatting(replies: readonly Reply[], options: ChattingOptio
     await Promise.all([...made.values()].map((model) => model[Symbol.asyncDispose]()))
     await server[Symbol.asyncDispose]()
   })
-  return { chat, server, house, clock, log }
+  return { chat, server, gateway, clock, log }
 }
 
 export const requestOf = (said: string | readonly ChatMessage[], changes: Partial<ChatRequest> = {}): ChatRequest => ({

@@ -40,24 +40,24 @@ describe("tools of the client's own", () => {
       select: says('{"reasoning": "r", "selected_tools": ["paint", "weather__forecast"]}'),
       call: calls({ name: 'paint', arguments: { colour: 'blue' }, id: 'x' }),
     })
-    const { chat, server, house } = await chatting([script], { config: { mode } })
+    const { chat, server, gateway } = await chatting([script], { config: { mode } })
     const { end, events } = await ask(chat, [question], { tools })
     expect(end).toMatchObject({ reason: 'calls', handed: [{ type: 'function', function: theirs.function }] })
     expect(end.handed[0]?.id).toMatch(/^call_[\da-f]{32}$/)
     expect(events.some(({ kind }) => kind === 'call')).toBe(false)
-    expect(house.calls).toHaveLength(0)
+    expect(gateway.calls).toHaveLength(0)
     const offered = server.asked.at(-1)?.body.tools?.map(({ function: { name } }) => name)
     expect(offered).toContain('paint')
   })
 
   test("J5: our calls run, the client's are handed over, and all results are there when it returns", async () => {
-    const { chat, server, house } = await chatting([mixed, says('Done.')], agent)
+    const { chat, server, gateway } = await chatting([mixed, says('Done.')], agent)
     const first = await ask(chat, [question], { tools })
     expect(first.events.filter(({ kind }) => kind === 'result')).toHaveLength(1)
     expect(first.end.handed).toHaveLength(1)
     const second = await ask(chat, comeBack(first), { tools })
     expect([second.text, second.end.reason]).toEqual(['Done.', 'stop'])
-    expect(house.calls).toHaveLength(1)
+    expect(gateway.calls).toHaveLength(1)
     expect(server.asked[1]?.body.messages.slice(1)).toEqual([
       question,
       { role: 'assistant', content: null, tool_calls: [ours, theirs] },
@@ -132,9 +132,9 @@ describe("tools of the client's own", () => {
 
   test("S6: the client's tool takes precedence over ours of the same name", async () => {
     const same = { ...paint, name: 'weather__forecast' }
-    const { chat, house } = await chatting([calls({ name: same.name, arguments: { colour: 'blue' } })], agent)
+    const { chat, gateway } = await chatting([calls({ name: same.name, arguments: { colour: 'blue' } })], agent)
     expect((await ask(chat, [question], { tools: [same] })).end.handed).toHaveLength(1)
-    expect(house.calls).toHaveLength(0)
+    expect(gateway.calls).toHaveLength(0)
   })
 
   test('J5: an invalid call of a client tool goes back to the model', async () => {

@@ -33,7 +33,7 @@ const forecast = {
 
 describe.each([{ stream: false }, { stream: true }])('the staged loop, with stream $stream', ({ stream }) => {
   test('S3: five stages, and one answer', async () => {
-    const { chat, house } = await chatting([both])
+    const { chat, gateway } = await chatting([both])
     const { text, pieces, stages, end, events } = await ask(chat, question, { stream })
     expect(text).toBe(answer)
     expect(pieces.length > 1).toBe(stream)
@@ -47,7 +47,7 @@ describe.each([{ stream: false }, { stream: true }])('the staged loop, with stre
       model: 'local',
       notes: [],
     })
-    const [first, second] = house.calls
+    const [first, second] = gateway.calls
     expect(events.filter(({ kind }) => kind === 'call')).toEqual([
       {
         kind: 'call',
@@ -70,7 +70,7 @@ describe.each([{ stream: false }, { stream: true }])('the staged loop, with stre
       { call: 'a', isError: false, text: 'Rome: sunny, 21 degrees' },
       { call: 'b', isError: false, text: '{"sum":5}' },
     ])
-    expect(house.calls).toMatchObject([
+    expect(gateway.calls).toMatchObject([
       { parent: 'chat-1', entry: { server: 'weather', name: 'forecast' } },
       { parent: 'chat-1', entry: { server: 'arithmetic', name: 'add' } },
     ])
@@ -275,7 +275,7 @@ describe('the conversation', () => {
 describe('a running chat', () => {
   test('S6: running calls are cancelled when the client stops reading', async () => {
     let aborted: unknown
-    const { chat, house } = await chatting([both], {
+    const { chat, gateway } = await chatting([both], {
       interceptors: [
         (call) =>
           new Promise((_, reject) => {
@@ -287,11 +287,11 @@ describe('a running chat', () => {
       ],
     })
     for await (const event of chat.answer(requestOf(question))) if (event.kind === 'call') break
-    expect(house.calls).toHaveLength(0)
+    expect(gateway.calls).toHaveLength(0)
     for await (const event of chat.answer(requestOf(question))) {
       if (event.kind === 'call' && event.call === 'b') break
     }
-    expect(house.calls).toHaveLength(1)
+    expect(gateway.calls).toHaveLength(1)
     expect(aborted).toMatchObject({ code: 'CANCELLED' })
   })
 

@@ -28,8 +28,8 @@ interface HeapSettings {
  * that these take longer than the calls.
  */
 const garbageBytes = 14e6
-const leastGrowth = 30
-const mostGrowth = 300
+const minGrowth = 30
+const maxGrowth = 300
 /** By itself, V8 lets the young generation grow beyond 100 MB under load, and calls become no faster. */
 const youngBytes = 8e6
 
@@ -39,7 +39,7 @@ export function boundGarbage(heap = thisHeap()): Disposable {
   const afterCollection = (full: boolean) => {
     if (full) {
       const percent = Math.round((100 * garbageBytes) / heap.used())
-      heap.setGrowth(Math.min(mostGrowth, Math.max(leastGrowth, percent)))
+      heap.setGrowth(Math.min(maxGrowth, Math.max(minGrowth, percent)))
     }
     if (grows === heap.young() < youngBytes) return
     grows = !grows

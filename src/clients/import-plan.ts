@@ -82,7 +82,7 @@ const order = ['description', 'command', 'args', 'env', 'envFile', 'cwd', 'url',
 /** Orders the keys and drops default values. */
 function tidy(definition: ServerDefinition): ServerDefinition {
   const rank = (key: string) => (order.includes(key) ? order.indexOf(key) : order.length)
-  const told = Object.entries(definition).filter(([key, value]) => !goesWithoutSaying(key, value, definition))
+  const told = Object.entries(definition).filter(([key, value]) => !isDefault(key, value, definition))
   return Object.fromEntries(
     told.sort(([a], [b]) => rank(a) - rank(b)).map(([key, value]) => [key, key === 'timeout' ? rounded(value) : value]),
   )
@@ -95,7 +95,7 @@ function rounded(time: unknown): unknown {
   return count % 1000 === 0 ? `${count / 1000}s` : time
 }
 
-function goesWithoutSaying(key: string, value: unknown, { url }: ServerDefinition): boolean {
+function isDefault(key: string, value: unknown, { url }: ServerDefinition): boolean {
   if (key === 'disabled') return value === false
   if (key === 'transport') return value === 'stdio' || (value === 'http' && !/\/sse\/?(\?|#|$)/.test(String(url)))
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0

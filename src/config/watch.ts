@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 
 /** Delay between a change event and the file check, because events come in bursts. */
-const soonMs = 20
+const debounceMs = 20
 
 /** How long files must stay unchanged before a change is reported: programs often write a file in several steps. */
 const quietMs = 100
@@ -50,7 +50,7 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
   }
 
   const touch = () => {
-    if (!over) pending ??= clock.after(soonMs, look)
+    if (!over) pending ??= clock.after(debounceMs, look)
   }
 
   const watchFolders = () => {

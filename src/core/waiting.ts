@@ -27,13 +27,13 @@ export function everySecond(clock: Clock, tick: () => void): Disposable {
 }
 
 /** Sends a progress notification while a call waits for servers. */
-export function tellWaiting(
+export function notifyWaiting(
   meta: Readonly<Record<string, unknown>>,
   peer: Pick<Peer, 'notify'>,
   waitedMs: number,
   servers: readonly string[],
 ): void {
-  tellWaitingFor(meta, peer, waitedMs, `${servers.join(', ')} to start`)
+  notifyWaitingFor(meta, peer, waitedMs, `${servers.join(', ')} to start`)
 }
 
 const notices = new WeakSet<Json>()
@@ -45,7 +45,7 @@ export const isWaitingNotice = (params: Json): boolean => notices.has(params)
  * Sends a progress notification while a call waits for something. The values stay far below 1, because the tool's own
  * progress follows under the same token. The caller's peer raises values that are not higher than the last one.
  */
-export function tellWaitingFor(
+export function notifyWaitingFor(
   { progressToken }: Readonly<Record<string, unknown>>,
   peer: Pick<Peer, 'notify'>,
   waitedMs: number,

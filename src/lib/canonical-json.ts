@@ -1,7 +1,7 @@
 import { Numeral } from './exact-number.ts'
 
 /** The default limit for nesting, far below the depth at which recursion overflows the stack. */
-export const deepest = 256
+export const defaultMaxDepth = 256
 
 interface Budget {
   characters: number
@@ -17,7 +17,7 @@ export class TooLong extends Error {}
  * result gives the same text. Throws `TooLong` soon after the text exceeds `limits.characters`.
  */
 export function canonical(value: unknown, limits: Partial<Budget> = {}): string {
-  const { characters = Number.POSITIVE_INFINITY, depth = deepest } = limits
+  const { characters = Number.POSITIVE_INFINITY, depth = defaultMaxDepth } = limits
   const text = write(value, { characters, depth }, 0)
   if (text === undefined) throw new TypeError('the value cannot be represented as JSON')
   return text

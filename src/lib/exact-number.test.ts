@@ -56,7 +56,7 @@ describe('V5: parts of a JSON value', () => {
     ).toBe('1')
   })
 
-  test('text that no door has read is refused where its bytes could be read in two ways', () => {
+  test('text that no front end has read is refused where its bytes could be read in two ways', () => {
     expect(() => Json.parse('{"a":1,"\\u0061":2}')).toThrow(/twice/)
     expect(() => Json.parse(`${'['.repeat(300)}${']'.repeat(300)}`)).toThrow(/deeper/)
     expect(String(Json.parse('\n{"a":\r\n1.0}\n').bytes)).toBe('{"a":  1.0}')

@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { everySecond, tellWaitingFor } from '../core/waiting.ts'
+import { everySecond, notifyWaitingFor } from '../core/waiting.ts'
 import { durationText } from '../lib/duration.ts'
 import { speltOut } from '../lib/hidden-characters.ts'
 import { asRecord } from '../lib/is-record.ts'
@@ -123,7 +123,7 @@ function progressOf({ input, peer }: Call, tool: string, clock: Clock): Disposab
   if (input.meta.progressToken === undefined) return undefined
   const began = clock.monotonic()
   const what = `a person to approve ${tool}`
-  return everySecond(clock, () => tellWaitingFor(input.meta, peer, clock.monotonic() - began, what))
+  return everySecond(clock, () => notifyWaitingFor(input.meta, peer, clock.monotonic() - began, what))
 }
 
 /** Maximum size of arguments that are shown in full. */

@@ -225,8 +225,8 @@ test('B7: never more in flight than allowed, everybody in turn, and no place is 
 test('B7: as long as calls end, everybody who waits is served within one turn of all the others', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(asked, { minLength: 5, maxLength: 30 }), limits, async (wanted, { servers, total }) => {
-      const house = bulkheadOf({ serverLimit: () => servers, total, queue: 1_000 })
-      const calls = wanted.map((one) => house.begin({ ...one, server: 'x' }))
+      const gateway = bulkheadOf({ serverLimit: () => servers, total, queue: 1_000 })
+      const calls = wanted.map((one) => gateway.begin({ ...one, server: 'x' }))
       const ended = new Set<Running>()
       while (ended.size < calls.length) {
         const running = calls.find((call) => call.sent && !ended.has(call)) as Running
@@ -235,7 +235,7 @@ test('B7: as long as calls end, everybody who waits is served within one turn of
         ended.add(running)
       }
       // Whoever has come first, no agent is served twice in a row while another one waits from the start.
-      const late = house.order.slice(Math.min(servers, total))
+      const late = gateway.order.slice(Math.min(servers, total))
       const left = new Map<string, number>()
       for (const lane of late) left.set(lane, (left.get(lane) ?? 0) + 1)
       let before = ''

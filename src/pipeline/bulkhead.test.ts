@@ -2,18 +2,18 @@ import { describe, expect, test } from 'vitest'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { type Asked, bulkheadOf, settled } from './bulkhead.fixture.ts'
 
-const fill = (house: ReturnType<typeof bulkheadOf>, count: number, asked: Asked = {}) =>
-  Array.from({ length: count }, () => house.begin(asked))
+const fill = (bulkhead: ReturnType<typeof bulkheadOf>, count: number, asked: Asked = {}) =>
+  Array.from({ length: count }, () => bulkhead.begin(asked))
 
 const idle = { inFlight: 0, queued: 0 }
 
 describe('places', () => {
   test('B7: a full server lets its calls wait, and no other one', async () => {
-    const house = bulkheadOf()
-    const calls = fill(house, 4)
+    const bulkhead = bulkheadOf()
+    const calls = fill(bulkhead, 4)
     expect(calls.map(({ sent }) => sent)).toEqual([true, true, false, false])
-    expect(house.begin({ server: 'other' }).sent).toBe(true)
-    expect(house.stats()).toMatchObject({ inFlight: 3, queued: 2, servers: { files: { inFlight: 2, queued: 2 } } })
+    expect(bulkhead.begin({ server: 'other' }).sent).toBe(true)
+    expect(bulkhead.stats()).toMatchObject({ inFlight: 3, queued: 2, servers: { files: { inFlight: 2, queued: 2 } } })
     await calls[1]?.end()
     expect(calls.map(({ sent }) => sent)).toEqual([true, true, true, false])
     await calls[0]?.end(new Error('failed'))
@@ -21,31 +21,31 @@ describe('places', () => {
   })
 
   test('B7: an agent has as many calls in flight as it may, whatever the servers; others are not concerned', async () => {
-    const house = bulkheadOf({ agentLimit: (agent) => (agent === 'a' ? 2 : undefined) })
-    const calls = ['x', 'y', 'z'].map((server) => house.begin({ agent: 'a', server }))
+    const bulkhead = bulkheadOf({ agentLimit: (agent) => (agent === 'a' ? 2 : undefined) })
+    const calls = ['x', 'y', 'z'].map((server) => bulkhead.begin({ agent: 'a', server }))
     expect(calls.map(({ sent }) => sent)).toEqual([true, true, false])
-    expect(house.begin({ agent: 'b', server: 'z' }).sent).toBe(true)
+    expect(bulkhead.begin({ agent: 'b', server: 'z' }).sent).toBe(true)
     await calls[0]?.end()
     expect(calls[2]?.sent).toBe(true)
-    expect(house.stats().agents).toEqual({ a: { inFlight: 2, queued: 0, limit: 2 } })
+    expect(bulkhead.stats().agents).toEqual({ a: { inFlight: 2, queued: 0, limit: 2 } })
   })
 
   test('B7: the whole has a limit, which tools of our own count against, too', async () => {
-    const house = bulkheadOf({ total: 2 })
-    const [native] = fill(house, 1, { server: 'native' })
-    house.begin({ server: 'x' })
-    const third = house.begin({ server: 'y' })
+    const bulkhead = bulkheadOf({ total: 2 })
+    const [native] = fill(bulkhead, 1, { server: 'native' })
+    bulkhead.begin({ server: 'x' })
+    const third = bulkhead.begin({ server: 'y' })
     expect(third.sent).toBe(false)
     await native?.end()
     expect(third.sent).toBe(true)
-    expect(house.stats().servers.native).toBeUndefined()
+    expect(bulkhead.stats().servers.native).toBeUndefined()
   })
 
   test('B7: what only carries other calls takes no place from them', async () => {
-    const house = bulkheadOf({ total: 1, queue: 0 })
-    expect(fill(house, 5, { server: 'toolway', carries: true }).every(({ sent }) => sent)).toBe(true)
-    expect(house.begin().sent).toBe(true)
-    expect(house.stats()).toMatchObject({ inFlight: 1, queued: 0 })
+    const bulkhead = bulkheadOf({ total: 1, queue: 0 })
+    expect(fill(bulkhead, 5, { server: 'toolway', carries: true }).every(({ sent }) => sent)).toBe(true)
+    expect(bulkhead.begin().sent).toBe(true)
+    expect(bulkhead.stats()).toMatchObject({ inFlight: 1, queued: 0 })
   })
 
   test.each(['native', 'files'])('B7: what runs in %s and does not listen gives its place back', async (server) => {
@@ -60,51 +60,51 @@ describe('places', () => {
   })
 
   test('G8: limits that change hold at once, also for those who wait', async () => {
-    const house = bulkheadOf()
-    const calls = fill(house, 6)
-    house.options.serverLimit = () => 5
-    house.limitsChanged()
+    const bulkhead = bulkheadOf()
+    const calls = fill(bulkhead, 6)
+    bulkhead.options.serverLimit = () => 5
+    bulkhead.limitsChanged()
     await settled()
     expect(calls.map(({ sent }) => sent)).toEqual([true, true, true, true, true, false])
-    house.options.serverLimit = () => undefined
-    house.limitsChanged()
+    bulkhead.options.serverLimit = () => undefined
+    bulkhead.limitsChanged()
     await settled()
     expect(calls[5]?.sent).toBe(true)
-    expect(house.stats().servers).toEqual({})
+    expect(bulkhead.stats().servers).toEqual({})
     for (const call of calls) await call.end()
-    expect(house.stats()).toMatchObject(idle)
+    expect(bulkhead.stats()).toMatchObject(idle)
   })
 })
 
 describe('turns', () => {
   test('B7: agents take turns at a server, each of them in the order in which it came', async () => {
-    const house = bulkheadOf({ serverLimit: () => 1 })
-    let current = house.begin({ agent: 'first' })
-    const waiting = [...fill(house, 4, { agent: 'greedy' }), ...fill(house, 2, { agent: 'modest' })]
+    const bulkhead = bulkheadOf({ serverLimit: () => 1 })
+    let current = bulkhead.begin({ agent: 'first' })
+    const waiting = [...fill(bulkhead, 4, { agent: 'greedy' }), ...fill(bulkhead, 2, { agent: 'modest' })]
     for (let count = 0; count < 6; count++) {
       const before = waiting.map(({ sent }) => sent)
       await current.end()
       current = waiting.find(({ sent }, index) => sent && !before[index]) as typeof current
     }
     const turns = ['greedy', 'modest', 'greedy', 'modest', 'greedy', 'greedy']
-    expect(house.order.slice(1)).toEqual(turns.map((agent) => `${agent} files`))
+    expect(bulkhead.order.slice(1)).toEqual(turns.map((agent) => `${agent} files`))
   })
 
   test('B7: servers take turns where the whole is full', async () => {
-    const house = bulkheadOf({ total: 1 })
-    let current = house.begin()
-    const waiting = [...fill(house, 3, { server: 'busy' }), ...fill(house, 1, { server: 'quiet' })]
+    const bulkhead = bulkheadOf({ total: 1 })
+    let current = bulkhead.begin()
+    const waiting = [...fill(bulkhead, 3, { server: 'busy' }), ...fill(bulkhead, 1, { server: 'quiet' })]
     await current.end()
     current = waiting[0] as typeof current
     await current.end()
-    expect(house.order).toEqual(['default files', 'default busy', 'default quiet'])
+    expect(bulkhead.order).toEqual(['default files', 'default busy', 'default quiet'])
   })
 
   test('B7: one who cannot be served yet keeps its turn', async () => {
-    const house = bulkheadOf({ total: 3, serverLimit: () => 1 })
-    const [x, y] = [house.begin({ server: 'x' }), house.begin({ server: 'y' })]
-    const first = house.begin({ server: 'x', agent: 'a' })
-    const second = house.begin({ server: 'x', agent: 'b' })
+    const bulkhead = bulkheadOf({ total: 3, serverLimit: () => 1 })
+    const [x, y] = [bulkhead.begin({ server: 'x' }), bulkhead.begin({ server: 'y' })]
+    const first = bulkhead.begin({ server: 'x', agent: 'a' })
+    const second = bulkhead.begin({ server: 'x', agent: 'b' })
     await y.end()
     expect([first.sent, second.sent]).toEqual([false, false])
     await x.end()
@@ -114,12 +114,12 @@ describe('turns', () => {
 
 describe('who has to go', () => {
   test('B7: one who waits too long is told how busy it is and when to come back', async () => {
-    const house = bulkheadOf()
-    fill(house, 2)
-    const late = house.begin()
-    house.clock.advance(4_999)
-    expect(house.stats().queued).toBe(1)
-    house.clock.advance(1)
+    const bulkhead = bulkheadOf()
+    fill(bulkhead, 2)
+    const late = bulkhead.begin()
+    bulkhead.clock.advance(4_999)
+    expect(bulkhead.stats().queued).toBe(1)
+    bulkhead.clock.advance(1)
     await expect(late.answer).rejects.toMatchObject({
       code: 'OVERLOADED',
       message: expect.stringMatching(
@@ -127,105 +127,105 @@ describe('who has to go', () => {
       ),
       data: { code: 'OVERLOADED', server: 'files', retryAfterMs: 1_000 },
     })
-    expect(house.clock.pending).toBe(0)
+    expect(bulkhead.clock.pending).toBe(0)
   })
 
   test('V2: to wait for a server that is starting is not load, until it has started', async () => {
     let starting = true
-    const house = bulkheadOf({ isStarting: () => starting })
-    const [first] = fill(house, 2)
-    const [patient, late] = [house.begin(), house.begin()]
-    house.clock.advance(20_000)
-    expect(house.stats().queued).toBe(2)
+    const bulkhead = bulkheadOf({ isStarting: () => starting })
+    const [first] = fill(bulkhead, 2)
+    const [patient, late] = [bulkhead.begin(), bulkhead.begin()]
+    bulkhead.clock.advance(20_000)
+    expect(bulkhead.stats().queued).toBe(2)
     await first?.end()
     expect(patient.sent).toBe(true)
     starting = false
-    house.clock.advance(500)
+    bulkhead.clock.advance(500)
     await expect(late.answer).rejects.toMatchObject({ code: 'OVERLOADED' })
-    expect(house.clock.pending).toBe(0)
+    expect(bulkhead.clock.pending).toBe(0)
   })
 
   test('B7: nobody waits longer than half the time that its call has', async () => {
-    const house = bulkheadOf()
-    fill(house, 2)
-    const hasty = house.begin({ timeoutMs: 300 })
-    house.clock.advance(150)
+    const bulkhead = bulkheadOf()
+    fill(bulkhead, 2)
+    const hasty = bulkhead.begin({ timeoutMs: 300 })
+    bulkhead.clock.advance(150)
     await expect(hasty.answer).rejects.toThrow("150 ms (half the call's timeout)")
   })
 
   test('B7: beyond what may wait, a call is refused at once', async () => {
-    const house = bulkheadOf({ queue: 1, serverLimit: () => 1 })
-    fill(house, 2)
-    await expect(house.begin().answer).rejects.toThrow(/files .*limit of one call in flight.*queue is full/)
-    expect(house.begin({ server: 'other' }).sent).toBe(true)
+    const bulkhead = bulkheadOf({ queue: 1, serverLimit: () => 1 })
+    fill(bulkhead, 2)
+    await expect(bulkhead.begin().answer).rejects.toThrow(/files .*limit of one call in flight.*queue is full/)
+    expect(bulkhead.begin({ server: 'other' }).sent).toBe(true)
   })
 
   test('B7: who fills the room makes way for others, the last to have come first', async () => {
-    const house = bulkheadOf({ queue: 4 })
-    fill(house, 2)
-    const greedy = fill(house, 4, { agent: 'greedy' })
-    const modest = fill(house, 3, { agent: 'modest' })
+    const bulkhead = bulkheadOf({ queue: 4 })
+    fill(bulkhead, 2)
+    const greedy = fill(bulkhead, 4, { agent: 'greedy' })
+    const modest = fill(bulkhead, 3, { agent: 'modest' })
     await expect(greedy[3]?.answer).rejects.toThrow('fewer calls')
     await expect(greedy[2]?.answer).rejects.toMatchObject({ code: 'OVERLOADED' })
     await expect(modest[2]?.answer).rejects.toThrow('queue is full')
-    expect(house.stats().queued).toBe(4)
+    expect(bulkhead.stats().queued).toBe(4)
   })
 
   test('V6: a caller has three quarters of a server and of the whole, so that others always find a slot', async () => {
-    const house = bulkheadOf({ serverLimit: () => 4, total: 8 })
-    const flood = fill(house, 6, { principal: 'mallory' })
+    const bulkhead = bulkheadOf({ serverLimit: () => 4, total: 8 })
+    const flood = fill(bulkhead, 6, { principal: 'mallory' })
     expect(flood.filter(({ sent }) => sent)).toHaveLength(3)
-    expect(house.begin({ principal: 'anna' }).sent).toBe(true)
-    fill(house, 5, { principal: 'mallory', server: 'other' })
-    expect(house.stats()).toMatchObject({ inFlight: 7, budgets: { calls: { limit: 8, perCaller: 6, largest: 6 } } })
-    expect(house.begin({ principal: 'anna', server: 'third' }).sent).toBe(true)
+    expect(bulkhead.begin({ principal: 'anna' }).sent).toBe(true)
+    fill(bulkhead, 5, { principal: 'mallory', server: 'other' })
+    expect(bulkhead.stats()).toMatchObject({ inFlight: 7, budgets: { calls: { limit: 8, perCaller: 6, largest: 6 } } })
+    expect(bulkhead.begin({ principal: 'anna', server: 'third' }).sent).toBe(true)
     for (const call of flood) await call.end()
-    expect(house.stats().budgets.calls.largest).toBeLessThanOrEqual(6)
+    expect(bulkhead.stats().budgets.calls.largest).toBeLessThanOrEqual(6)
   })
 
   test('V6: a caller has half of the queue, and whoever has the most waiting calls makes way for others', async () => {
-    const house = bulkheadOf({ serverLimit: () => 1, queue: 6 })
-    house.begin({ principal: 'anna' })
+    const bulkhead = bulkheadOf({ serverLimit: () => 1, queue: 6 })
+    bulkhead.begin({ principal: 'anna' })
     // Many agents and servers do not make a share larger.
-    const flood = ['a', 'b', 'c', 'd'].map((agent) => house.begin({ principal: 'mallory', agent }))
-    await house.clock.pass(500)
+    const flood = ['a', 'b', 'c', 'd'].map((agent) => bulkhead.begin({ principal: 'mallory', agent }))
+    await bulkhead.clock.pass(500)
     await expect(flood[3]?.answer).rejects.toThrow('your share of the queue is full')
-    fill(house, 3, { principal: 'bert' })
-    expect(house.stats().queued).toBe(6)
-    const fresh = house.begin({ principal: 'cleo' })
+    fill(bulkhead, 3, { principal: 'bert' })
+    expect(bulkhead.stats().queued).toBe(6)
+    const fresh = bulkhead.begin({ principal: 'cleo' })
     await expect(flood[2]?.answer).rejects.toThrow('fewer calls')
-    expect(house.stats().budgets.queued).toMatchObject({ used: 6, limit: 6, perCaller: 3, largest: 3, refused: 2 })
+    expect(bulkhead.stats().budgets.queued).toMatchObject({ used: 6, limit: 6, perCaller: 3, largest: 3, refused: 2 })
     await fresh.abort()
-    expect(house.stats().queued).toBe(5)
+    expect(bulkhead.stats().queued).toBe(5)
   })
 
   test('V6: a call that is refused late does not make the share of its caller larger', async () => {
-    const house = bulkheadOf({ serverLimit: () => 4, queue: 2 })
+    const bulkhead = bulkheadOf({ serverLimit: () => 4, queue: 2 })
     const mallory = { principal: 'mallory' }
-    const early = fill(house, 4, mallory)
-    const late = house.begin(mallory)
+    const early = fill(bulkhead, 4, mallory)
+    const late = bulkhead.begin(mallory)
     for (const call of early) await call.end()
-    expect(fill(house, 3, mallory).every(({ sent }) => sent)).toBe(true)
-    await house.clock.pass(500)
+    expect(fill(bulkhead, 3, mallory).every(({ sent }) => sent)).toBe(true)
+    await bulkhead.clock.pass(500)
     await expect(late.answer).rejects.toThrow('your share of the queue is full')
-    expect(house.begin(mallory).sent).toBe(false)
-    expect(house.begin({ principal: 'anna' }).sent).toBe(true)
+    expect(bulkhead.begin(mallory).sent).toBe(false)
+    expect(bulkhead.begin({ principal: 'anna' }).sent).toBe(true)
   })
 
   test('V6: the operator has no share: a gateway with a single user keeps no slot for others', () => {
-    const house = bulkheadOf({ serverLimit: () => 4 })
-    expect(fill(house, 4).every(({ sent }) => sent)).toBe(true)
+    const bulkhead = bulkheadOf({ serverLimit: () => 4 })
+    expect(fill(bulkhead, 4).every(({ sent }) => sent)).toBe(true)
   })
 
   test('B7: the hint follows how long calls take and how many wait', async () => {
-    const house = bulkheadOf({ queue: 3, serverLimit: () => 2 })
+    const bulkhead = bulkheadOf({ queue: 3, serverLimit: () => 2 })
     for (let count = 0; count < 30; count++) {
-      const call = house.begin()
-      house.clock.advance(3_000)
+      const call = bulkhead.begin()
+      bulkhead.clock.advance(3_000)
       await call.end()
     }
-    fill(house, 5)
-    const { details } = (await house.begin().answer.catch((error) => error)) as { details: object }
+    fill(bulkhead, 5)
+    const { details } = (await bulkhead.begin().answer.catch((error) => error)) as { details: object }
     // Four turns of three seconds, two at a time.
     expect(details).toMatchObject({ retryAfterMs: 6_000 })
   })
@@ -242,26 +242,26 @@ describe('who has to go', () => {
   })
 
   test('B7: who is called off leaves at once, and takes no turn', async () => {
-    const house = bulkheadOf({ serverLimit: () => 1 })
-    const running = house.begin()
-    const [gone, next] = fill(house, 2)
+    const bulkhead = bulkheadOf({ serverLimit: () => 1 })
+    const running = bulkhead.begin()
+    const [gone, next] = fill(bulkhead, 2)
     await gone?.abort()
     await expect(gone?.answer).rejects.toThrow('called off')
-    expect(house.stats().queued).toBe(1)
+    expect(bulkhead.stats().queued).toBe(1)
     await running.end()
     expect([gone?.sent, next?.sent]).toEqual([false, true])
     await next?.end()
-    expect(house.clock.pending).toBe(0)
-    expect(house.stats()).toMatchObject(idle)
+    expect(bulkhead.clock.pending).toBe(0)
+    expect(bulkhead.stats()).toMatchObject(idle)
   })
 
   test('B7: one that is called off just as its turn comes gives its place to the next', async () => {
-    const house = bulkheadOf({ serverLimit: () => 1 })
-    const running = house.begin()
-    const [gone, next] = fill(house, 2)
+    const bulkhead = bulkheadOf({ serverLimit: () => 1 })
+    const running = bulkhead.begin()
+    const [gone, next] = fill(bulkhead, 2)
     const ended = running.end()
     // Its place is given back within the turns of promises that follow, before the loop goes on.
-    while (house.stats().queued === 2) await Promise.resolve()
+    while (bulkhead.stats().queued === 2) await Promise.resolve()
     await gone?.abort()
     await ended
     expect([gone?.sent, next?.sent]).toEqual([false, true])

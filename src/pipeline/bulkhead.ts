@@ -129,14 +129,14 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
     stats() {
       const limit = options.total()
       const { inFlight, waiting: queued } = whole
-      let [most, mostQueued] = [0, 0]
+      let [most, largestQueue] = [0, 0]
       for (const slots of callers.values()) {
         most = Math.max(most, slots.inFlight)
-        mostQueued = Math.max(mostQueued, slots.waiting)
+        largestQueue = Math.max(largestQueue, slots.waiting)
       }
       const [queue, { refused }] = [options.queue(), room]
       const calls = { used: inFlight, limit, perCaller: shareOf(limit), largest: most, refused: 0 }
-      const waiting = { used: queued, limit: queue, perCaller: queueShareOf(queue), largest: mostQueued, refused }
+      const waiting = { used: queued, limit: queue, perCaller: queueShareOf(queue), largest: largestQueue, refused }
       const budgets = { calls, queued: waiting }
       return { inFlight, queued, limit, servers: loads(servers), agents: loads(agents), budgets }
     },
@@ -338,8 +338,8 @@ interface Needs {
 }
 
 /** Bounds for Retry-After. Estimates above the maximum would only be guesses. */
-const soonestMs = 100
-const latestMs = 60_000
+const minRetryAfterMs = 100
+const maxRetryAfterMs = 60_000
 
 /** The error for a call without a free slot (B7): names what is full and when to retry. */
 function overloaded({ entry, caller }: Call, needs: Needs, why: string): ToolwayError {
@@ -353,7 +353,7 @@ function overloaded({ entry, caller }: Call, needs: Needs, why: string): Toolway
   if (full.length === 0 || !hasSlot(whole)) full.push(['Toolway', whole])
   const [who, { limit }] = full[0] as (typeof full)[number]
   const backlog = Math.max(...full.map(([, slots]) => backlogMs(slots)))
-  const retryAfterMs = Math.ceil(Math.min(Math.max(backlog, soonestMs), latestMs))
+  const retryAfterMs = Math.ceil(Math.min(Math.max(backlog, minRetryAfterMs), maxRetryAfterMs))
   const busy = `${who} has reached its limit of ${limit === 1 ? 'one call' : `${limit} calls`} in flight`
   const sentence = `${busy}, and ${why}. Nothing was sent: ${callAgain(retryAfterMs)}.`
   return new ToolwayError('OVERLOADED', sentence, { server: entry.server, retryAfterMs })

@@ -112,7 +112,7 @@ const denyForbidden: Decide = (_, { server }) =>
     ? { allowed: false, code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[0]', reason: 'No.' }
     : { allowed: true, rule: 'everything' }
 
-/** All that refuses and shares one limit of refusals: calls of anything or of what is forbidden, a view, a door. */
+/** All that refuses and shares one limit of refusals: calls of anything or of what is forbidden, a view, a front end. */
 export function refusing({ audit = keptAudit(), view = emptyView } = {}) {
   const decide = denyForbidden
   const clock = createManualClock()

@@ -52,7 +52,7 @@ test('G8: whoever may no longer read a resource hears no more of it', async () =
   expect(heard).toBe(1)
 })
 
-test('G6: what a door wants to see of a tool is looked at only once the tool is allowed', async () => {
+test('G6: what a front end wants to see of a tool is looked at only once the tool is allowed', async () => {
   const admit = () => {
     throw new ToolwayError('INVALID_ARGUMENTS', 'A header is missing.')
   }

@@ -41,7 +41,7 @@ describe('F11, B7: whoever is refused all the time', () => {
     expect(ends().filter(({ decision }) => decision === 'ALLOW')).toHaveLength(1_000)
   })
 
-  test('is counted over calls, searches, bad lists and the door together', async () => {
+  test('is counted over calls, searches, bad lists and rejected requests together', async () => {
     const page = () => {
       throw new ToolwayError('INVALID_ARGUMENTS', 'This cursor is unknown.')
     }
@@ -84,7 +84,7 @@ describe('F11, B7: a flood that is over is summed up', () => {
     ['a refusal of somebody else', ({ denied }) => codeOf(denied('other'))],
     ['a list', ({ view }) => view('other').page('tool')],
     ['a search in vain', ({ view }) => codeOf(view('other').resolve('tool', 'x'))],
-    ['a stranger at the door', ({ rejected }) => rejected({ code: 'AUTH_REQUIRED' })],
+    ['a stranger at the front end', ({ rejected }) => rejected({ code: 'AUTH_REQUIRED' })],
   ])('by %s', async (_, operation) => {
     const parts = refusing()
     await tally(burst + 7, () => parts.denied('flood'))
@@ -131,7 +131,8 @@ test('F11: no refusal is lost: each has a record or is counted in one, and no mi
         now += passes
         const who = one(principal)
         for (let done = 0; done < times; done++) {
-          const counted = principal === 'stranger' ? refusals.countStranger(who, 'AUTH_REQUIRED') : refusals.count(who)
+          const counted =
+            principal === 'stranger' ? refusals.countUnauthenticated(who, 'AUTH_REQUIRED') : refusals.count(who)
           made[principal as keyof typeof made]++
           if (!counted.recorded) expect(counted.retryAfterMs).toBeGreaterThan(0)
           else {

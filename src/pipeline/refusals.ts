@@ -26,7 +26,7 @@ export interface Refusals extends Disposable {
    * Like `count`, for requests without a valid credential. Each error code has its own bucket, so that a flood of wrong
    * tokens cannot hide a refused Host or Origin.
    */
-  countStranger(who: Who, code: ErrorCode): Counted
+  countUnauthenticated(who: Who, code: ErrorCode): Counted
   /** Like `count`, for callers that can wait: throws RATE_LIMITED if the refusal is not audited. */
   admit(who: Who): Note
   /** For each flood that is over, writes the number of suppressed refusals. Every operation calls this. */
@@ -47,7 +47,7 @@ const strangersBurst = 10
 const overAfterMs = 1_000
 
 /** How many accounts are inspected per refusal to find some that can be evicted because their bucket is full. */
-const looksThrough = 8
+const maxInspected = 8
 
 const maxKey = 256
 
@@ -77,7 +77,7 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
   const makeRoom = (now: number) => {
     let looked = 0
     for (const [key, one] of accounts) {
-      if (looked++ === looksThrough) return
+      if (looked++ === maxInspected) return
       accounts.delete(key)
       // Keep an account that is still needed, but move it to the end, so that the next refusal inspects other accounts.
       if (!isFull(one.bucket, now) || one.suppressed > 0) accounts.set(key, one)
@@ -143,7 +143,7 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
 
   return {
     count,
-    countStranger: (who, code) => counted(() => strangersWith(code), who),
+    countUnauthenticated: (who, code) => counted(() => strangersWith(code), who),
     admit(who) {
       const outcome = count(who)
       if (outcome.recorded) return outcome.note
@@ -207,7 +207,7 @@ function take(bucket: Bucket, now: number): number {
 export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Access['rejected'] {
   return ({ address, principal, asked, detail, malformed, code }) => {
     const who = { agent: '(none)', principal: principal ?? 'unknown', address }
-    const counted = principal === undefined ? refusals.countStranger(who, code) : refusals.count(who)
+    const counted = principal === undefined ? refusals.countUnauthenticated(who, code) : refusals.count(who)
     if (!counted.recorded) return
     const shown = detail === undefined ? undefined : bounded(detail)
     const facts = { code, address, principal, agent: asked, detail: shown, ...counted.note }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { silentLog } from '../core/log.ts'
 import { openPipeline, refusing } from './pipeline.fixture.ts'
 
-test('F11: whoever is turned away at a door is written down', () => {
+test('F11: whoever is rejected by a front end is written down', () => {
   const { rejected, ends } = openPipeline()
   rejected({ address: '192.0.2.1', code: 'AUTH_REQUIRED' })
   rejected({ principal: 'key:ci', code: 'INVALID_AGENT_ID' })
@@ -18,7 +18,7 @@ test('F11: whoever is turned away at a door is written down', () => {
   ])
 })
 
-test('F11: a flood at the door does not fill the disk', () => {
+test('F11: a flood of rejected requests does not fill the disk', () => {
   const { rejected, ends, clock } = openPipeline()
   for (let count = 0; count < 1_000; count++) rejected({ code: 'AUTH_REQUIRED' })
   expect(ends()).toHaveLength(10)

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Config } from '../config/schema.ts'
 import { configSchema } from '../config/schema.ts'
-import { policyDoubts } from './config-warnings.ts'
+import { policyWarnings } from './policy-warnings.ts'
 
-const doubtsOf = (written: object) => policyDoubts(configSchema.parse(written) as Config)
+const doubtsOf = (written: object) => policyWarnings(configSchema.parse(written) as Config)
 
 test('G8: rules and limits about servers that do not exist are warnings with a near miss', () => {
   const doubts = doubtsOf({

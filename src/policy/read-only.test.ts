@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../config/schema.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Traits } from '../core/entry.ts'
-import { policyDoubts } from './config-warnings.ts'
 import { createPolicy } from './decide.ts'
+import { policyWarnings } from './policy-warnings.ts'
 import { createReplay } from './replay.ts'
 
 const configOf = (written: object) => configSchema.parse(written) as Config
@@ -66,7 +66,7 @@ test('B12: a replay shows what an agent could no longer do once it may only read
 })
 
 test('J2: a read-only server that can show no tool is a warning that names both ways out', () => {
-  const doubtsOf = (server: object) => policyDoubts(configOf({ mcpServers: { it: { command: 'x', ...server } } }))
+  const doubtsOf = (server: object) => policyWarnings(configOf({ mcpServers: { it: { command: 'x', ...server } } }))
   expect(doubtsOf({ readOnly: true })).toEqual([
     expect.stringMatching(/^mcpServers\.it\.readOnly: .*readTools.*trustAnnotations/),
   ])

@@ -6,6 +6,7 @@ import { closedBy, decideByRules, type RuleFamily } from './evaluate-rules.ts'
 import type { Consideration, Explanation } from './explanation.ts'
 import { compileGlobal, type GlobalPolicy } from './global.ts'
 import { createPatternCompiler } from './patterns.ts'
+import { knownServers, ruleWarnings } from './rule-warnings.ts'
 import {
   decides,
   type PolicyQuery,
@@ -16,7 +17,6 @@ import {
   type Ruling,
   verdictOf,
 } from './verdict.ts'
-import { doubtfulRules, knownServers } from './warnings.ts'
 
 export interface RulesOptions {
   readonly agents: Readonly<Record<string, WrittenAgent>>
@@ -135,7 +135,7 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
       const decision = verdictOf(ruling, question)
       return { decision, rule: ruling.rule, serverExists: existing.has(server), considered }
     },
-    warnings: doubtfulRules({ agents: written, families, policy, servers: existing }),
+    warnings: ruleWarnings({ agents: written, families, policy, servers: existing }),
   }
 }
 

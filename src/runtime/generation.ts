@@ -27,11 +27,11 @@ import { retry } from '../pipeline/retry.ts'
 import { createApprovalRules } from '../policy/approvals.ts'
 import { argumentValidator } from '../policy/arguments/validate.ts'
 import { compileCapture } from '../policy/capture.ts'
-import { policyDoubts } from '../policy/config-warnings.ts'
 import { createPolicy, type Policy } from '../policy/decide.ts'
 import { compileGuards } from '../policy/guards/index.ts'
 import { vetForModel } from '../policy/guards/url.ts'
 import { compileConcurrency, compileLimits } from '../policy/limits.ts'
+import { policyWarnings } from '../policy/policy-warnings.ts'
 import { createAuthenticate } from '../serve/auth/authenticate.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
 import type { createJwtVerifier as CreateVerifier } from '../serve/auth/jwt.ts'
@@ -175,7 +175,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   return {
     ...prepared,
     ...engines,
-    warnings: [...loaded.warnings, ...policyDoubts(config), ...traceWarnings],
+    warnings: [...loaded.warnings, ...policyWarnings(config), ...traceWarnings],
     policy,
     catalog,
     pipeline,

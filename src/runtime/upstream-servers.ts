@@ -39,7 +39,7 @@ export const buildServers = (
 ): ConfiguredServers =>
   new Map(
     Object.entries(config.mcpServers).flatMap(([name, server]) => {
-      if (!isOurselves(server, config.server)) return [[name, buildServer(name, config, context, before?.get(name))]]
+      if (!isThisGateway(server, config.server)) return [[name, buildServer(name, config, context, before?.get(name))]]
       context.log.warn({ server: name }, "skipped: its url is this gateway's own endpoint")
       return []
     }),
@@ -102,7 +102,7 @@ function buildServer(
 const isHarmless = memoize((text) => scanText(text, '').length === 0, 1_024, 2_048)
 
 /** Whether a server's URL points to this gateway: a loopback address with the gateway's own port and path. */
-export function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
+export function isThisGateway(server: ServerConfig, { port, path }: HttpConfig): boolean {
   if (server.transport === 'stdio' || port === 0) return false
   const { hostname, port: theirs, pathname } = new URL(server.url)
   const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)

@@ -9,14 +9,14 @@ const childModule = new URL('guest/main.ts', import.meta.url)
 
 const sandboxConfig = (given: object = {}) => configSchema.parse({ sandbox: given }).sandbox
 
-export interface Workshop extends AsyncDisposable {
+export interface TestExecutor extends AsyncDisposable {
   readonly executor: Executor
   readonly log: KeptLog
   run(code: string, more?: Partial<Program> & { readonly language?: Language }): Promise<ExecutionOutcome>
 }
 
 /** An executor with a small host: it echoes, refuses, fails or never answers. */
-export function openWorkshop(given: object = {}, more: Partial<ExecutorOptions> = {}): Workshop {
+export function openTestExecutor(given: object = {}, more: Partial<ExecutorOptions> = {}): TestExecutor {
   const log = createKeptLog()
   const executor = createExecutor({
     config: sandboxConfig(given),

@@ -8,22 +8,22 @@ import { descendants } from '../../tests/fixtures/processes.ts'
 import { until } from '../../tests/fixtures/until.ts'
 import type { ExecutionOutcome } from '../core/executor.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
-import { openWorkshop, type Workshop } from './executor.fixture.ts'
+import { openTestExecutor, type TestExecutor } from './executor.fixture.ts'
 
 provide('bwrap', 'bubblewrap')
 const withoutBwrap = missing('bwrap')
 
-let workshop: Workshop
+let fixture: TestExecutor
 let child: { readonly url: URL } & Disposable
 
 beforeAll(async () => {
   child = bundledChild()
-  workshop = openWorkshop({ minIsolation: 'worker' }, { child: child.url })
-  await workshop.executor.probe()
+  fixture = openTestExecutor({ minIsolation: 'worker' }, { child: child.url })
+  await fixture.executor.probe()
 }, 60_000)
 
 afterAll(async () => {
-  await workshop[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
   child[Symbol.dispose]()
 })
 
@@ -39,21 +39,21 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
     ['what JSON has no words for', '[10n, new Map([["a", 1]]), new Set([1])]', ['10', { a: 1 }, [1]]],
     ['an error', '[new RangeError("far")]', [{ name: 'RangeError', message: 'far' }]],
   ])('S7: gives %s', async (_, code, value) => {
-    expect(given(await workshop.run(code))).toEqual(value)
+    expect(given(await fixture.run(code))).toEqual(value)
   })
 
   test('S7: a value without JSON gives no result', async () => {
-    expect(await workshop.run('let x = 1; undefined')).toMatchObject({ status: 'ok', logs: '', truncated: [] })
-    expect((await workshop.run('() => 1')).value).toBeUndefined()
+    expect(await fixture.run('let x = 1; undefined')).toMatchObject({ status: 'ok', logs: '', truncated: [] })
+    expect((await fixture.run('() => 1')).value).toBeUndefined()
   })
 
   test('S7: output is returned, also after a failure', async () => {
-    const { logs, status } = await workshop.run("console.log('a', { b: 1 }); console.error(2); throw new Error('x')")
+    const { logs, status } = await fixture.run("console.log('a', { b: 1 }); console.error(2); throw new Error('x')")
     expect({ logs, status }).toEqual({ logs: 'a {"b":1}\n2\n', status: 'error' })
   })
 
   test('S7: long output and results are truncated with a note', async () => {
-    const { logs, value = '', truncated } = await workshop.run("console.log('é'.repeat(40000)); 'x'.repeat(300000)")
+    const { logs, value = '', truncated } = await fixture.run("console.log('é'.repeat(40000)); 'x'.repeat(300000)")
     expect(Buffer.byteLength(logs)).toBeLessThanOrEqual(65_538)
     expect(JSON.parse(value)).toMatch(/^"xxx/)
     expect(truncated).toEqual([expect.stringContaining('result'), expect.stringContaining('output')])
@@ -82,7 +82,7 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
       { code: 'INTERNAL', message: expect.not.stringContaining('secret') },
     ],
   ])('S7: %s is told with its place', async (_, code, error) => {
-    expect(await workshop.run(code, { prelude: 'const one = 1\nconst two = 2\n' })).toMatchObject({
+    expect(await fixture.run(code, { prelude: 'const one = 1\nconst two = 2\n' })).toMatchObject({
       status: 'error',
       error,
     })
@@ -90,12 +90,12 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
 
   test('S7: lines of the prelude do not count, and its names are defined', async () => {
     const prelude = 'const call = (name) =>\n  host(name, "")\n'
-    expect(given(await workshop.run('\nawait call("refuse")', { prelude }))).toMatchObject({ line: 2 })
+    expect(given(await fixture.run('\nawait call("refuse")', { prelude }))).toMatchObject({ line: 2 })
   })
 
   test('B9: a refusal can be caught, with its code', async () => {
     const code = "try { await host('refuse', '') } catch (e) { [e.code, e.message, e instanceof HostRefusal] }"
-    expect(given(await workshop.run(code))).toEqual(['DENIED_BY_POLICY', 'No rule allows that.', true])
+    expect(given(await fixture.run(code))).toEqual(['DENIED_BY_POLICY', 'No rule allows that.', true])
   })
 
   test('B9: at most eight calls run in parallel', async () => {
@@ -111,20 +111,20 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
       return '1'
     }
     const code = "(await Promise.all(Array.from({ length: 24 }, () => host('x', '')))).length"
-    expect(given(await workshop.run(code, { host }))).toBe(24)
+    expect(given(await fixture.run(code, { host }))).toBe(24)
     expect(most).toBe(8)
   })
 
   test('B9: calls that are not awaited still run', async () => {
     const done: string[] = []
     const host = async (name: string) => `${done.push(name)}`
-    await workshop.run("host('first', ''); host('second', ''); 1", { host })
+    await fixture.run("host('first', ''); host('second', ''); 1", { host })
     expect(done).toEqual(['first', 'second'])
   })
 
   test('F10: calls in flight are cancelled at the deadline, and what was printed is kept', async () => {
     const clock = createManualClock()
-    await using timed = openWorkshop({ minIsolation: 'worker' }, { child: child.url, tiers: ['worker'], clock })
+    await using timed = openTestExecutor({ minIsolation: 'worker' }, { child: child.url, tiers: ['worker'], clock })
     const host = (_name: string, _input: string, signal: AbortSignal) => {
       clock.advance(5000)
       return Promise.resolve(`${signal.aborted}`)
@@ -144,28 +144,28 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
       stop.abort()
       return new Promise<string>(() => {})
     }
-    expect(await workshop.run("await host('x', '')", { host, signal: stop.signal })).toMatchObject({
+    expect(await fixture.run("await host('x', '')", { host, signal: stop.signal })).toMatchObject({
       status: 'cancelled',
     })
-    expect(await workshop.run('1', { signal: stop.signal })).toMatchObject({
+    expect(await fixture.run('1', { signal: stop.signal })).toMatchObject({
       status: 'cancelled',
       isolation: undefined,
     })
   })
 
   test('S7: timers wait', async () => {
-    expect(given(await workshop.run('await new Promise((done) => setTimeout(done, 5, 7))'))).toBe(7)
+    expect(given(await fixture.run('await new Promise((done) => setTimeout(done, 5, 7))'))).toBe(7)
   })
 
   test('S7: a promise that can never settle is an immediate error', async () => {
-    expect(await workshop.run('await new Promise(() => {})')).toMatchObject({
+    expect(await fixture.run('await new Promise(() => {})')).toMatchObject({
       error: { message: expect.stringContaining('promise') },
     })
   })
 })
 
 describe.concurrent('a program in TypeScript', { timeout }, () => {
-  const run = (code: string) => workshop.run(code, { language: 'typescript' })
+  const run = (code: string) => fixture.run(code, { language: 'typescript' })
 
   test('S7: types are removed without changing positions', async () => {
     expect(given(await run('interface A { a: number }\nconst x: A = { a: 1 }\nx.a satisfies number'))).toBe(1)
@@ -184,7 +184,7 @@ describe.concurrent('a program in TypeScript', { timeout }, () => {
 })
 
 describe.skipIf(withoutBwrap)('a program in Python', { timeout, concurrent: true }, () => {
-  const run = (code: string, more: object = {}) => workshop.run(code, { language: 'python', ...more })
+  const run = (code: string, more: object = {}) => fixture.run(code, { language: 'python', ...more })
 
   test.each([
     ['its last expression', 'x = 1\nx + 1', 2],
@@ -228,7 +228,7 @@ describe('files and hosts', { timeout }, () => {
     writeFileSync(join(base, 'open/a.txt'), 'hello')
     writeFileSync(join(base, 'open-secret/b.txt'), 'secret')
     symlinkSync(join(base, 'open-secret/b.txt'), join(base, 'open/link'))
-    await using narrow = openWorkshop(
+    await using narrow = openTestExecutor(
       { minIsolation: 'worker', allowPaths: [join(base, 'open')], allowNetwork: ['api.example.com'] },
       { child: child.url, fetch: async ({ url }) => ({ status: 200, headers: {}, body: JSON.stringify({ url }) }) },
     )
@@ -250,7 +250,7 @@ describe('files and hosts', { timeout }, () => {
 
 describe('requirements to run', { timeout }, () => {
   test('S7: refused if the required isolation is unavailable', async () => {
-    await using strict = openWorkshop({ minIsolation: 'bwrap' }, { child: child.url, tiers: ['process', 'worker'] })
+    await using strict = openTestExecutor({ minIsolation: 'bwrap' }, { child: child.url, tiers: ['process', 'worker'] })
     expect(await strict.run('1')).toMatchObject({
       status: 'refused',
       isolation: undefined,
@@ -260,7 +260,7 @@ describe('requirements to run', { timeout }, () => {
   })
 
   test('S7: Python without bwrap and disabled languages are refused', async () => {
-    await using other = openWorkshop(
+    await using other = openTestExecutor(
       { minIsolation: 'worker', languages: ['python'] },
       { child: child.url, tiers: ['worker'] },
     )
@@ -274,7 +274,7 @@ describe('requirements to run', { timeout }, () => {
   })
 
   test('B7: running and waiting programs are limited, in all and per owner', async () => {
-    await using busy = openWorkshop(
+    await using busy = openTestExecutor(
       { minIsolation: 'worker' },
       { child: child.url, tiers: ['worker'], limits: { runs: 1, waiting: 2 } },
     )
@@ -293,7 +293,7 @@ describe('requirements to run', { timeout }, () => {
 
   test('S7: the sources can run as a child, and leave nothing behind', async () => {
     const before = descendants(process.pid)
-    const plain = openWorkshop({ minIsolation: 'process' })
+    const plain = openTestExecutor({ minIsolation: 'process' })
     expect(await plain.run('6 * 7')).toMatchObject({ status: 'ok', value: '42' })
     const running = plain.run('for (;;);')
     await plain[Symbol.asyncDispose]()

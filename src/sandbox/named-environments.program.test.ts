@@ -7,23 +7,23 @@ import { until } from '../../tests/fixtures/until.ts'
 import type { Language } from '../core/executor.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
 import { createEnvironments } from './environments.ts'
-import { openWorkshop, type Workshop } from './executor.fixture.ts'
+import { openTestExecutor, type TestExecutor } from './executor.fixture.ts'
 import { defaultLimits } from './limits.ts'
 
 provide('bwrap', 'bubblewrap')
 const timeout = 60_000
 
-let workshop: Workshop
+let fixture: TestExecutor
 let child: { readonly url: URL } & Disposable
 
 beforeAll(async () => {
   child = bundledChild()
   const limits = { cpuMs: 1000, interpreters: 1 }
-  workshop = openWorkshop({ minIsolation: 'worker', memory: '32MiB' }, { child: child.url, limits })
+  fixture = openTestExecutor({ minIsolation: 'worker', memory: '32MiB' }, { child: child.url, limits })
 }, timeout)
 
 afterAll(async () => {
-  await workshop[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
   child[Symbol.dispose]()
 })
 
@@ -59,7 +59,7 @@ const python: Words = {
 describe.each([javascript, ...(missing('bwrap') ? [] : [python])])('in $language', { timeout }, (words) => {
   const { language } = words
   const run = (environment: string | undefined, code: string) =>
-    workshop.run(code, { language, ...(environment !== undefined && { environment }) })
+    fixture.run(code, { language, ...(environment !== undefined && { environment }) })
 
   test('S7: variables persist per environment key', async () => {
     await run('alice/notes', words.remember)
@@ -94,7 +94,7 @@ describe.each([javascript, ...(missing('bwrap') ? [] : [python])])('in $language
   test('S7: the prelude runs once', async () => {
     const prelude = language === 'python' ? 'count = 0\n' : 'let count = 0\n'
     const step = language === 'python' ? 'count += 1\ncount' : '++count'
-    const again = () => workshop.run(step, { language, prelude, environment: 'prelude' })
+    const again = () => fixture.run(step, { language, prelude, environment: 'prelude' })
     expect((await again()).value).toBe('1')
     expect((await again()).value).toBe('2')
   })
@@ -102,7 +102,7 @@ describe.each([javascript, ...(missing('bwrap') ? [] : [python])])('in $language
 
 describe.skipIf(missing('bwrap'))('an interpreter that is kept', { timeout }, () => {
   test('S7: a kept interpreter is frozen between runs, with all its threads', async () => {
-    const run = (code: string) => workshop.run(code, { language: 'python', environment: 'threads' })
+    const run = (code: string) => fixture.run(code, { language: 'python', environment: 'threads' })
     await run(`import threading
 def spin():
     while True: pass
@@ -112,7 +112,7 @@ threading.Thread(target=spin, daemon=True).start()`)
   })
 
   test('S7: a kept interpreter is evicted for others, with a reason', async () => {
-    const run = (environment: string, code: string) => workshop.run(code, { language: 'python', environment })
+    const run = (environment: string, code: string) => fixture.run(code, { language: 'python', environment })
     await run('old', 'x = 1')
     await run('new', 'x = 1')
     expect(await run('old', 'x')).toMatchObject({ status: 'error', reset: expect.stringContaining('make room') })

@@ -149,19 +149,19 @@ const resultSchema = z.strictObject({
   broken: z.boolean().optional(),
 })
 
-const everyMs = 50
+const pollMs = 50
 /** The host's CPU limit, which exceeds the child's: the child measures more precisely and reports better errors. */
 const withGrace = (cpuMs: number) => cpuMs * 1.1 + 100
 
 /** Detects that the CPU time is exceeded when the child cannot: during work that the engine cannot interrupt. */
 function watchCpu(child: SandboxChild, cpuMs: number, clock: Clock, exceeded: () => void): Disposable {
   const before = child.cpuMs() ?? 0
-  let timer = clock.after(everyMs, look)
+  let timer = clock.after(pollMs, look)
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
 
   function look(): void {
     const used = (child.cpuMs() ?? before) - before
     if (used > withGrace(cpuMs)) exceeded()
-    else timer = clock.after(everyMs, look)
+    else timer = clock.after(pollMs, look)
   }
 }

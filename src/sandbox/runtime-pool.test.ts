@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { systemClock } from '../core/clock.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
-import { openWorkshop } from './executor.fixture.ts'
+import { openTestExecutor } from './executor.fixture.ts'
 import type { FindRuntimeOptions } from './find-runtime.ts'
 import { defaultLimits } from './limits.ts'
 import type { Runtime, RuntimeSearch, SandboxChild } from './runtime.ts'
@@ -20,18 +20,18 @@ test('S7: an unavailable tier is logged once and tried again later', async () =>
   const file = join(folder, 'main.mjs')
   let later = 0
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + later }
-  await using workshop = openWorkshop(
+  await using fixture = openTestExecutor(
     { minIsolation: 'worker' },
     { child: pathToFileURL(file), tiers: ['worker'], clock },
   )
-  expect(await workshop.run('1')).toMatchObject({ status: 'refused' })
+  expect(await fixture.run('1')).toMatchObject({ status: 'refused' })
   later += defaultLimits.againMs
-  expect(await workshop.run('1')).toMatchObject({ status: 'refused' })
+  expect(await fixture.run('1')).toMatchObject({ status: 'refused' })
   copyFileSync(bundle.url, file)
-  expect(await workshop.run('1')).toMatchObject({ status: 'refused' })
+  expect(await fixture.run('1')).toMatchObject({ status: 'refused' })
   later += defaultLimits.againMs
-  expect(await workshop.run('1')).toMatchObject({ status: 'ok', isolation: 'worker' })
-  expect(workshop.log.lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('javascript') }])
+  expect(await fixture.run('1')).toMatchObject({ status: 'ok', isolation: 'worker' })
+  expect(fixture.log.lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('javascript') }])
 })
 
 test('S7: a working tier stays in use while a stronger one is searched', async () => {

@@ -10,7 +10,7 @@ import { descendants, zombiesOf } from '../../tests/fixtures/processes.ts'
 import { type Responsiveness, watchResponsiveness } from '../../tests/fixtures/responsiveness.ts'
 import type { ExecutionOutcome, Language, Tier } from '../core/executor.ts'
 import { bundledChild } from './bundled-child.fixture.ts'
-import { openWorkshop, type Workshop } from './executor.fixture.ts'
+import { openTestExecutor, type TestExecutor } from './executor.fixture.ts'
 
 /** Hostile programs by kind. */
 export type Attacks = Readonly<Record<string, readonly Attack[]>>
@@ -54,7 +54,7 @@ const withoutBwrap = missing('bwrap')
 export function siege(tier: Tier, language: Language, attacks: Attacks): void {
   describe.skipIf(tier === 'bwrap' && withoutBwrap)(`${language} in tier ${tier}`, () => {
     const before = new Set(descendants(process.pid))
-    let workshop: Workshop
+    let fixture: TestExecutor
     let child: Disposable
     let watch: { stop(): Responsiveness }
 
@@ -63,8 +63,8 @@ export function siege(tier: Tier, language: Language, attacks: Attacks): void {
       child = bundle
       const languages = language === 'python' ? ['python'] : ['javascript', 'typescript']
       const given = { minIsolation: 'worker', memory, languages }
-      workshop = openWorkshop(given, { limits, tiers: [tier], child: bundle.url })
-      await workshop.executor.probe()
+      fixture = openTestExecutor(given, { limits, tiers: [tier], child: bundle.url })
+      await fixture.executor.probe()
       watch = watchResponsiveness()
     }, 60_000)
 
@@ -73,7 +73,7 @@ export function siege(tier: Tier, language: Language, attacks: Attacks): void {
         const cases = list.map((attack) => [attack.title, attack] as const)
         test.each(cases)('S7: %s', { timeout: 120_000 }, async (_, attack) => {
           const { code, timeoutMs = 20_000 } = attack
-          const outcome = await workshop.run(code, { language: attack.language ?? language, timeoutMs })
+          const outcome = await fixture.run(code, { language: attack.language ?? language, timeoutMs })
           expectHeld(attack, outcome, tier)
         })
       })
@@ -84,14 +84,14 @@ export function siege(tier: Tier, language: Language, attacks: Attacks): void {
       expect(busyMs, `${delayMs} ms on the wall clock`).toBeLessThan(300)
       // On a busy machine everything is delayed.
       if (calm) expect(delayMs).toBeLessThan(100)
-      await workshop[Symbol.asyncDispose]()
+      await fixture[Symbol.asyncDispose]()
       expect(descendants(process.pid).filter((pid) => !before.has(pid))).toEqual([])
       await pause(0)
       expect(zombiesOf(process.pid)).toEqual([])
     })
 
     afterAll(async () => {
-      await workshop[Symbol.asyncDispose]()
+      await fixture[Symbol.asyncDispose]()
       child[Symbol.dispose]()
     })
   })

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ToolwayError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
 import { HttpError, retryAfter, toHttpError } from './errors.ts'
-import { openModernDoor } from './mcp-stateless/stateless.fixture.ts'
+import { openStatelessServer } from './mcp-stateless/stateless.fixture.ts'
 
-let door: Awaited<ReturnType<typeof openModernDoor>>
+let server: Awaited<ReturnType<typeof openStatelessServer>>
 beforeAll(async () => {
-  door = await openModernDoor()
+  server = await openStatelessServer()
 })
-afterAll(() => door[Symbol.asyncDispose]())
+afterAll(() => server[Symbol.asyncDispose]())
 
 const limited = { name: 'refuse', arguments: { code: 'RATE_LIMITED' } }
 
@@ -23,7 +23,7 @@ test.each([
   expect(retryAfter(ms)).toEqual({ 'Retry-After': seconds })
 })
 
-test('F8: a refusal at the door says when to come back, in the answer and in its header', () => {
+test('F8: a refusal at the server says when to come back, in the answer and in its header', () => {
   const refusal = HttpError.of('RATE_LIMITED', 'Later.', {
     rule: 'r',
     retryAfterMs: 1_500,
@@ -45,15 +45,15 @@ test('F8: a refusal at the door says when to come back, in the answer and in its
 })
 
 test('F8: a refused call of the stateless era carries the header where its answer is plain JSON', async () => {
-  const { status, headers, result } = await door.ask('tools/call', limited)
+  const { status, headers, result } = await server.ask('tools/call', limited)
   expect(status).toBe(200)
   expect(headers['retry-after']).toBe('1')
   expect(result).toMatchObject({ isError: true, _meta: { 'dev.toolway/error': { retryAfterMs: 7 } } })
-  expect((await door.ask('tools/call', { name: 'echo' })).headers['retry-after']).toBeUndefined()
+  expect((await server.ask('tools/call', { name: 'echo' })).headers['retry-after']).toBeUndefined()
 })
 
 test('F8: and so does one in a session', async () => {
-  const session = await door.session()
+  const session = await server.session()
   const plain = await session.send({ id: 1, method: 'tools/call', params: limited })
   expect(plain.headers).toMatchObject({ 'content-type': 'application/json', 'retry-after': '1' })
   await plain.body.dump()
@@ -64,7 +64,7 @@ test('F8: and so does one in a session', async () => {
 
 test('F8: an answer that has become a stream says it in the message alone', async () => {
   const headers = { accept: 'text/event-stream' }
-  const { headers: answered, body } = await door.post('tools/call', limited, { headers })
+  const { headers: answered, body } = await server.post('tools/call', limited, { headers })
   expect(answered).toMatchObject({ 'content-type': 'text/event-stream' })
   expect(answered['retry-after']).toBeUndefined()
   expect(await body.text()).toContain('"retryAfterMs":7')

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ErrorCode, errorKinds } from '../core/errors.ts'
 import { serverError } from './access.fixture.ts'
-import { openTestDoor } from './http/server.fixture.ts'
+import { openTestServer } from './http/server.fixture.ts'
 
-let door: Awaited<ReturnType<typeof openTestDoor>>
-let session: Awaited<ReturnType<typeof door.session>>
+let server: Awaited<ReturnType<typeof openTestServer>>
+let session: Awaited<ReturnType<typeof server.session>>
 beforeAll(async () => {
-  door = await openTestDoor()
-  session = await door.session()
+  server = await openTestServer()
+  session = await server.session()
 })
-afterAll(() => door[Symbol.asyncDispose]())
+afterAll(() => server[Symbol.asyncDispose]())
 
 const codes = Object.keys(errorKinds) as ErrorCode[]
 const malformed = codes.filter((code) => 'malformed' in errorKinds[code])
@@ -68,9 +68,9 @@ describe('E1: the form of errors', () => {
     ['completion/complete', { ref: { type: 'ref/other' }, argument: {} }],
     ['completion/complete', { ref: { type: 'ref/prompt', name: 'greet' } }],
   ])('malformed params of %s are -32602: %j', async (method, params) => {
-    const before = door.access.calls.length
+    const before = server.access.calls.length
     expect((await session.ask(method, params)).error?.code).toBe(-32602)
-    expect(door.access.calls).toHaveLength(before)
+    expect(server.access.calls).toHaveLength(before)
   })
 
   test('an unknown method is -32601, also one that every object has', async () => {
@@ -90,6 +90,6 @@ describe('E1: the form of errors', () => {
     const { result } = await session.ask('tools/call', { name: 'broken' })
     expect(result._meta).toEqual({ 'dev.toolway/error': { code: 'INTERNAL' } })
     expect(JSON.stringify(result)).not.toContain('secret')
-    expect(door.log.lines.at(-1)).toMatchObject({ level: 'error', facts: { cause: { message: 'secret detail' } } })
+    expect(server.log.lines.at(-1)).toMatchObject({ level: 'error', facts: { cause: { message: 'secret detail' } } })
   })
 })

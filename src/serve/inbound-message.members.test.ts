@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
-import { events, initializeWith, openTestDoor } from './http/server.fixture.ts'
+import { events, initializeWith, openTestServer } from './http/server.fixture.ts'
 import { readInbound } from './inbound-message.ts'
-import { metaOf, openModernDoor } from './mcp-stateless/stateless.fixture.ts'
+import { metaOf, openStatelessServer } from './mcp-stateless/stateless.fixture.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -29,7 +29,7 @@ const ambiguous: readonly (readonly [method: string, params: object, member: str
 
 describe('V1: a legacy session', () => {
   test.each(ambiguous)('refuses %s with %j', async (method, params, member) => {
-    const { session, access } = open.use(await openTestDoor())
+    const { session, access } = open.use(await openTestServer())
     const { error } = await (await session()).ask(method, params)
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining(member) })
     expect(access.calls).toEqual([])
@@ -37,7 +37,7 @@ describe('V1: a legacy session', () => {
   })
 
   test('refuses a misspelt key of _meta that means something, and passes on the others', async () => {
-    const { session, access } = open.use(await openTestDoor())
+    const { session, access } = open.use(await openTestServer())
     const { ask } = await session()
     for (const key of ['ProgressToken', 'dev.toolway/Agent', 'DEV.toolway/x', 'Traceparent']) {
       const { error } = await ask('tools/call', { name: 'echo', _meta: { [key]: 'x' } })
@@ -48,7 +48,7 @@ describe('V1: a legacy session', () => {
   })
 
   test('leaves unknown members out, and says so in the debug log', async () => {
-    const { session, access, log } = open.use(await openTestDoor())
+    const { session, access, log } = open.use(await openTestServer())
     const { ask } = await session()
     await ask('tools/call', { name: 'echo', later: [1], inputResponses: {} })
     expect(access.calls.map(({ input }) => input.rest)).toEqual([undefined])
@@ -58,13 +58,13 @@ describe('V1: a legacy session', () => {
   })
 
   test('refuses misspelt capabilities of a client', async () => {
-    const { raw } = open.use(await openTestDoor())
+    const { raw } = open.use(await openTestServer())
     const { status, json } = await raw({ body: initializeWith({ Sampling: {} }) })
     expect([status, json?.error?.code]).toEqual([400, -32602])
   })
 
   test('refuses each ambiguous message of a batch, and answers the others', async () => {
-    const { session, raw, access } = open.use(await openTestDoor())
+    const { session, raw, access } = open.use(await openTestServer())
     const { headers } = await session({}, {}, '2025-03-26')
     const call = (id: number, params: string) => `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`
     const batch = [
@@ -88,7 +88,7 @@ describe('V1: a legacy session', () => {
   })
 
   test('ignores a misspelt cancellation', async () => {
-    const { session, access } = open.use(await openTestDoor())
+    const { session, access } = open.use(await openTestServer())
     const { send } = await session()
     const answer = send({ id: 7, method: 'tools/call', params: { name: 'wait' } })
     await expect.poll(() => access.calls.length).toBe(1)
@@ -100,7 +100,7 @@ describe('V1: a legacy session', () => {
 
 describe("V1: a client's answer", () => {
   const answered = async (result: string) => {
-    const { session, raw } = open.use(await openTestDoor())
+    const { session, raw } = open.use(await openTestServer())
     const { send, headers } = await session({ sampling: {}, elicitation: {} })
     const { body } = await send({ id: 1, method: 'tools/call', params: { name: 'ask', arguments: {} } })
     const stream = events(body)
@@ -132,7 +132,7 @@ describe('V1: a request of the stateless era', () => {
   test.each(ambiguous.filter(([method]) => !legacyOnly.has(method)))(
     'refuses %s with %j',
     async (method, params, member) => {
-      const { ask, access } = open.use(await openModernDoor())
+      const { ask, access } = open.use(await openStatelessServer())
       const { status, error } = await ask(method, params as Record<string, unknown>)
       expect([status, error?.code]).toEqual([400, -32602])
       expect(error?.message).toContain(member)
@@ -148,7 +148,7 @@ describe('V1: a request of the stateless era', () => {
     { inputResponses: { a: { Roots: [] } } },
     { inputResponses: { a: { role: 'user', content: { type: 'text', text: 'a', TEXT: 'b' }, model: 'm' } } },
   ])('refuses %j', async (rest) => {
-    const { ask, access } = open.use(await openModernDoor())
+    const { ask, access } = open.use(await openStatelessServer())
     const { error } = await ask('tools/call', { name: 'echo', ...rest })
     expect(error?.code).toBe(-32602)
     expect(access.calls).toEqual([])
@@ -157,7 +157,7 @@ describe('V1: a request of the stateless era', () => {
   test.each(['IO.modelcontextprotocol/protocolVersion', 'io.modelcontextprotocol/clientinfo', 'progresstoken'])(
     'refuses %s in _meta',
     async (key) => {
-      const { ask, access } = open.use(await openModernDoor())
+      const { ask, access } = open.use(await openStatelessServer())
       const { status, error } = await ask('tools/call', { name: 'echo' }, { meta: { [key]: '2026-07-28' } })
       expect([status, error?.code]).toEqual([400, -32602])
       expect(access.calls).toEqual([])
@@ -165,7 +165,7 @@ describe('V1: a request of the stateless era', () => {
   )
 
   test('refuses misspelt capabilities, and members of an extension that was not declared are left out', async () => {
-    const { ask, access } = open.use(await openModernDoor())
+    const { ask, access } = open.use(await openStatelessServer())
     expect((await ask('tools/call', { name: 'echo' }, { capabilities: { Roots: {} } })).error?.code).toBe(-32602)
     await ask('tools/call', { name: 'echo', task: { ttl: 1 } })
     expect(access.calls.map(({ input }) => input.rest)).toEqual([undefined])
@@ -195,9 +195,9 @@ describe('V1: an envelope', () => {
   })
 })
 
-test('V1: the stdio door refuses the same, in both eras', async () => {
+test('V1: the stdio front end refuses the same, in both eras', async () => {
   const { serveStdio } = await import('./stdio.ts')
-  const { access, clock, log } = open.use(await openTestDoor())
+  const { access, clock, log } = open.use(await openTestServer())
   const [input, output] = [new PassThrough(), new PassThrough()]
   const lines: string[] = []
   output.on('data', (chunk) => lines.push(...String(chunk).trim().split('\n')))

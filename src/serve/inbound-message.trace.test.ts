@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { openTestDoor } from './http/server.fixture.ts'
+import { openTestServer } from './http/server.fixture.ts'
 import { type InboundRequest, withTraceContext } from './inbound-message.ts'
 
 const trace = '0af7651916cd43dd8448eb211c80319c'
@@ -60,7 +60,7 @@ describe('F16: a place in a trace that comes in HTTP headers', () => {
   })
 })
 
-describe('F16: at the door', () => {
+describe('F16: in front ends', () => {
   const envelope = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientCapabilities': {},
@@ -73,29 +73,29 @@ describe('F16: at the door', () => {
     ['sessions', '2025-11-25'],
     ['none', '2026-07-28'],
   ])('headers count where calls are traced, in the era with %s; what was asked is known', async (era, revision) => {
-    await using door = await openTestDoor({ traced: () => true })
-    const headers = era === 'none' ? modern : (await door.session()).headers
+    await using server = await openTestServer({ traced: () => true })
+    const headers = era === 'none' ? modern : (await server.session()).headers
     const body = call(era === 'none' ? envelope : undefined)
-    await door.raw({ body, headers: { ...headers, traceparent: inHeader, tracestate: 'a=1' } })
-    expect(door.access.calls[0]?.input.meta).toEqual({ traceparent: inHeader, tracestate: 'a=1' })
-    expect(door.access.calls[0]?.peer.request).toEqual({ id: 'r1', revision })
+    await server.raw({ body, headers: { ...headers, traceparent: inHeader, tracestate: 'a=1' } })
+    expect(server.access.calls[0]?.input.meta).toEqual({ traceparent: inHeader, tracestate: 'a=1' })
+    expect(server.access.calls[0]?.peer.request).toEqual({ id: 'r1', revision })
   })
 
   test('for each message of a batch', async () => {
-    await using door = await openTestDoor({ traced: () => true })
-    const { headers } = await door.session({}, {}, '2025-03-26')
+    await using server = await openTestServer({ traced: () => true })
+    const { headers } = await server.session({}, {}, '2025-03-26')
     const body = JSON.stringify([call(), { ...call({ traceparent: inMeta }), id: 'r2' }])
-    await door.raw({ body, headers: { ...headers, traceparent: inHeader } })
-    const places = door.access.calls.map(({ input }) => input.meta.traceparent)
+    await server.raw({ body, headers: { ...headers, traceparent: inHeader } })
+    const places = server.access.calls.map(({ input }) => input.meta.traceparent)
     expect(places.sort()).toEqual([inHeader, inMeta])
   })
 
   test('where they are not, `_meta` goes on as it came and headers mean nothing', async () => {
-    await using door = await openTestDoor()
-    const { headers } = await door.session()
+    await using server = await openTestServer()
+    const { headers } = await server.session()
     const meta = { traceparent: inMeta, tracestate: 'whatever, even = this' }
-    await door.raw({ body: call(meta), headers: { ...headers, traceparent: inHeader } })
-    await door.raw({ body: { ...call(), id: 'r2' }, headers: { ...headers, traceparent: inHeader } })
-    expect(door.access.calls.map(({ input }) => input.meta)).toEqual([meta, {}])
+    await server.raw({ body: call(meta), headers: { ...headers, traceparent: inHeader } })
+    await server.raw({ body: { ...call(), id: 'r2' }, headers: { ...headers, traceparent: inHeader } })
+    expect(server.access.calls.map(({ input }) => input.meta)).toEqual([meta, {}])
   })
 })

@@ -24,7 +24,7 @@ export interface KeyList {
   readonly problem?: string
 }
 
-interface KeyPlaces {
+interface KeyContext {
   readonly configured: readonly Pick<StoredKey, 'id' | 'agents' | 'admin'>[]
   /** The folder of the key file. */
   readonly folder: string
@@ -32,7 +32,7 @@ interface KeyPlaces {
 }
 
 /** Lists the keys in the configuration and in the key file. */
-export function listKeys({ configured, folder, now }: KeyPlaces, uses: LastUses): KeyList {
+export function listKeys({ configured, folder, now }: KeyContext, uses: LastUses): KeyList {
   const inConfiguration = configured.map(
     ({ id, agents, admin }): ListedKey => ({
       ...{ id, agents, admin, created: null, expires: null, expired: false },
@@ -76,7 +76,7 @@ export interface NewKey {
 }
 
 /** Throws if a name cannot be used for a new key. */
-export function requireKeyName(id: string, configured: KeyPlaces['configured']): void {
+export function requireKeyName(id: string, configured: KeyContext['configured']): void {
   if (!keyName.test(id)) {
     throw invalidArguments('Invalid key name: use up to 64 letters, digits and . _ -, starting with a letter or digit.')
   }
@@ -84,7 +84,7 @@ export function requireKeyName(id: string, configured: KeyPlaces['configured']):
 }
 
 /** Creates a key in the key file. A running gateway accepts it within a second. */
-export async function createApiKey({ configured, folder, now }: KeyPlaces, wanted: NewKey): Promise<IssuedKey> {
+export async function createApiKey({ configured, folder, now }: KeyContext, wanted: NewKey): Promise<IssuedKey> {
   const { id, agents, admin, lifetimeMs } = wanted
   requireKeyName(id, configured)
   const { key, hash } = newApiKey(id)
@@ -102,7 +102,7 @@ export async function createApiKey({ configured, folder, now }: KeyPlaces, wante
  * expiry gets the same lifetime again. With `created`, refuses if another secret is the current one by now.
  */
 export async function rotateApiKey(
-  places: KeyPlaces,
+  places: KeyContext,
   id: string,
   keepOldMs: number,
   created?: number,
@@ -130,13 +130,13 @@ export async function rotateApiKey(
 }
 
 /** Removes a key with all its secrets. A running gateway stops accepting it within a second. */
-export const revokeApiKey = (places: KeyPlaces, id: string): Promise<void> =>
+export const revokeApiKey = (places: KeyContext, id: string): Promise<void> =>
   change(places.folder, (keys) => {
     const found = requireKey(places, keys, id)
     return keys.filter((key) => key !== found)
   })
 
-function requireKey({ configured }: KeyPlaces, keys: readonly StoredKey[], id: string): StoredKey {
+function requireKey({ configured }: KeyContext, keys: readonly StoredKey[], id: string): StoredKey {
   const found = keys.find((key) => key.id === id)
   if (found) return found
   if (configured.some((key) => key.id === id)) {

@@ -2,7 +2,7 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Buckets, Taken } from '../core/stores.ts'
 
 /** How many buckets each call inspects to find unused ones to evict. */
-const looksThrough = 8
+const maxInspected = 8
 
 const allowed: Taken = { allowed: true }
 
@@ -31,7 +31,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
     const among = old.size > 0 ? old : young
     let looked = 0
     for (const [key, times] of among) {
-      if (looked++ === looksThrough) return
+      if (looked++ === maxInspected) return
       among.delete(key)
       // Move a bucket that is in use to the end, so that the next call inspects others.
       if (times.count(now) > 0) among.set(key, times)

@@ -6,7 +6,7 @@ import type { Locks } from '../core/stores.ts'
 import { lockFile } from '../lib/file-lock.ts'
 
 /** How long to wait for a lock. This is longer than any work under a lock takes: a token refresh times out earlier. */
-const usualPatienceMs = 30_000
+const defaultMaxWaitMs = 30_000
 
 export function memoryLocks(): Locks {
   const last = new Map<string, Promise<void>>()
@@ -27,7 +27,7 @@ export function memoryLocks(): Locks {
 }
 
 /** Locks for processes that share a state folder. Within one process, only one waiter at a time polls the file. */
-export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Locks {
+export function fileLocks(stateFolder: string, maxWaitMs = defaultMaxWaitMs): Locks {
   const own = memoryLocks()
   const folder = join(stateFolder, 'locks')
   return {
@@ -36,7 +36,7 @@ export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Lo
       try {
         await mkdir(folder, { recursive: true, mode: 0o700 })
         const file = createHash('sha256').update(name).digest('hex')
-        const outside = await lockFile(join(folder, file), patienceMs)
+        const outside = await lockFile(join(folder, file), maxWaitMs)
         return {
           async [Symbol.asyncDispose]() {
             await outside[Symbol.asyncDispose]()

@@ -66,15 +66,15 @@ export const refusalOf = async (call: Promise<unknown>): Promise<ToolwayError> =
 
 const plain = { origin: 'forwarded', description: '', timeoutMs: 30_000 } as const
 
-export interface House extends Access {
+export interface TestGateway extends Access {
   readonly clock: ManualClock
   /** Every call that went through the pipeline, in order. */
   readonly calls: readonly Call[]
-  /** Calls a meta-tool as a door would. */
+  /** Calls a meta-tool as a front end would. */
   ask(tool: string, args?: unknown, more?: Partial<Call>): Promise<Result>
 }
 
-export interface HouseOptions {
+export interface TestGatewayOptions {
   /** The tools of each server, or a whole source. */
   readonly servers: Readonly<Record<string, readonly Tool[] | ((source: Source) => Source)>>
   readonly descriptions?: Readonly<Record<string, string>>
@@ -91,7 +91,7 @@ export interface HouseOptions {
 }
 
 /** A gateway in small: real sources, real entries, the meta-tools over them, and a view that hides nothing. */
-export function createHouse(options: HouseOptions): House {
+export function createTestGateway(options: TestGatewayOptions): TestGateway {
   const clock = createManualClock()
   const calls: Call[] = []
   const sources = Object.entries(options.servers).map(([name, offered]) => {

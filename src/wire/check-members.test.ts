@@ -8,7 +8,7 @@ import {
   fromClients,
   fromServers,
   type MemberRules,
-  toldByServers,
+  serverNotifications,
 } from './defined-members.ts'
 import { latestLegacy, legacyRevisions, modernRevision } from './revisions.ts'
 
@@ -136,7 +136,7 @@ describe('V1: the bytes of an object', () => {
 })
 
 /** The rules of all objects in all messages, including nested objects. */
-const levels: readonly MemberRules[] = [fromClients, fromServers, toldByServers, answers].flatMap((table) =>
+const levels: readonly MemberRules[] = [fromClients, fromServers, serverNotifications, answers].flatMap((table) =>
   Object.values(table).flatMap(withInner),
 )
 

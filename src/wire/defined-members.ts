@@ -219,7 +219,7 @@ export const fromServers: Readonly<Record<string, MemberRules>> = {
 }
 
 /** Params of notifications from servers. Notifications with any other method are dropped. */
-export const toldByServers: Readonly<Record<string, MemberRules>> = {
+export const serverNotifications: Readonly<Record<string, MemberRules>> = {
   'notifications/progress': { members: { progressToken: any, progress: any, total: any, message: any, _meta } },
   'notifications/message': { members: { level: any, logger: any, data: any, _meta } },
   'notifications/cancelled': { members: { requestId: any, reason: any, _meta } },

@@ -34,7 +34,7 @@ export function createEventReader(options: {
   let first = true
   const further = createByteCollector()
 
-  const startAnew = (): void => {
+  const reset = (): void => {
     idSet = false
     type = ''
     data = undefined
@@ -53,7 +53,7 @@ export function createEventReader(options: {
     const whole = further.length > 0 ? further.take() : data
     const told = !dropping && (whole !== undefined || idSet)
     const event: ServerSentEvent = { id, event: type || 'message', data: whole ?? empty }
-    startAnew()
+    reset()
     if (told) options.event(event)
   }
 

@@ -40,10 +40,10 @@ const patience = 2
 export async function takeAuthSteps({ scenario, url, version, context = '{}' }: Task): Promise<void> {
   await using open = new AsyncDisposableStack()
   const gateway = await openToolway(url, open, authFor(scenario, JSON.parse(context)))
-  const door = await gateway.listen()
+  const endpoint = await gateway.listen()
   const pinned = version >= '2026-07-28' ? { pin: version } : 'legacy'
   const client = new Client({ name: 'conformance-driver', version: '1.0.0' }, { versionNegotiation: { mode: pinned } })
-  await client.connect(new StreamableHTTPClientTransport(new URL(door.url)))
+  await client.connect(new StreamableHTTPClientTransport(new URL(endpoint.url)))
   open.defer(() => client.close())
   let signIns = 0
   const untilLetIn = async (refused: () => Promise<boolean>): Promise<void> => {

@@ -146,7 +146,7 @@ describe('what the chapter on authorization asks of a server', () => {
   const bearing = (token: string, more = {}) => ({ headers: { authorization: `Bearer ${token}`, ...more } })
   const told = ({ headers }: { headers: Readonly<Record<string, unknown>> }) => String(headers['www-authenticate'])
 
-  test('B6: without a token every door says 401, where the metadata is, and which scopes there are', async () => {
+  test('B6: without a token every endpoint says 401, where the metadata is, and which scopes there are', async () => {
     for (const [method, path] of [
       ['POST', '/mcp'],
       ['GET', '/mcp'],

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import setupBrowser from '../browser/build.setup.ts'
 import { type Browser, openBrowser } from '../browser/chromium.ts'
 import { inBrowser } from '../browser/in-browser.ts'
-import { openScene } from '../browser/stand-in/door.ts'
+import { openScene } from '../browser/stand-in/server.ts'
 import { visit } from '../browser/visit.ts'
 
 interface TraceEvent {
@@ -74,8 +74,8 @@ inBrowser('G10: large lists stay smooth', () => {
     })`)
 
   test('10,000 calls, with 800 new ones per second: live, scrolled, filtered, sorted', async () => {
-    await using door = await openScene('rush')
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
+    await using server = await openScene('rush')
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/calls' })
     const { page } = visitor
     const rows = page.locator('tbody tr')
     await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(50)
@@ -116,8 +116,8 @@ inBrowser('G10: large lists stay smooth', () => {
   })
 
   test('2,000 tools: opened, searched, sorted, more loaded, scrolled', async () => {
-    await using door = await openScene('crowded')
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
+    await using server = await openScene('crowded')
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/calls' })
     const { page } = visitor
     const rows = page.locator('tbody tr')
     await expectSmooth(page, 'opened', async () => {

@@ -54,9 +54,9 @@ test('F14, F12, F10: 10,000 calls with cancellations and a crash in every 50 lea
     const state = () => ({ ...descriptors(), servers: toolway.servers().length })
     // Also starts what starts with the first calls, such as the thread that writes the history.
     await callAll(toolway, warmUp)
-    // The open door, and the three ends of the server's input and output.
+    // The listening socket, and the three ends of the server's input and output.
     const idle = await until(() => (descriptors().sockets === outside.sockets + 4 ? state() : undefined), {
-      what: 'nothing to be open but the door and the server',
+      what: 'nothing to be open but the listening socket and the server',
     })
     const before = { heap: await settledHeap(), rss: process.memoryUsage().rss }
     const start = performance.now()

@@ -36,8 +36,8 @@ const together = [
 const onTheirOwn = ['sandbox/guest/main', 'stores/sqlite/history-thread']
 
 /** Modules of Node that hide others behind some of their names: `node:http` a second HTTP client of 40 ms and 13 MB. */
-const laden = 'http|fs|util|process'
-const isLaden = new RegExp(`^\\0?node:(${laden})$`)
+const heavyModules = 'http|fs|util|process'
+const isHeavy = new RegExp(`^\\0?node:(${heavyModules})$`)
 
 /**
  * An import of such a module reads all of its names; here only those are read that somebody uses. The bundler applies the
@@ -46,11 +46,11 @@ const isLaden = new RegExp(`^\\0?node:(${laden})$`)
 export const readWhatIsUsed: Plugin = {
   name: 'read-what-is-used',
   resolveId: {
-    filter: { id: isLaden },
+    filter: { id: isHeavy },
     handler: (id, _, { kind }) => (kind === 'import-statement' ? `\0${id}` : { id, external: true }),
   },
   load: {
-    filter: { id: isLaden },
+    filter: { id: isHeavy },
     handler(id) {
       const name = id.slice(1)
       const read = (key: string) =>
@@ -62,7 +62,7 @@ export const readWhatIsUsed: Plugin = {
 }
 
 /** Modules of Node that the plugin leaves as they are. */
-export const external = new RegExp(`^node:(?!(${laden})$)`)
+export const external = new RegExp(`^node:(?!(${heavyModules})$)`)
 
 /** The first reads files of its own package; the second is there where somebody has installed it. */
 const apart = /^(libpg-query|node-llama-cpp)/

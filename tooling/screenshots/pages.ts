@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import type { World } from '../../tests/browser/real/world.ts'
+import type { BrowserSetup } from '../../tests/browser/real/setup.ts'
 
 export interface Picture {
   readonly name: string
@@ -10,7 +10,7 @@ export interface Picture {
 }
 
 /** Every page of the dashboard, with something to see on it. Calls were made from `since` to `until`. */
-export function picturesOf({ files }: World, since: number, until: number): readonly Picture[] {
+export function picturesOf({ files }: BrowserSetup, since: number, until: number): readonly Picture[] {
   const range = `from=${new Date(since).toISOString()}&to=${new Date(until).toISOString()}`
   const newest = (page: Page, name: string) => page.getByRole('link', { name, exact: true }).first().click()
   return [

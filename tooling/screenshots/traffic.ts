@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { World } from '../../tests/browser/real/world.ts'
+import type { BrowserSetup } from '../../tests/browser/real/setup.ts'
 import { connect } from '../../tests/fixtures/clients.ts'
 
 /** Agents at work for a while, most of the time with success, so that there is something to see. */
-export async function makeTraffic({ toolway, files, client }: World, forMs: number): Promise<void> {
+export async function makeTraffic({ toolway, files, client }: BrowserSetup, forMs: number): Promise<void> {
   const asResearcher: typeof fetch = (url, init) => {
     const headers = new Headers(init?.headers)
     headers.set('toolway-agent', 'researcher')

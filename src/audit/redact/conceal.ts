@@ -3,10 +3,10 @@ import { createFinder, type Needle } from './finder.ts'
 export const redacted = '[redacted]'
 
 /** Min length of a secret. Shorter values occur by chance in ordinary text: `none`, `1234`, `main`. */
-export const shortestSecret = 6
+export const minSecretLength = 6
 
 /** Max layers of encoding; each costs a pass. An argument in a command in JSON in JSON has three layers. */
-const deepest = 3
+const maxLayers = 3
 
 const ascii = /^[\0-\x7f]*$/
 
@@ -14,7 +14,7 @@ const ascii = /^[\0-\x7f]*$/
 export type Conceal = (text: string) => string
 
 export function createConceal(secrets: readonly string[]): Conceal {
-  const wanted = [...new Set(secrets.flatMap(partsOf))].filter((secret) => secret.length >= shortestSecret)
+  const wanted = [...new Set(secrets.flatMap(partsOf))].filter((secret) => secret.length >= minSecretLength)
   if (wanted.length === 0) return (text) => text
   const find = createFinder(wanted.flatMap(formsOf))
   const asBytes = wanted.some((secret) => !ascii.test(secret))
@@ -40,11 +40,11 @@ export type Span = readonly [start: number, end: number]
 function partsOf(secret: string): string[] {
   const whole = secret.trim()
   const lines = whole.split(/\r?\n/).map((line) => line.trim())
-  return [whole, ...lines.filter((line) => line.length >= shortestLine && !/^-----/.test(line))].flatMap(pieces)
+  return [whole, ...lines.filter((line) => line.length >= minLineLength && !/^-----/.test(line))].flatMap(pieces)
 }
 
 /** Min length of a line that is searched for. Shorter lines within a secret may be headings or braces. */
-const shortestLine = 16
+const minLineLength = 16
 const maxPiece = 512
 
 function pieces(text: string): string[] {
@@ -64,7 +64,7 @@ function search(
   depth = 0,
 ): void {
   find(text, found)
-  if (depth === deepest) return
+  if (depth === maxLayers) return
   for (const decode of decoders) {
     const decoded = decode(text)
     if (!decoded) continue

@@ -227,7 +227,7 @@ const find = createFinder(
 
 /** Redacts everything that looks like a credential. Searches once for all kinds, because most strings contain none. */
 export function concealPatterns(text: string): string {
-  if (text.length < shortest) return text
+  if (text.length < minLength) return text
   const tokens = searchTokens(text)
   const hinted = new Set<number>()
   find(text, (start, end, needle) => {
@@ -259,8 +259,8 @@ function concealShapes(text: string, hinted: ReadonlySet<number>): string {
   return result
 }
 
-/** The length of the shortest string that can contain a credential: `://:x@h`. */
-const shortest = 7
+/** The length of the minLength string that can contain a credential: `://:x@h`. */
+const minLength = 7
 
 /** Redacts private keys. One expression for both markers would take quadratic time if only begin markers occur. */
 function concealPrivateKeys(text: string): string {

@@ -277,7 +277,7 @@ export function describeArguments(mode: ArgumentsMode, redactor: Redactor): Desc
 }
 
 const maxMembers = 64
-const deepest = 8
+const maxNesting = 8
 
 /** The types and sizes in a value: `{ path: 'string(12)', lines: ['array(3)', 'number'] }`. Names are redacted. */
 function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
@@ -287,10 +287,10 @@ function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
   if (value instanceof Numeral) return 'number'
   if (Array.isArray(value)) {
     const size = `array(${value.length})`
-    return value.length === 0 || depth >= deepest ? size : [size, shapeOf(value[0], redactor, depth + 1)]
+    return value.length === 0 || depth >= maxNesting ? size : [size, shapeOf(value[0], redactor, depth + 1)]
   }
   const entries = Object.entries(value)
-  if (depth >= deepest || entries.length > maxMembers) return `object(${entries.length})`
+  if (depth >= maxNesting || entries.length > maxMembers) return `object(${entries.length})`
   return Object.fromEntries(
     entries.map(([name, member]) => [redactor.text(name), shapeOf(member, redactor, depth + 1)]),
   )

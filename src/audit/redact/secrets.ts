@@ -1,13 +1,13 @@
 import type { SecretSetting } from '../../config/schema-lookup.ts'
 import { isAboutSecret, isRandom, isSecretName } from '../../core/secret-name.ts'
 import { decodePercent } from '../../lib/basic-auth.ts'
-import { shortestSecret } from './conceal.ts'
+import { minSecretLength } from './conceal.ts'
 
 /** The secrets in a configuration, plus `more`. Skips values too short or too common to tell from ordinary text. */
 export function secretsOf(settings: Iterable<SecretSetting>, more: readonly string[] = []): string[] {
   const worth = [...more, ...[...settings].flatMap(ofSetting)]
     .map((value) => value.trim())
-    .filter((value) => value.length >= shortestSecret && !value.includes('${') && !isCommonplace(value))
+    .filter((value) => value.length >= minSecretLength && !value.includes('${') && !isCommonplace(value))
   return [...new Set(worth)]
 }
 

@@ -67,7 +67,7 @@ export function searchableText(given: unknown): string {
   const lines: string[] = []
   const add = (value: unknown, name: string, depth: number): void => {
     if (typeof value !== 'object' || value === null) lines.push(name === '' ? String(value) : `${name}=${value}`)
-    else if (depth < deepest) {
+    else if (depth < maxDepth) {
       for (const [key, member] of Object.entries(value)) add(member, Array.isArray(value) ? name : key, depth + 1)
     }
   }
@@ -76,7 +76,7 @@ export function searchableText(given: unknown): string {
 }
 
 /** Max depth. Redaction cuts anything deeper. */
-const deepest = 64
+const maxDepth = 64
 
 /** Max operations waiting for their end. Beyond that, the oldest are dropped, because they never ended. */
 const maxOpen = 10_000

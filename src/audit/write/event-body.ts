@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
-import { canonical, deepest, TooLong } from '../../lib/canonical-json.ts'
+import { canonical, defaultMaxDepth, TooLong } from '../../lib/canonical-json.ts'
 import { memoize } from '../../lib/memoize.ts'
 import type { ChainedRecord, TruncatedArguments } from '../record.ts'
 
@@ -114,7 +114,7 @@ export function argumentsJson(
 
 function truncatedJson(described: unknown, brief: boolean): string {
   try {
-    return canonical(described, { characters: brief ? maxText : maxArguments, depth: deepest - 1 })
+    return canonical(described, { characters: brief ? maxText : maxArguments, depth: defaultMaxDepth - 1 })
   } catch (error) {
     if (!(error instanceof TooLong)) throw error
     const text = JSON.stringify(described)

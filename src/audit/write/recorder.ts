@@ -34,7 +34,7 @@ const checkpointMs = 60_000
 /** Max time until records that no caller waits for are synced. */
 const syncMs = 1000
 /** The interval between attempts to write less important records during an outage. */
-const patienceMs = 100
+const retryIntervalMs = 100
 const hourMs = 60 * 60 * 1000
 
 /** Owns this process's writer: opens it, reopens it after a failure, and appends to it. */
@@ -168,7 +168,7 @@ export function createRecorder(options: RecorderOptions) {
     if (closed) return undefined
     const now = clock.monotonic()
     const pressing = weight === 'must' || (weight === 'should' && writer?.reserve.held)
-    if (outage.active && !pressing && now - triedMs < patienceMs) return undefined
+    if (outage.active && !pressing && now - triedMs < retryIntervalMs) return undefined
     if (!pressing) triedMs = now
     try {
       writer ??= open()

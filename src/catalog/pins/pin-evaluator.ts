@@ -52,10 +52,10 @@ export function createPinEvaluator(
     const verdict = verdictOf(findings)
     const pin = store.pin(kind, name)
     if (!pin) return
-    const judged = <T extends DefinitionSnapshot>(sight: T): T =>
+    const withVerdict = <T extends DefinitionSnapshot>(sight: T): T =>
       sight.hash === look.hash ? { ...sight, ...verdict } : sight
     const before = [...pin.approved, ...pin.pending].find(({ hash }) => hash === look.hash)
-    store.put({ ...pin, approved: pin.approved.map(judged), pending: pin.pending.map(judged) })
+    store.put({ ...pin, approved: pin.approved.map(withVerdict), pending: pin.pending.map(withVerdict) })
     // After an upgrade of the scanner, do not report again what an earlier version found.
     const isNews = verdict.flags.some((flag) => !before?.flags.includes(flag)) || (verdict.high && !before?.high)
     if (isNews) notices.found(server, labelOf(server, kind, name), look.hash, findings)

@@ -102,7 +102,7 @@ export function fileName(server: string): string {
 }
 
 /** How often to poll the folder's mtime, a fallback for watching. Every write ends with a rename, which changes it. */
-const everyMs = 500
+const pollMs = 500
 
 /** Calls `touched` when the folder may have changed. The folder does not have to exist yet. */
 export function watchFolder(folder: string, clock: Clock, touched: () => void): Disposable {
@@ -129,11 +129,11 @@ export function watchFolder(folder: string, clock: Clock, touched: () => void): 
     if (mtimeMs !== undefined && !watcher) listen()
     if (mtimeMs !== last) touched()
     last = mtimeMs
-    timer = clock.after(everyMs, () => void look())
+    timer = clock.after(pollMs, () => void look())
   }
 
   listen()
-  timer = clock.after(everyMs, () => void look())
+  timer = clock.after(pollMs, () => void look())
   return {
     [Symbol.dispose]() {
       over = true

@@ -144,12 +144,12 @@ export function sentencesOf(folded: string): string[] {
 }
 
 /** Max length of a sentence. Legitimate sentences are shorter; longer ones are scanned in overlapping pieces. */
-const longest = 1_000
+const maxSentence = 1_000
 const overlap = 200
 
 function pieces(sentence: string): string[] {
-  if (sentence.length <= longest) return [sentence]
+  if (sentence.length <= maxSentence) return [sentence]
   const found: string[] = []
-  for (let at = 0; at < sentence.length; at += longest - overlap) found.push(sentence.slice(at, at + longest))
+  for (let at = 0; at < sentence.length; at += maxSentence - overlap) found.push(sentence.slice(at, at + maxSentence))
   return found
 }

@@ -8,7 +8,7 @@ import { type Hit, hitsIn } from './rules/index.ts'
 export const scannerVersion = 2
 
 /** Min length of text to scan. Shorter text cannot hold an instruction. */
-const shortest = 16
+const minLength = 16
 
 const maxFindings = 32
 
@@ -40,7 +40,7 @@ export function scanDefinition(
 
 export function scanText(text: string, where: string): ScanFinding[] {
   const findings = hiddenIn(text, where)
-  if (text.length < shortest) return findings
+  if (text.length < minLength) return findings
   const add = (kind: FindingKind, severity: ScanFinding['severity'], excerpt: string) => {
     if (!findings.some((finding) => finding.kind === kind)) findings.push({ kind, severity, where, excerpt })
   }

@@ -143,15 +143,16 @@ function sink(heap: number[], value: number, compare: (a: number, b: number) => 
 }
 
 /** Text between the steps of a task: ends of sentences and lines, and words such as "then". */
-const border = /(?<=[.?!;])\s+|(?<=[。？！；])\s*|\n+|,?\s+(?:(?:and\s+)?then|(?:and\s+)?after that|and (?:also|finally))[\s,]+/i
+const border =
+  /(?<=[.?!;])\s+|(?<=[。？！；])\s*|\n+|,?\s+(?:(?:and\s+)?then|(?:and\s+)?after that|and (?:also|finally))[\s,]+/i
 
-const longest = 4_000
+const maxQuery = 4_000
 const maxSteps = 12
 
 /** The words of a task by step, without duplicates within a step; empty steps are dropped. */
 function stepsOf(task: string): readonly (readonly string[])[] {
   const steps = task
-    .slice(0, longest)
+    .slice(0, maxQuery)
     .split(border)
     .map((step) => [...new Set(tokens(step))])
     .filter((words) => words.length > 0)

@@ -28,7 +28,6 @@ export function tokens(text: string): string[] {
   return found
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII starts with control characters.
 const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
 
 /** Makes words with and without accents equal, and different encodings of the same text. */

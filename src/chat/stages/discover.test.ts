@@ -105,7 +105,7 @@ describe('running code', () => {
 
   test('S7: the model cannot choose its environment or timeout', async () => {
     const call = calls({ name: 'execute_code', arguments: { code: '1', environment: 'mine' } })
-    const { chat, server, house } = await chatting([call, says('Well.')], { servers, config: on })
+    const { chat, server, gateway } = await chatting([call, says('Well.')], { servers, config: on })
     await ask(chat, 'x')
     const tool = server.asked[0]?.body.tools?.find(({ function: { name } }) => name === 'native__execute_code')
     expect(tool?.function.parameters).toEqual({
@@ -114,14 +114,14 @@ describe('running code', () => {
       required: ['code'],
       additionalProperties: false,
     })
-    expect(house.calls[0]?.input.arguments.value).toEqual({ code: '1', environment: 'desk', timeout_ms: 9_000 })
+    expect(gateway.calls[0]?.input.arguments.value).toEqual({ code: '1', environment: 'desk', timeout_ms: 9_000 })
   })
 
   test('S7: a request can enable it and choose its options', async () => {
     const call = calls({ name: 'execute_code', arguments: { code: '1' } })
-    const { chat, house } = await chatting([call, says('Well.')], { servers, config: agent })
+    const { chat, gateway } = await chatting([call, says('Well.')], { servers, config: agent })
     await ask(chat, 'x', { codeExecution: { timeoutMs: 5 } })
-    expect(house.calls[0]?.input.arguments.value).toEqual({ code: '1', environment: 'scratch', timeout_ms: 5 })
+    expect(gateway.calls[0]?.input.arguments.value).toEqual({ code: '1', environment: 'scratch', timeout_ms: 5 })
   })
 })
 

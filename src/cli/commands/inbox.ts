@@ -28,7 +28,7 @@ interface ListedItem {
   readonly actions: readonly { readonly name: string; readonly path: string; readonly body?: object }[]
 }
 
-const everyMs = 2_000
+const pollMs = 2_000
 
 /** Shows what needs a person, as the running gateway reports it (V7). */
 export async function inbox(shell: Shell, options: InboxOptions, clock: Clock = systemClock): Promise<ExitCode> {
@@ -68,7 +68,7 @@ async function follow(
         else printItem(item, output)
       }
       known = new Map(items.map((item) => [item.id, textOf(item)]))
-      await pause(clock, everyMs, interrupted)
+      await pause(clock, pollMs, interrupted)
     }
   } catch (thrown) {
     if (interrupted.aborted) return exit.ok

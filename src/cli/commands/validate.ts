@@ -7,7 +7,7 @@ import { secretSettings } from '../../config/schema-lookup.ts'
 import { cachedTools } from '../../config/warnings.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
-import { policyDoubts } from '../../policy/config-warnings.ts'
+import { policyWarnings } from '../../policy/policy-warnings.ts'
 import { commandName, createOutput, type ExitCode, exit, type Output, relativeTo, type Shell } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { oneLine, table } from '../table.ts'
@@ -53,7 +53,7 @@ function target(server: ServerConfig): string {
   return origin + pathname
 }
 
-const warningsOf = ({ warnings, config }: LoadedConfig) => [...warnings, ...policyDoubts(config)]
+const warningsOf = ({ warnings, config }: LoadedConfig) => [...warnings, ...policyWarnings(config)]
 
 const asJson = (loaded: LoadedConfig) => ({
   valid: true,

@@ -10,7 +10,7 @@ import { existingAuditKey } from '../commands/audit/verify.ts'
 import { count, span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
 import { procRows, programOf } from './port.ts'
-import { isForeign, ownAgain } from './private-file.ts'
+import { chownCommand, isForeign } from './private-file.ts'
 
 /** How far in the future a record's time may be. Two readings of the same machine's clock differ by less. */
 const toleranceMs = 2_000
@@ -98,7 +98,7 @@ export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path
     const foreign = await foreignFile(folder, lanes)
     if (foreign !== undefined) {
       const message = `${short(foreign.path)} belongs to another user, so nothing can be recorded there`
-      return problem(message, ownAgain(join(folder, foreign.lane), '-R'))
+      return problem(message, chownCommand(join(folder, foreign.lane), '-R'))
     }
     const holders = lanes.flatMap((lane) => {
       const pid = holderOf(join(folder, lane, 'lock'))

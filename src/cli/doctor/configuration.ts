@@ -12,7 +12,7 @@ import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
 import { homeOf } from '../../core/home.ts'
-import { policyDoubts } from '../../policy/config-warnings.ts'
+import { policyWarnings } from '../../policy/policy-warnings.ts'
 import { commandName, relativeTo, type Shell, shortPath } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { count, oneLine, printable, quoted } from '../table.ts'
@@ -135,7 +135,7 @@ function validFindings({ config, files, warnings }: LoadedConfig, shell: Shell):
     files.length === 0
       ? ok('no file was found, so defaults apply', `${command} init`)
       : ok(`${read} is valid: ${servers}, ${agents}`)
-  const doubts = [...warnings, ...policyDoubts(config)].map((text) => warning(relativeTo(text, shell.cwd)))
+  const doubts = [...warnings, ...policyWarnings(config)].map((text) => warning(relativeTo(text, shell.cwd)))
   return [found, ...doubts]
 }
 

@@ -43,7 +43,7 @@ async function keptFinding({ stores }: Config, short: (path: string) => string):
 }
 
 /** How long before a key's expiry a warning is shown, so that there is time to replace the key. */
-const soonMs = 7 * 24 * 60 * 60 * 1000
+const expiryWarningMs = 7 * 24 * 60 * 60 * 1000
 
 /** Checks that the API keys can be read, have not expired, and are for existing agents. */
 export const keyCheck = (config: Config, context: CheckContext): DoctorCheck => ({
@@ -72,7 +72,7 @@ function keyFindings(key: StoredKey, { agents }: Config, { command, clock }: Che
   const renewed = `${command} keys revoke ${id} && ${renewal(key, command)}`
   return [
     ...(left <= 0 ? [warning(`the key ${id} expired on ${expires?.slice(0, 10)}`, renewed)] : []),
-    ...(left > 0 && left <= soonMs ? [warning(`the key ${id} expires in ${span(left)}`, renewed)] : []),
+    ...(left > 0 && left <= expiryWarningMs ? [warning(`the key ${id} expires in ${span(left)}`, renewed)] : []),
     ...strangers.map((agent) => {
       const message = `the key ${id} is for ${agent}, an agent that does not exist${didYouMean(agent, known, '')}`
       return warning(message, `${command} keys revoke ${id}`)

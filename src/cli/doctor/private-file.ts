@@ -21,11 +21,11 @@ export async function privateFile(file: PrivateFile): Promise<{ finding?: CheckF
       return { text, finding: problem(message, `chmod 600 ${quoted(path)}`) }
     }
     if (!isForeign(uid)) return { text }
-    return { text, finding: problem(`${what} belongs to another user (${shown})`, ownAgain(path)) }
+    return { text, finding: problem(`${what} belongs to another user (${shown})`, chownCommand(path)) }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return {}
-    return { finding: problem(`${what} cannot be read (${shown}, ${code})`, ownAgain(path)) }
+    return { finding: problem(`${what} cannot be read (${shown}, ${code})`, chownCommand(path)) }
   }
 }
 
@@ -41,5 +41,5 @@ export function isForeign(uid: number): boolean {
  * The command that gives a file or folder back to the user. Running Toolway even once with sudo leaves files owned by
  * root. Use `-R` only for a folder that contains nothing but Toolway's files.
  */
-export const ownAgain = (path: string, recursive?: '-R'): string =>
+export const chownCommand = (path: string, recursive?: '-R'): string =>
   `sudo chown ${recursive ? '-R ' : ''}"$(id -u)" ${quoted(path)}`

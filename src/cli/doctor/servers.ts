@@ -3,7 +3,7 @@ import { isWithin, keyPath } from '../../config/tree.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { compileRules } from '../../policy/rules.ts'
 import type { ProbeResult, ServerProber } from '../../runtime/probe-server.ts'
-import { isOurselves } from '../../runtime/upstream-servers.ts'
+import { isThisGateway } from '../../runtime/upstream-servers.ts'
 import { count, took } from '../table.ts'
 import type { DoctorContext } from './configuration.ts'
 import { diagnose, type ProbedServer } from './diagnosis.ts'
@@ -31,7 +31,7 @@ export function serverChecks({ context, only, prober, withinMs, env }: ServerChe
   const probe = async (name: string, signal: AbortSignal) => {
     const server = servers[name] as ServerConfig
     if (server.disabled) return ok('disabled, not checked')
-    if (loaded && isOurselves(server, loaded.config.server)) {
+    if (loaded && isThisGateway(server, loaded.config.server)) {
       return warning("it is Toolway's own endpoint and is ignored", `remove mcpServers.${name}`)
     }
     const variable = unset.find(({ key }) => isWithin(key, keyPath(['mcpServers', name])))?.variable

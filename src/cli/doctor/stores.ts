@@ -5,7 +5,7 @@ import { connectPostgres, postgresErrorReason } from '../../stores/postgres/conn
 import { currentSchemaVersion, schemaVersion } from '../../stores/postgres/migrations.ts'
 import { quoted, sizeText } from '../table.ts'
 import { type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
-import { isForeign, octal, ownAgain } from './private-file.ts'
+import { chownCommand, isForeign, octal } from './private-file.ts'
 
 /** Checks that the state folders are writable. */
 export const storeFolderCheck = (
@@ -47,7 +47,10 @@ async function folderProblem(folder: StateFolder, tryWrite: typeof createAndRemo
   }
   if (!exists) return undefined
   if (isForeign(there.uid)) {
-    return problem(`${shown} belongs to another user`, (await isToolways(path)) ? ownAgain(path, '-R') : elsewhere)
+    return problem(
+      `${shown} belongs to another user`,
+      (await isToolwayFolder(path)) ? chownCommand(path, '-R') : elsewhere,
+    )
   }
   if (process.platform === 'win32' || (there.mode & 0o022) === 0) return undefined
   // Folders with the sticky bit, such as /tmp, are meant for all users.
@@ -62,13 +65,13 @@ async function existingRemedy({ path, uid }: NearestFolder, code: string): Promi
   if (!isDenied(code)) return spaceRemedy(path, code)
   const writable = `chmod u+rwx ${quoted(path)}`
   if (uid === process.getuid?.()) return writable
-  return (await isToolways(path)) ? `${ownAgain(path, '-R')} && ${writable}` : undefined
+  return (await isToolwayFolder(path)) ? `${chownCommand(path, '-R')} && ${writable}` : undefined
 }
 
 /** Creates the folder itself; its parents belong to others. */
 function missingRemedy(path: string, parent: NearestFolder, code: string): string | undefined {
   if (!isDenied(code)) return spaceRemedy(parent.path, code)
-  return parent.isHidden ? undefined : `sudo mkdir -p ${quoted(path)} && ${ownAgain(path)}`
+  return parent.isHidden ? undefined : `sudo mkdir -p ${quoted(path)} && ${chownCommand(path)}`
 }
 
 const isDenied = (code: string): boolean => code === 'EACCES' || code === 'EPERM'
@@ -79,7 +82,7 @@ function spaceRemedy(path: string, code: string): string | undefined {
 }
 
 /** Whether only Toolway uses a folder. Others, such as /var/lib, must not get another owner with all their content. */
-async function isToolways(path: string): Promise<boolean> {
+async function isToolwayFolder(path: string): Promise<boolean> {
   if (path.split(sep).some((name) => /^\.?toolway$/i.test(name))) return true
   const content = await readdir(path).catch(() => undefined)
   return content?.length === 0

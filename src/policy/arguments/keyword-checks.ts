@@ -116,7 +116,7 @@ function reaches(text: string, least: number): boolean {
   return length >= least
 }
 
-const longest = 4096
+const maxPatternText = 4096
 
 const zone = '(z|[+-]\\d\\d(:?\\d\\d)?)?'
 const clock = `\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?${zone}`
@@ -137,7 +137,7 @@ export const formats: Readonly<Record<string, (text: string) => boolean>> = {
 }
 
 function like(pattern: RegExp): (text: string) => boolean {
-  return (text) => text.length > longest || pattern.test(text)
+  return (text) => text.length > maxPatternText || pattern.test(text)
 }
 
 export class BudgetSpent extends Error {}

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { doubtfulLimits } from '../config-warnings.ts'
+import { limitWarnings } from '../policy-warnings.ts'
 
 const tools = [
   { server: 'files', name: 'read_file' },
   { server: 'files', name: 'write_file' },
 ]
 const doubts = (limits: { servers?: Record<string, number>; tools?: Record<string, number> }) =>
-  doubtfulLimits({ limits: { servers: {}, tools: {}, ...limits }, servers: ['files', 'web'], tools })
+  limitWarnings({ limits: { servers: {}, tools: {}, ...limits }, servers: ['files', 'web'], tools })
 
 test('F8: a limit on a server that does not exist is doubtful, with what was probably meant', () => {
   expect(
@@ -33,5 +33,5 @@ test('F8: a limit that no call can meet is doubtful', () => {
 
 test('a server with a dot in its name is recognised', () => {
   const limits = { servers: {}, tools: { 'a.b.c': 1 } }
-  expect(doubtfulLimits({ limits, servers: ['a.b'] })).toEqual([])
+  expect(limitWarnings({ limits, servers: ['a.b'] })).toEqual([])
 })

@@ -104,10 +104,10 @@ export function figuresOf(calls: readonly CallView[], ms: number): Figures {
 const ascending = (one: number, another: number) => one - another
 
 const maxPoints = 200
-const finestMs = 1_000
+const minStepMs = 1_000
 
 export function seriesOf(calls: readonly CallView[], from: number, to: number): Series {
-  const stepMs = Math.max(finestMs, Math.ceil((to - from) / maxPoints / finestMs) * finestMs)
+  const stepMs = Math.max(minStepMs, Math.ceil((to - from) / maxPoints / minStepMs) * minStepMs)
   const first = Math.floor(from / stepMs) * stepMs
   const steps = Map.groupBy(calls, ({ at }) => Math.floor(at / stepMs) * stepMs)
   const count = Math.ceil((to - first) / stepMs)

@@ -49,7 +49,7 @@ interface FirstSeen {
   readonly begins: number
 }
 
-const everyMs = 1_000
+const pollMs = 1_000
 /** Kinds that come from the state folder: they end in all processes at once. */
 const sharedKinds: ReadonlySet<InboxItem['kind']> = new Set(['definition', 'key'] as const)
 /** How long other items stay dismissed. Processes do not know when an item of another process ends. */
@@ -166,7 +166,7 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
   }
 
   const poll = () => {
-    timer = clock.after(everyMs, () => {
+    timer = clock.after(pollMs, () => {
       poll()
       refresh()
     })

@@ -14,7 +14,7 @@ import { keyPath, type Path } from '../../config/tree.ts'
 import { secretPlaceholder } from '../../config/validate.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
-import { policyDoubts } from '../../policy/config-warnings.ts'
+import { policyWarnings } from '../../policy/policy-warnings.ts'
 import { type ConfigSource, type Draft, type EditedFile, newProblems, openEditedFile } from './config-file.ts'
 import type { EditHistory, RecordedEdit } from './edit-history.ts'
 import { findSecrets } from './find-secrets.ts'
@@ -251,7 +251,7 @@ const changedMeanwhile = (path: string) =>
 
 /** The warnings that a reload would report. */
 const warningsOf = (loaded: LoadedConfig | undefined): readonly string[] =>
-  loaded ? [...loaded.warnings, ...policyDoubts(loaded.config)] : []
+  loaded ? [...loaded.warnings, ...policyWarnings(loaded.config)] : []
 
 /** What somebody has to do who copies the new text because the file cannot be written here. */
 function copyWarnings(shown: string, secrets: ReturnType<typeof secretFiles>['files']['files']): string[] {

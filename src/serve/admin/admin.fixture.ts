@@ -220,7 +220,7 @@ interface Settings {
   readonly address?: () => string
 }
 
-/** The door for people on a free port, behind a server that has nothing else; time stands still unless moved. */
+/** The endpoint for people on a free port, behind a server that has nothing else; time stands still unless moved. */
 export async function openTestAdmin(settings: Settings = {}) {
   const clock = createManualClock()
   const log = createKeptLog()
@@ -230,7 +230,7 @@ export async function openTestAdmin(settings: Settings = {}) {
   const port = await listen(server, '127.0.0.1', 0)
   const config = httpConfig(settings.config)
   const authenticate = settings.authenticate ?? people()
-  const door = createAdminEndpoint({
+  const endpoint = createAdminEndpoint({
     admin: test.admin,
     access,
     authenticate,
@@ -254,7 +254,7 @@ export async function openTestAdmin(settings: Settings = {}) {
       Object.defineProperty(request.socket, 'remoteAddress', { value: address, configurable: true })
     try {
       const path = (request.url ?? '').split('?')[0] as string
-      if (!door.handle(request, response, path)) throw new HttpError(404, rpcCodes.request, 'nothing here')
+      if (!endpoint.handle(request, response, path)) throw new HttpError(404, rpcCodes.request, 'nothing here')
     } catch (thrown) {
       sendHttpError(response, toHttpError(thrown, log), clock)
     }
@@ -267,7 +267,7 @@ export async function openTestAdmin(settings: Settings = {}) {
   }
   return {
     ...test,
-    ...{ door, access, clock, log, origin, port, raw },
+    ...{ endpoint, access, clock, log, origin, port, raw },
     /** A request to the API with a credential; a body makes it a POST. */
     api(
       path: string,
@@ -289,7 +289,7 @@ export async function openTestAdmin(settings: Settings = {}) {
       return { ...answer, cookie, browser: { cookie: cookie.split(';')[0] as string } }
     },
     async [Symbol.asyncDispose]() {
-      door[Symbol.dispose]()
+      endpoint[Symbol.dispose]()
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },

@@ -137,28 +137,28 @@ describe('B6: who guesses', () => {
 
   test('failed logins: ten are told that they are wrong, the others to wait; a right one is let in', async () => {
     let address = '192.0.2.1'
-    const door = await open({ address: () => address })
+    const fixture = await open({ address: () => address })
     const statuses: number[] = []
-    for (let count = 0; count < 30; count++) statuses.push((await tries(door, `guess-${count}`)).status)
+    for (let count = 0; count < 30; count++) statuses.push((await tries(fixture, `guess-${count}`)).status)
     expect(statuses.slice(0, 10).every((status) => status === 401)).toBe(true)
     expect(statuses.slice(10).every((status) => status === 429)).toBe(true)
-    const wrong = await tries(door, 'another-guess')
+    const wrong = await tries(fixture, 'another-guess')
     expect(wrong.headers['retry-after']).toBe('1')
     expect(wrong.json.error).toMatchObject({ code: 'RATE_LIMITED', message: expect.stringContaining('1 s') })
-    expect((await tries(door, 'operator')).status).toBe(200)
+    expect((await tries(fixture, 'operator')).status).toBe(200)
     address = '192.0.2.2'
-    expect((await tries(door, 'another-guess')).status).toBe(401)
+    expect((await tries(fixture, 'another-guess')).status).toBe(401)
     address = '192.0.2.1'
-    door.clock.advance(1_000)
-    expect([(await tries(door, 'a')).status, (await tries(door, 'b')).status]).toEqual([401, 429])
-    expect(door.access.turned).toHaveLength(34)
+    fixture.clock.advance(1_000)
+    expect([(await tries(fixture, 'a')).status, (await tries(fixture, 'b')).status]).toEqual([401, 429])
+    expect(fixture.access.turned).toHaveLength(34)
   })
 
   test('with a header is told to wait, too, but a right one is let in: scripts of others share its address', async () => {
-    const door = await open()
-    for (let count = 0; count < 10; count++) expect((await door.api('overview', { token: 'x' })).status).toBe(401)
-    expect((await door.api('overview', { token: 'x' })).status).toBe(429)
-    expect((await door.api('overview')).status).toBe(200)
+    const fixture = await open()
+    for (let count = 0; count < 10; count++) expect((await fixture.api('overview', { token: 'x' })).status).toBe(401)
+    expect((await fixture.api('overview', { token: 'x' })).status).toBe(429)
+    expect((await fixture.api('overview')).status).toBe(200)
   })
 })
 

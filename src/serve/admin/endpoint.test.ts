@@ -226,8 +226,8 @@ describe('B6: who may come in', () => {
   })
 
   test('while it shuts down nothing new is begun', async () => {
-    const { api, door } = await open()
-    door[Symbol.dispose]()
+    const { api, endpoint } = await open()
+    endpoint[Symbol.dispose]()
     const { status, headers } = await api('overview')
     expect([status, headers['retry-after']]).toEqual([503, '1'])
   })

@@ -13,8 +13,8 @@ afterEach(async () => {
   await stack.disposeAsync()
   stack = new AsyncDisposableStack()
 })
-type Door = Awaited<ReturnType<typeof openTestAdmin>>
-const open = async (settings?: Parameters<typeof openTestAdmin>[0]): Promise<Door> =>
+type TestAdmin = Awaited<ReturnType<typeof openTestAdmin>>
+const open = async (settings?: Parameters<typeof openTestAdmin>[0]): Promise<TestAdmin> =>
   stack.use(await openTestAdmin(settings))
 
 interface Told {
@@ -23,7 +23,7 @@ interface Told {
 }
 
 /** Follows the stream; `told` is all that has come so far. */
-async function follow({ origin }: Door, headers: Record<string, string> = { authorization: 'Bearer operator' }) {
+async function follow({ origin }: TestAdmin, headers: Record<string, string> = { authorization: 'Bearer operator' }) {
   const { statusCode, body, headers: got } = await request(`${origin}/admin/api/events`, { headers })
   const told: Told[] = []
   let text = ''
@@ -53,14 +53,14 @@ async function follow({ origin }: Door, headers: Record<string, string> = { auth
 }
 
 /** Moves time in the steps that the stream goes by. */
-const pass = async ({ clock }: Door, ms: number) => {
+const pass = async ({ clock }: TestAdmin, ms: number) => {
   for (let passed = 0; passed < ms; passed += 250) await clock.pass(250)
 }
 
 describe('G10: the stream of events', () => {
   test('begins with all there is to know, so that nothing has to be fetched', async () => {
-    const door = await open()
-    const { told, heard, headers } = await follow(door)
+    const fixture = await open()
+    const { told, heard, headers } = await follow(fixture)
     await heard('inbox')
     expect(headers['content-type']).toBe('text/event-stream')
     expect(told).toEqual([
@@ -74,106 +74,106 @@ describe('G10: the stream of events', () => {
   })
 
   test('V8: tells all approvals whenever they have changed', async () => {
-    const door = await open()
-    const { heard, kinds, last } = await follow(door)
+    const fixture = await open()
+    const { heard, kinds, last } = await follow(fixture)
     await heard('reload')
-    await pass(door, 1_000)
-    door.tellApprovals([approval])
-    await pass(door, 250)
+    await pass(fixture, 1_000)
+    fixture.tellApprovals([approval])
+    await pass(fixture, 250)
     await heard('approvals', 2)
     expect(last('approvals')).toEqual([approval])
-    await pass(door, 1_000)
+    await pass(fixture, 1_000)
     await heard('overview', 3)
     expect(kinds().filter((kind) => kind === 'approvals')).toHaveLength(2)
   })
 
   test('V7: tells admins of the inbox at once when it changes', async () => {
-    const door = await open({ authenticate: people() })
-    const admin = await follow(door)
-    const guest = await follow(door, { authorization: 'Bearer dev' })
+    const fixture = await open({ authenticate: people() })
+    const admin = await follow(fixture)
+    const guest = await follow(fixture, { authorization: 'Bearer dev' })
     await admin.heard('inbox')
-    door.tellInbox({ items: [], dismissed: 1, left: 0 })
+    fixture.tellInbox({ items: [], dismissed: 1, left: 0 })
     await admin.heard('inbox', 2)
     expect(admin.last('inbox')).toEqual({ items: [], dismissed: 1, left: 0 })
-    await pass(door, 1_000)
+    await pass(fixture, 1_000)
     await guest.heard('overview', 2)
     expect(guest.kinds()).not.toContain('inbox')
   })
 
   test('tells the overview once a second, and the servers only when they have changed', async () => {
-    const door = await open()
-    const { heard, kinds, last } = await follow(door)
+    const fixture = await open()
+    const { heard, kinds, last } = await follow(fixture)
     await heard('reload')
-    await pass(door, 3_000)
+    await pass(fixture, 3_000)
     await heard('overview', 4)
     expect(kinds().filter((kind) => kind === 'servers')).toHaveLength(1)
-    door.admin.servers = () => [{ ...server, health: 'unhealthy' }]
-    await pass(door, 1_000)
+    fixture.admin.servers = () => [{ ...server, health: 'unhealthy' }]
+    await pass(fixture, 1_000)
     await heard('servers', 2)
     expect(last('servers')).toMatchObject([{ health: 'unhealthy' }])
   })
 
   test('gathers calls: each once, as it is now, newest last, and under load only the newest', async () => {
-    const door = await open()
-    const { heard, last } = await follow(door)
+    const fixture = await open()
+    const { heard, last } = await follow(fixture)
     await heard('reload')
-    door.tellCalls([call({ id: 'x', outcome: 'running', ms: null }), call({ id: 'y' })])
-    door.tellCalls([call({ id: 'x' })])
-    await pass(door, 250)
+    fixture.tellCalls([call({ id: 'x', outcome: 'running', ms: null }), call({ id: 'y' })])
+    fixture.tellCalls([call({ id: 'x' })])
+    await pass(fixture, 250)
     await heard('calls', 2)
     expect(last('calls')).toEqual([call({ id: 'y' }), call({ id: 'x' })])
-    door.tellCalls(Array.from({ length: 10_000 }, (_, n) => call({ id: `n${n}` })))
-    await pass(door, 250)
+    fixture.tellCalls(Array.from({ length: 10_000 }, (_, n) => call({ id: `n${n}` })))
+    await pass(fixture, 250)
     await heard('calls', 3)
     const ids = (last('calls') as CallView[]).map(({ id }) => id)
     expect([ids.length, ids.at(-1)]).toEqual([2_000, 'n9999'])
   })
 
   test('B6: tells who is no admin of the calls of their agent, and of no reload', async () => {
-    const door = await open()
-    const { heard, told, last } = await follow(door, { authorization: 'Bearer dev', 'toolway-agent': 'dev' })
+    const fixture = await open()
+    const { heard, told, last } = await follow(fixture, { authorization: 'Bearer dev', 'toolway-agent': 'dev' })
     await heard('calls')
     expect(last('calls')).toEqual([call({ id: 'b', agent: 'dev' })])
-    door.tellCalls([call({ id: 'x' }), call({ id: 'y', agent: 'dev' })])
-    door.tellReload(reloaded)
-    await pass(door, 1_000)
+    fixture.tellCalls([call({ id: 'x' }), call({ id: 'y', agent: 'dev' })])
+    fixture.tellReload(reloaded)
+    await pass(fixture, 1_000)
     await heard('overview', 2)
     expect(last('calls')).toEqual([call({ id: 'y', agent: 'dev' })])
     expect(told.map(({ event }) => event)).not.toContain('reload')
   })
 
   test('watches nothing while nobody looks', async () => {
-    const door = await open()
-    expect([door.watched(), door.clock.pending]).toEqual([false, 0])
-    const first = await follow(door)
-    const second = await follow(door)
-    expect(door.watched()).toBe(true)
+    const fixture = await open()
+    expect([fixture.watched(), fixture.clock.pending]).toEqual([false, 0])
+    const first = await follow(fixture)
+    const second = await follow(fixture)
+    expect(fixture.watched()).toBe(true)
     first.body.destroy()
     second.body.destroy()
-    await until(() => !door.watched(), { what: 'the end of watching' })
-    expect(door.clock.pending).toBe(0)
+    await until(() => !fixture.watched(), { what: 'the end of watching' })
+    expect(fixture.clock.pending).toBe(0)
   })
 
   test('survives an overview that cannot be made', async () => {
-    const door = await open()
-    const { heard, last } = await follow(door)
+    const fixture = await open()
+    const { heard, last } = await follow(fixture)
     await heard('reload')
-    const { overview: well } = door.admin
-    door.admin.overview = () => {
+    const { overview: well } = fixture.admin
+    fixture.admin.overview = () => {
       throw new Error('broken')
     }
-    await pass(door, 1_000)
-    door.admin.overview = well
-    await pass(door, 1_000)
+    await pass(fixture, 1_000)
+    fixture.admin.overview = well
+    await pass(fixture, 1_000)
     await heard('overview', 2)
     expect(last('overview')).toEqual(overview)
-    expect(door.log.lines).toHaveLength(1)
+    expect(fixture.log.lines).toHaveLength(1)
   })
 
-  test('ends with the door, so that nobody waits for it', async () => {
-    const door = await open()
-    const { over } = await follow(door)
-    door.door[Symbol.dispose]()
+  test('ends with the fixture, so that nobody waits for it', async () => {
+    const fixture = await open()
+    const { over } = await follow(fixture)
+    fixture.endpoint[Symbol.dispose]()
     await until(over, { what: 'the end of the stream' })
   })
 })
@@ -182,65 +182,65 @@ describe('B6: a stream does not outlive what it was opened with', () => {
   test('a credential that is revoked ends it', async () => {
     let revoked = false
     const known = people()
-    const door = await open({ authenticate: (given) => (revoked ? known(undefined) : known(given)) })
-    const { heard, over } = await follow(door)
+    const fixture = await open({ authenticate: (given) => (revoked ? known(undefined) : known(given)) })
+    const { heard, over } = await follow(fixture)
     await heard('reload')
-    await pass(door, 5_000)
+    await pass(fixture, 5_000)
     expect(over()).toBe(false)
     revoked = true
-    await pass(door, 5_000)
+    await pass(fixture, 5_000)
     await until(over, { what: 'the end of the stream' })
   })
 
   test('logging out ends it', async () => {
-    const door = await open()
-    const { browser } = await door.logIn()
-    const { heard, over } = await follow(door, browser)
+    const fixture = await open()
+    const { browser } = await fixture.logIn()
+    const { heard, over } = await follow(fixture, browser)
     await heard('reload')
-    await door.raw('/admin/api/session', { method: 'DELETE', headers: { ...browser, 'toolway-admin': '1' } })
-    await pass(door, 5_000)
+    await fixture.raw('/admin/api/session', { method: 'DELETE', headers: { ...browser, 'toolway-admin': '1' } })
+    await pass(fixture, 5_000)
     await until(over, { what: 'the end of the stream' })
   })
 })
 
 describe('abuse: readers', () => {
   test('one that never reads costs a bounded amount of memory, and the others hear everything', async () => {
-    const door = await open()
-    door.pad(64 * 1024)
-    const deaf = connect(door.port, '127.0.0.1')
+    const fixture = await open()
+    fixture.pad(64 * 1024)
+    const deaf = connect(fixture.port, '127.0.0.1')
     await once(deaf, 'connect')
     deaf.pause()
     deaf.write(
-      `GET /admin/api/events HTTP/1.1\r\nHost: 127.0.0.1:${door.port}\r\nAuthorization: Bearer operator\r\n\r\n`,
+      `GET /admin/api/events HTTP/1.1\r\nHost: 127.0.0.1:${fixture.port}\r\nAuthorization: Bearer operator\r\n\r\n`,
     )
     stack.defer(() => void deaf.destroy())
-    await until(() => door.watched(), { what: 'the reader' })
-    const { heard } = await follow(door)
+    await until(() => fixture.watched(), { what: 'the reader' })
+    const { heard } = await follow(fixture)
     // 400 overviews of 64 KiB: much more than sockets and the bound take together.
     const limit = 16 * 1024 * 1024
     const before = await settledBuffers()
     for (let second = 1; second <= 400; second++) {
-      await pass(door, 1_000)
+      await pass(fixture, 1_000)
       await heard('overview', second)
     }
     expect((await settledBuffers(before + limit)) - before).toBeLessThan(limit)
   })
 
   test('V6: too many of one caller are refused, and make room when they leave', async () => {
-    const door = await open()
+    const fixture = await open()
     const all = []
-    for (let count = 0; count < 48; count++) all.push(await follow(door))
-    const { statusCode, headers } = await follow(door)
+    for (let count = 0; count < 48; count++) all.push(await follow(fixture))
+    const { statusCode, headers } = await follow(fixture)
     expect([statusCode, headers['retry-after']]).toEqual([503, '1'])
     all[0]?.body.destroy()
-    await until(async () => (await follow(door)).statusCode === 200, { what: 'room' })
+    await until(async () => (await follow(fixture)).statusCode === 200, { what: 'room' })
   })
 
   test('B7: those who are no admins leave room for those who are', async () => {
-    const door = await open()
+    const fixture = await open()
     const guest = { authorization: 'Bearer dev' }
-    for (let count = 0; count < 32; count++) expect((await follow(door, guest)).statusCode).toBe(200)
-    expect((await follow(door, guest)).statusCode).toBe(503)
-    expect((await follow(door)).statusCode).toBe(200)
+    for (let count = 0; count < 32; count++) expect((await follow(fixture, guest)).statusCode).toBe(200)
+    expect((await follow(fixture, guest)).statusCode).toBe(503)
+    expect((await follow(fixture)).statusCode).toBe(200)
   })
 })

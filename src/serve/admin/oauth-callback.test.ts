@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openTestAdmin } from './admin.fixture.ts'
 
-test('B6: an operator begins to sign in, and comes back to the door they came by; nobody else can', async () => {
+test('B6: an operator begins to sign in, and comes back to the address they came by; nobody else can', async () => {
   await using people = await openTestAdmin({
     config: { allowedHosts: ['tools.example.com'], allowedOrigins: ['https://tools.example.com'] },
   })

@@ -15,7 +15,7 @@ const token = 'tw_the-token'
 const key = 'twk_ci_the-key'
 const hashed = `sha256:${hash('sha256', key, 'hex')}`
 let provider: Provider
-let doors: (Authenticate & AsyncDisposable)[]
+let authenticators: (Authenticate & AsyncDisposable)[]
 let good: string
 
 beforeAll(async () => {
@@ -26,24 +26,24 @@ beforeAll(async () => {
     find: (wanted: string) => (wanted === hashed ? { id: 'ci', agents: [], admin: false } : undefined),
   }
   const made = { config: provider.config(), clock: systemClock, log: silentLog }
-  doors = [token, undefined].map((known) =>
+  authenticators = [token, undefined].map((known) =>
     createAuthenticate({ keys, verify: createJwtVerifier(made), clock: systemClock, token: known }),
   )
-  for (const door of doors) expect(await door(`Bearer ${good}`)).toBeDefined()
+  for (const authenticate of authenticators) expect(await authenticate(`Bearer ${good}`)).toBeDefined()
 })
 afterAll(async () => {
-  for (const door of doors) await door[Symbol.asyncDispose]()
+  for (const authenticate of authenticators) await authenticate[Symbol.asyncDispose]()
   await provider[Symbol.asyncDispose]()
 })
 
 /** The identity, or what was thrown instead. */
-const outcomeOf = async (door: Authenticate, authorization: string) =>
-  (async () => door(authorization))().catch((error: unknown) => error)
+const outcomeOf = async (authenticate: Authenticate, authorization: string) =>
+  (async () => authenticate(authorization))().catch((error: unknown) => error)
 
-/** Refused with a 401 by every door, whatever the form of it. */
+/** Refused with a 401 by every authenticate, whatever the form of it. */
 async function isRefused(authorization: string): Promise<void> {
-  for (const door of doors) {
-    const outcome = await outcomeOf(door, authorization)
+  for (const authenticate of authenticators) {
+    const outcome = await outcomeOf(authenticate, authorization)
     expect(outcome).toBeInstanceOf(HttpError)
     expect(outcome).toMatchObject({ status: 401, details: { headers: { 'WWW-Authenticate': expect.anything() } } })
   }
@@ -96,8 +96,8 @@ test('B6: one changed character of a good credential makes it nobody', async () 
       const at = place % credential.length
       const changed = credential.slice(0, at) + to + credential.slice(at + 1)
       fc.pre(changed !== credential && !sameBytes(changed, credential))
-      for (const door of doors) {
-        const outcome = await outcomeOf(door, `Bearer ${changed}`)
+      for (const authenticate of authenticators) {
+        const outcome = await outcomeOf(authenticate, `Bearer ${changed}`)
         expect(outcome).toBeInstanceOf(HttpError)
       }
     }),

@@ -2,18 +2,18 @@ import { createHmac, createPublicKey } from 'node:crypto'
 import { type JWK, UnsecuredJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { audience, issuer, signingKey, startProvider } from '../../../tests/fixtures/identity-provider.ts'
-import { expectInvalid, openJwtDoors, part } from './jwt.fixture.ts'
+import { expectInvalid, openJwtFixture, part } from './jwt.fixture.ts'
 
-let doors: Awaited<ReturnType<typeof openJwtDoors>>
+let jwt: Awaited<ReturnType<typeof openJwtFixture>>
 beforeEach(async () => {
-  doors = await openJwtDoors()
+  jwt = await openJwtFixture()
 })
-afterEach(() => doors[Symbol.asyncDispose]())
+afterEach(() => jwt[Symbol.asyncDispose]())
 
 describe('B6: a forged token', () => {
   test('unsigned: alg none, in any spelling', async () => {
-    const enter = doors.door()
-    const claims = { iss: issuer, aud: audience, sub: 'anna', exp: doors.seconds() + 600 }
+    const enter = jwt.authenticator()
+    const claims = { iss: issuer, aud: audience, sub: 'anna', exp: jwt.seconds() + 600 }
     await expectInvalid(enter(new UnsecuredJWT(claims).encode()))
     for (const alg of ['none', 'None', 'NONE', 'nOnE', '', null, 0, ['none']]) {
       await expectInvalid(enter(`${part({ alg, kid: 'first' })}.${part(claims)}.`))
@@ -23,9 +23,9 @@ describe('B6: a forged token', () => {
 
   test('signed with what is public: HS256 with the published key as the secret', async () => {
     const key = await signingKey('rsa', 'RS256')
-    doors.provider.publish(key)
-    const enter = doors.door()
-    const claims = part({ iss: issuer, aud: audience, sub: 'anna', exp: doors.seconds() + 600 })
+    jwt.provider.publish(key)
+    const enter = jwt.authenticator()
+    const claims = part({ iss: issuer, aud: audience, sub: 'anna', exp: jwt.seconds() + 600 })
     const publicKey = createPublicKey({ key: key.jwk as Record<string, string>, format: 'jwk' })
     const secrets = [
       publicKey.export({ type: 'spki', format: 'pem' }),
@@ -45,17 +45,19 @@ describe('B6: a forged token', () => {
   test('signed with a secret that the provider published by mistake', async () => {
     const secret = Buffer.alloc(32, 7)
     const jwk: JWK = { kty: 'oct', k: secret.toString('base64url'), kid: 'oct', alg: 'HS256' }
-    doors.provider.behave((response) => response.end(JSON.stringify({ keys: [doors.provider.first.jwk, jwk] })))
-    const signed = `${part({ alg: 'HS256', kid: 'oct' })}.${part({ iss: issuer, aud: audience, sub: 'a', exp: doors.seconds() + 9 })}`
-    await expectInvalid(doors.door()(`${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`))
+    jwt.provider.behave((response) => response.end(JSON.stringify({ keys: [jwt.provider.first.jwk, jwk] })))
+    const signed = `${part({ alg: 'HS256', kid: 'oct' })}.${part({ iss: issuer, aud: audience, sub: 'a', exp: jwt.seconds() + 9 })}`
+    await expectInvalid(
+      jwt.authenticator()(`${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`),
+    )
   })
 
   test('that brings its own key along: jwk, jku, x5u and x5c are never looked at', async () => {
-    const evil = await startProvider(doors.clock.now)
-    doors.open.use(evil)
+    const evil = await startProvider(jwt.clock.now)
+    jwt.open.use(evil)
     const key = await signingKey('evil')
     evil.publish(key)
-    const enter = doors.door()
+    const enter = jwt.authenticator()
     for (const header of [
       { jwk: key.jwk },
       { jku: evil.url },
@@ -64,15 +66,15 @@ describe('B6: a forged token', () => {
       { jwk: key.jwk, kid: 'first' },
       { x5c: ['MIIB'], kid: 'first' },
     ]) {
-      await expectInvalid(enter(await doors.provider.token({}, { key, header })))
+      await expectInvalid(enter(await jwt.provider.token({}, { key, header })))
     }
     expect(evil.requests).toBe(0)
   })
 
   test('whose kid is a path, an address or a query is simply an unknown key', async () => {
-    const enter = doors.door()
+    const enter = jwt.authenticator()
     const key = await signingKey('evil')
-    const before = doors.provider.requests
+    const before = jwt.provider.requests
     for (const kid of [
       '../../../../dev/null',
       '/etc/passwd',
@@ -82,14 +84,14 @@ describe('B6: a forged token', () => {
       '\0',
       '',
     ]) {
-      await expectInvalid(enter(await doors.provider.token({}, { key, header: { kid } })))
+      await expectInvalid(enter(await jwt.provider.token({}, { key, header: { kid } })))
     }
-    expect(doors.provider.requests - before).toBe(1)
+    expect(jwt.provider.requests - before).toBe(1)
   })
 
   test('with a critical extension or an unencoded payload', async () => {
-    const enter = doors.door()
-    const claims = part({ iss: issuer, aud: audience, sub: 'anna', exp: doors.seconds() + 600 })
+    const enter = jwt.authenticator()
+    const claims = part({ iss: issuer, aud: audience, sub: 'anna', exp: jwt.seconds() + 600 })
     for (const header of [
       { alg: 'ES256', kid: 'first', crit: ['exp'], exp: 1 },
       { alg: 'ES256', kid: 'first', crit: ['b64'], b64: false },

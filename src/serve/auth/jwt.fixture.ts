@@ -7,8 +7,8 @@ import { HttpError } from '../errors.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { createJwtVerifier } from './jwt.ts'
 
-/** An identity provider, and doors that trust it; time stands still unless a test moves it. */
-export async function openJwtDoors() {
+/** An identity provider, and authenticators that trust it; time stands still unless a test moves it. */
+export async function openJwtFixture() {
   const open = new AsyncDisposableStack()
   const clock = createManualClock()
   const log = createKeptLog()
@@ -20,7 +20,7 @@ export async function openJwtDoors() {
     provider,
     seconds: () => Math.floor(clock.now() / 1000),
     /** A way in for credentials. */
-    door(changes: Partial<JwtConfig> = {}, token: string | undefined = undefined) {
+    authenticator(changes: Partial<JwtConfig> = {}, token: string | undefined = undefined) {
       const keys = { inUse: false, find: () => undefined }
       const config = provider.config(changes)
       const verify = config.disabled ? undefined : createJwtVerifier({ config, clock, log })

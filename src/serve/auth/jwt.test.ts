@@ -2,20 +2,20 @@ import { SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { audience, issuer, signingKey } from '../../../tests/fixtures/identity-provider.ts'
 import { createAuthenticate } from './authenticate.ts'
-import { expectInvalid, openJwtDoors, part, refused } from './jwt.fixture.ts'
+import { expectInvalid, openJwtFixture, part, refused } from './jwt.fixture.ts'
 import { createJwtVerifier } from './jwt.ts'
 
-let doors: Awaited<ReturnType<typeof openJwtDoors>>
+let jwt: Awaited<ReturnType<typeof openJwtFixture>>
 beforeEach(async () => {
-  doors = await openJwtDoors()
+  jwt = await openJwtFixture()
 })
-afterEach(() => doors[Symbol.asyncDispose]())
+afterEach(() => jwt[Symbol.asyncDispose]())
 
 describe('B6, G7: a token of the identity provider', () => {
   test.each(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'])('signed with %s lets its subject in', async (alg) => {
     const key = await signingKey('k', alg)
-    doors.provider.publish(key)
-    expect(await doors.door()(await doors.provider.token({}, { key }))).toEqual({
+    jwt.provider.publish(key)
+    expect(await jwt.authenticator()(await jwt.provider.token({}, { key }))).toEqual({
       principal: 'jwt:id.example.com:anna',
       authenticated: true,
       admin: false,
@@ -24,9 +24,9 @@ describe('B6, G7: a token of the identity provider', () => {
   })
 
   test('names one agent or several, in the claim that is configured', async () => {
-    const enter = doors.door({ agentClaim: 'roles' })
+    const enter = jwt.authenticator({ agentClaim: 'roles' })
     const agentsFor = async (roles: unknown) =>
-      (await enter(await doors.provider.token({ roles, agent: 'other' }))).agents
+      (await enter(await jwt.provider.token({ roles, agent: 'other' }))).agents
     expect(await agentsFor('team.reader')).toEqual(['team.reader'])
     expect(await agentsFor(['reader', 'writer'])).toEqual(['reader', 'writer'])
   })
@@ -43,20 +43,22 @@ describe('B6, G7: a token of the identity provider', () => {
     ['x'.repeat(129)],
     [[['a']]],
   ])('whose agent claim is %j names no agent and is refused, rather than taken for the default one', async (agent) => {
-    await expectInvalid(doors.door()(await doors.provider.token({ agent })), /agent/)
+    await expectInvalid(jwt.authenticator()(await jwt.provider.token({ agent })), /agent/)
   })
 
   test('never makes an admin, whatever it claims', async () => {
     const claims = { admin: true, scope: 'admin', roles: ['admin'], agents: '*', authenticated: false }
-    expect(await doors.door()(await doors.provider.token(claims))).toMatchObject({ admin: false, agents: [] })
+    expect(await jwt.authenticator()(await jwt.provider.token(claims))).toMatchObject({ admin: false, agents: [] })
   })
 
   test('of several audiences is good if ours is among them', async () => {
-    expect(await doors.door()(await doors.provider.token({ aud: ['https://other.example', audience] }))).toBeDefined()
+    expect(
+      await jwt.authenticator()(await jwt.provider.token({ aud: ['https://other.example', audience] })),
+    ).toBeDefined()
   })
 
   test('gives different subjects different principals, short and printable', async () => {
-    const enter = doors.door()
+    const enter = jwt.authenticator()
     const subjects = [
       'anna',
       'auth0|x',
@@ -70,25 +72,25 @@ describe('B6, G7: a token of the identity provider', () => {
       'a:b',
     ]
     const principals = new Set<string>()
-    for (const sub of subjects) principals.add((await enter(await doors.provider.token({ sub }))).principal)
+    for (const sub of subjects) principals.add((await enter(await jwt.provider.token({ sub }))).principal)
     expect(principals.size).toBe(subjects.length)
     for (const principal of principals) expect(principal).toMatch(/^jwt:id\.example\.com:[\x21-\x7e]{1,200}$/)
   })
 
   test('without a kid is tried with every key that fits', async () => {
     const [other, mine] = [await signingKey('a'), await signingKey('b')]
-    doors.provider.publish(other, mine)
-    const enter = doors.door()
-    expect(await enter(await doors.provider.token({}, { key: mine, header: { kid: undefined } }))).toBeDefined()
+    jwt.provider.publish(other, mine)
+    const enter = jwt.authenticator()
+    expect(await enter(await jwt.provider.token({}, { key: mine, header: { kid: undefined } }))).toBeDefined()
     const stranger = await signingKey('c')
-    await expectInvalid(enter(await doors.provider.token({}, { key: stranger, header: { kid: undefined } })))
+    await expectInvalid(enter(await jwt.provider.token({}, { key: stranger, header: { kid: undefined } })))
   })
 })
 
 describe('B6: a token that is not as it must be', () => {
   test.each<[string, () => object, RegExp]>([
-    ['expired', () => ({ exp: doors.seconds() - 31 }), /expired/],
-    ['not valid yet', () => ({ nbf: doors.seconds() + 31 }), /not valid yet/],
+    ['expired', () => ({ exp: jwt.seconds() - 31 }), /expired/],
+    ['not valid yet', () => ({ nbf: jwt.seconds() + 31 }), /not valid yet/],
     ['of another issuer', () => ({ iss: 'https://evil.example' }), /different issuer/],
     ['of an issuer with a slash more', () => ({ iss: `${issuer}/` }), /different issuer/],
     ['for another audience', () => ({ aud: 'https://other.example' }), /different audience/],
@@ -105,28 +107,28 @@ describe('B6: a token that is not as it must be', () => {
     const header = { alg: 'ES256', kid: 'first' }
     const token = await new SignJWT(
       JSON.parse(
-        JSON.stringify({ iss: issuer, aud: audience, sub: 'anna', exp: doors.seconds() + 600, ...claims() }),
+        JSON.stringify({ iss: issuer, aud: audience, sub: 'anna', exp: jwt.seconds() + 600, ...claims() }),
       ) as Record<string, unknown>,
     )
       .setProtectedHeader(header)
-      .sign(doors.provider.first.privateKey)
-    await expectInvalid(doors.door()(token), sentence)
+      .sign(jwt.provider.first.privateKey)
+    await expectInvalid(jwt.authenticator()(token), sentence)
   })
 
   test('clocks may be half a minute apart', async () => {
-    const enter = doors.door()
-    expect(await enter(await doors.provider.token({ exp: doors.seconds() - 29 }))).toBeDefined()
-    expect(await enter(await doors.provider.token({ nbf: doors.seconds() + 30 }))).toBeDefined()
+    const enter = jwt.authenticator()
+    expect(await enter(await jwt.provider.token({ exp: jwt.seconds() - 29 }))).toBeDefined()
+    expect(await enter(await jwt.provider.token({ nbf: jwt.seconds() + 30 }))).toBeDefined()
   })
 
   test('signed by somebody else in the name of a published key', async () => {
     const stranger = await signingKey('first')
-    await expectInvalid(doors.door()(await doors.provider.token({}, { key: stranger })), /cannot be verified/)
+    await expectInvalid(jwt.authenticator()(await jwt.provider.token({}, { key: stranger })), /cannot be verified/)
   })
 
   test('with a signature, payload or header that was changed', async () => {
-    const enter = doors.door()
-    const [header = '', payload = '', signature = ''] = (await doors.provider.token()).split('.')
+    const enter = jwt.authenticator()
+    const [header = '', payload = '', signature = ''] = (await jwt.provider.token()).split('.')
     const claims = JSON.parse(String(Buffer.from(payload, 'base64url')))
     await expectInvalid(enter(`${header}.${part({ ...claims, sub: 'root' })}.${signature}`))
     await expectInvalid(enter(`${part({ alg: 'ES256', kid: 'first', x: 1 })}.${payload}.${signature}`))
@@ -136,38 +138,38 @@ describe('B6: a token that is not as it must be', () => {
   })
 
   test('larger than 16 KiB is refused before anything is done with it', async () => {
-    await expectInvalid(doors.door()(await doors.provider.token({ padding: 'x'.repeat(16 * 1024) })), /16 KiB/)
-    expect(doors.provider.requests).toBe(0)
+    await expectInvalid(jwt.authenticator()(await jwt.provider.token({ padding: 'x'.repeat(16 * 1024) })), /16 KiB/)
+    expect(jwt.provider.requests).toBe(0)
   })
 
   test('where JSON Web Tokens are off', async () => {
-    await expectInvalid(doors.door({ disabled: true })(await doors.provider.token()), /auth\.jwt/)
-    expect(doors.provider.requests).toBe(0)
+    await expectInvalid(jwt.authenticator({ disabled: true })(await jwt.provider.token()), /auth\.jwt/)
+    expect(jwt.provider.requests).toBe(0)
   })
 
   test('never becomes anybody else, also where no credential is needed or a token would do', async () => {
-    const wrong = await doors.provider.token({ iss: 'https://evil.example' })
-    await expectInvalid(doors.door({}, undefined)(wrong))
-    await expectInvalid(doors.door({}, 'tw_the-token')(wrong))
+    const wrong = await jwt.provider.token({ iss: 'https://evil.example' })
+    await expectInvalid(jwt.authenticator({}, undefined)(wrong))
+    await expectInvalid(jwt.authenticator({}, 'tw_the-token')(wrong))
   })
 
   test('neither the answer nor the log repeats any of it', async () => {
-    const token = await doors.provider.token({ sub: 'who-it-was', iss: 'https://evil.example/marker' })
-    const { message } = await refused(doors.door()(token))
-    const told = message + JSON.stringify(doors.log.lines)
+    const token = await jwt.provider.token({ sub: 'who-it-was', iss: 'https://evil.example/marker' })
+    const { message } = await refused(jwt.authenticator()(token))
+    const told = message + JSON.stringify(jwt.log.lines)
     for (const secret of [...token.split('.'), 'who-it-was', 'marker']) expect(told).not.toContain(secret)
   })
 })
 
 test('B6: the keys come over TLS or from this machine', async () => {
-  const { clock, log } = doors
+  const { clock, log } = jwt
   const keys = { inUse: false, find: () => undefined }
   const made = (jwksUrl: string) => () =>
-    void doors.open.use(
+    void jwt.open.use(
       createAuthenticate({
         token: undefined,
         keys,
-        verify: createJwtVerifier({ config: doors.provider.config({ jwksUrl }), clock, log }),
+        verify: createJwtVerifier({ config: jwt.provider.config({ jwksUrl }), clock, log }),
         clock,
       }),
     )

@@ -25,7 +25,7 @@ afterEach(() => open.disposeAsync())
 type Configured = Parameters<typeof createKeys>[0]['configured']
 
 /** The same keys as a gateway has them; a status instead of an identity where the credential is refused. */
-const door = (configured: Configured = [], token?: string) => {
+const authenticatorWith = (configured: Configured = [], token?: string) => {
   const keys = createKeys({ configured, folder, clock, log })
   const authenticate = createAuthenticate({ token, keys, clock })
   return (authorization: string | undefined) => {
@@ -55,7 +55,7 @@ describe('B6, G7: API keys', () => {
   test('of the configuration and of the key file are each their own principal', async () => {
     const ci = newApiKey('ci')
     const bot = await stored('bot', { agents: ['reader', 'writer'], admin: true })
-    const enter = door([{ id: 'ci', hash: ci.hash, agents: [], admin: false }])
+    const enter = authenticatorWith([{ id: 'ci', hash: ci.hash, agents: [], admin: false }])
     expect(enter(`Bearer ${ci.key}`)).toEqual({ principal: 'key:ci', authenticated: true, admin: false, agents: [] })
     expect(enter(bot)).toEqual({
       ...{ principal: 'key:bot', authenticated: true, admin: true },
@@ -65,11 +65,11 @@ describe('B6, G7: API keys', () => {
 
   test('may act as every agent if * says so', async () => {
     const all = await stored('all', { agents: ['*'] })
-    expect(door()(all)).toMatchObject({ agents: '*' })
+    expect(authenticatorWith()(all)).toMatchObject({ agents: '*' })
   })
 
   test('that were made or revoked while the gateway runs count within a second', async () => {
-    const enter = door()
+    const enter = authenticatorWith()
     const bot = await stored('bot')
     clock.advance(1_000)
     expect(enter(bot)).toMatchObject({ principal: 'key:bot' })
@@ -80,7 +80,7 @@ describe('B6, G7: API keys', () => {
 
   test('end when they expire', async () => {
     const bot = await stored('bot', { expires: clock.now() + 60_000 })
-    const enter = door()
+    const enter = authenticatorWith()
     clock.advance(59_999)
     expect(enter(bot)).toMatchObject({ principal: 'key:bot' })
     clock.advance(1)
@@ -89,7 +89,7 @@ describe('B6, G7: API keys', () => {
 
   test('that are almost right are nobody', async () => {
     const bot = await stored('bot')
-    const enter = door()
+    const enter = authenticatorWith()
     const [, key = ''] = bot.split(' ')
     const { hash } = newApiKey('bot')
     for (const wrong of [
@@ -113,35 +113,35 @@ describe('B6, G7: API keys', () => {
 
   test('G7: once there are some, whoever shows none may not choose an agent', () => {
     const { hash } = newApiKey('bot')
-    expect(door([], undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: '*' })
+    expect(authenticatorWith([], undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: '*' })
     const configured = [{ id: 'bot', hash, agents: ['a'], admin: false }]
-    expect(door(configured, undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: [] })
+    expect(authenticatorWith(configured, undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: [] })
   })
 
   test('G7: a key file that cannot be trusted does not let strangers choose an agent', async () => {
     await writeFile(join(folder, 'keys.json'), 'garbage', { mode: 0o600 })
-    expect(door([], undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: [] })
+    expect(authenticatorWith([], undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: [] })
   })
 
   test('that are wrong become neither anonymous nor the operator', async () => {
     const { key } = newApiKey('nobody')
-    expect(door([], undefined)(`Bearer ${key}`)).toBe(401)
-    expect(door([], undefined)(undefined)).toMatchObject({ principal: 'anonymous' })
-    expect(door([], 'tw_token')(`Bearer ${key}`)).toBe(401)
-    expect(door([], 'tw_token')('Bearer tw_token')).toMatchObject({ principal: 'token', admin: true })
+    expect(authenticatorWith([], undefined)(`Bearer ${key}`)).toBe(401)
+    expect(authenticatorWith([], undefined)(undefined)).toMatchObject({ principal: 'anonymous' })
+    expect(authenticatorWith([], 'tw_token')(`Bearer ${key}`)).toBe(401)
+    expect(authenticatorWith([], 'tw_token')('Bearer tw_token')).toMatchObject({ principal: 'token', admin: true })
   })
 
   test('a token of the same form as a key or a JSON Web Token is still the token', () => {
     for (const token of ['twk_mine', 'a.b.c']) {
-      expect(door([], token)(`Bearer ${token}`)).toMatchObject({ principal: 'token' })
-      expect(door([], token)(`Bearer ${token}x`)).toBe(401)
+      expect(authenticatorWith([], token)(`Bearer ${token}`)).toMatchObject({ principal: 'token' })
+      expect(authenticatorWith([], token)(`Bearer ${token}x`)).toBe(401)
     }
   })
 
   test('of the file stop working when it is damaged; the token and those of the configuration go on', async () => {
     const ci = newApiKey('ci')
     const bot = await stored('bot')
-    const enter = door([{ id: 'ci', hash: ci.hash, agents: [], admin: false }], 'tw_token')
+    const enter = authenticatorWith([{ id: 'ci', hash: ci.hash, agents: [], admin: false }], 'tw_token')
     expect(enter(bot)).toMatchObject({ principal: 'key:bot' })
     await writeFile(join(folder, 'keys.json'), '{"version":1,"keys":[')
     clock.advance(1_000)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Call } from '../../core/call.ts'
 import { writeTaskId } from '../../core/task-id.ts'
 import { createTestAccess } from '../access.fixture.ts'
-import { openTestDoor } from '../http/server.fixture.ts'
+import { openTestServer } from '../http/server.fixture.ts'
 import { invalidCredential } from './challenge.ts'
 
 const anna = { principal: 'anna', authenticated: true, admin: false, agents: [] }
@@ -21,17 +21,17 @@ test('B6: who waits for the result of a task does not outlive the credential', a
     if (revoked) throw invalidCredential('The key has been revoked.')
     return anna
   }
-  await using door = await openTestDoor({ access, authenticate })
-  const session = await door.session()
+  await using server = await openTestServer({ access, authenticate })
+  const session = await server.session()
   const taskId = writeTaskId({ server: 'files', tool: 'wait', sealed: 'x' })
   const params = { taskId }
   const answer = session.send({ id: 1, method: 'tasks/result', params }, { headers: { accept: 'application/json' } })
   const ended = answer.then(({ body }) => body.text()).catch((error: Error) => error.message)
   const { signal } = await asked.promise
-  await door.clock.pass(5_000)
+  await server.clock.pass(5_000)
   expect(signal.aborted).toBe(false)
   revoked = true
-  await door.clock.pass(5_000)
+  await server.clock.pass(5_000)
   expect(await ended).toMatch(/closed|reset|hang up|terminated/)
   expect(signal.aborted).toBe(true)
 })

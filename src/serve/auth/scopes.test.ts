@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openJwtDoors, refused } from './jwt.fixture.ts'
+import { openJwtFixture, refused } from './jwt.fixture.ts'
 
-let doors: Awaited<ReturnType<typeof openJwtDoors>>
+let jwt: Awaited<ReturnType<typeof openJwtFixture>>
 beforeEach(async () => {
-  doors = await openJwtDoors()
+  jwt = await openJwtFixture()
 })
-afterEach(() => doors[Symbol.asyncDispose]())
+afterEach(() => jwt[Symbol.asyncDispose]())
 
 const scopes = { 'tools:read': ['reader'], 'tools:write': ['writer', 'reader'] }
 const place = 'resource_metadata="https://tools.example.com/.well-known/oauth-protected-resource/mcp"'
 
 test('B6, G7: the scopes of a token say which agents it may be, beside its claim', async () => {
-  const enter = doors.door({ scopes })
-  const agentsFor = async (claims: object) => (await enter(await doors.provider.token({ ...claims }))).agents
+  const enter = jwt.authenticator({ scopes })
+  const agentsFor = async (claims: object) => (await enter(await jwt.provider.token({ ...claims }))).agents
   expect(await agentsFor({ scope: 'openid tools:read' })).toEqual(['reader'])
   expect(await agentsFor({ scope: 'tools:read tools:write' })).toEqual(['reader', 'writer'])
   expect(await agentsFor({ scp: ['tools:write'] })).toEqual(['writer', 'reader'])
@@ -20,9 +20,9 @@ test('B6, G7: the scopes of a token say which agents it may be, beside its claim
 })
 
 test('B6: a token without any of them is told which to ask for, and is not the default agent', async () => {
-  const enter = doors.door({ scopes })
+  const enter = jwt.authenticator({ scopes })
   for (const claims of [{}, { scope: '' }, { scope: 'openid' }, { scope: 'toString' }, { scope: 7 }, { scp: [{}] }]) {
-    const { status, details } = await refused(enter(await doors.provider.token(claims)))
+    const { status, details } = await refused(enter(await jwt.provider.token(claims)))
     expect(status).toBe(403)
     expect(details.headers).toEqual({
       'WWW-Authenticate': `Bearer realm="toolway", ${place}, scope="tools:read tools:write", error="insufficient_scope"`,
@@ -31,7 +31,7 @@ test('B6: a token without any of them is told which to ask for, and is not the d
 })
 
 test('B6: who wants to be an agent that another scope would let them be is told that scope', async () => {
-  const identity = await doors.door({ scopes })(await doors.provider.token({ scope: 'tools:read' }))
+  const identity = await jwt.authenticator({ scopes })(await jwt.provider.token({ scope: 'tools:read' }))
   expect(identity.stepUp?.('writer')).toBe(
     `Bearer realm="toolway", ${place}, scope="tools:write", error="insufficient_scope"`,
   )
@@ -39,7 +39,7 @@ test('B6: who wants to be an agent that another scope would let them be is told 
 })
 
 test('B6: whoever is refused is told where tokens are to be had, wherever the endpoint is known to be', async () => {
-  const headerFor = async (config: object) => (await refused(doors.door(config)('a.b.c'))).details.headers
+  const headerFor = async (config: object) => (await refused(jwt.authenticator(config)('a.b.c'))).details.headers
   expect(await headerFor({})).toEqual({ 'WWW-Authenticate': `Bearer realm="toolway", ${place}, error="invalid_token"` })
   expect(await headerFor({ resource: 'https://gate.example/x/mcp' })).toEqual({
     'WWW-Authenticate':

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 import { initializeWith, token } from '../http/server.fixture.ts'
-import { openChatDoor } from '../openai/openai.fixture.ts'
+import { openChatServer } from '../openai/openai.fixture.ts'
 import { cannotVerify, expiredCredential, invalidCredential } from './challenge.ts'
 import type { AuthIdentity } from './identity.ts'
 import { admitWith } from './throttle.fixture.ts'
@@ -29,8 +29,8 @@ const outcome = async (run: () => AuthIdentity | Promise<AuthIdentity>): Promise
 }
 
 describe('B6: who guesses', () => {
-  test('ten wrong credentials at once, then one a second, at the MCP and the OpenAI door together', async () => {
-    const { raw, clock, access } = stack.use(await openChatDoor())
+  test('ten wrong credentials at once, then one a second, at the MCP and the OpenAI endpoint together', async () => {
+    const { raw, clock, access } = stack.use(await openChatServer())
     const guess = async (count: number) => {
       const headers = { authorization: `Bearer guess-${count}` }
       const path = count % 2 === 0 ? '/mcp' : '/v1/chat/completions'

@@ -6,7 +6,7 @@ import { type RpcErrorObject, ServerError, ToolwayError, UnsupportedRequest } fr
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { readTaskId } from '../../core/task-id.ts'
-import { isWaitingNotice, tellWaiting, type Wait } from '../../core/waiting.ts'
+import { isWaitingNotice, notifyWaiting, type Wait } from '../../core/waiting.ts'
 import { members } from '../../lib/json-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import type { Pieces } from '../../wire/bytes.ts'
@@ -138,7 +138,7 @@ const maxTaskMs = 24 * 3_600_000
 /** How a call waits for a server that is still starting. Reports progress if the caller requested it. */
 const waitOf = (params: Params, peer: CallPeer): Wait => ({
   signal: peer.signal,
-  progress: (waitedMs, servers) => tellWaiting(object(params, '_meta'), peer, waitedMs, servers),
+  progress: (waitedMs, servers) => notifyWaiting(object(params, '_meta'), peer, waitedMs, servers),
 })
 
 function resolveReference(view: View, ref: Params, lookup: LookupOptions): Promise<Served> {

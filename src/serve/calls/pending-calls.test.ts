@@ -4,7 +4,7 @@ import { until } from '../../../tests/fixtures/until.ts'
 import { createBudget } from '../../core/budgets.ts'
 import { Json } from '../../core/json.ts'
 import { type Answer, events } from '../http/server.fixture.ts'
-import { type Asked, openModernDoor, type Sending } from '../mcp-stateless/stateless.fixture.ts'
+import { type Asked, openStatelessServer, type Sending } from '../mcp-stateless/stateless.fixture.ts'
 import { createPendingCalls } from './pending-calls.ts'
 import { ResumableCall } from './resumable-call.ts'
 
@@ -14,26 +14,27 @@ afterEach(async () => {
   open = new AsyncDisposableStack()
 })
 
-const openDoor = async (settings?: Parameters<typeof openModernDoor>[0]) => open.use(await openModernDoor(settings))
+const openServer = async (settings?: Parameters<typeof openStatelessServer>[0]) =>
+  open.use(await openStatelessServer(settings))
 const everything = { elicitation: {}, sampling: {}, roots: { listChanged: true } }
 const capable = { capabilities: everything }
 const roots: Asked = { method: 'roots/list' }
 const name: Asked = { method: 'elicitation/create', params: { message: 'Name?', requestedSchema: { type: 'object' } } }
 const sample: Asked = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } }
 
-type Door = Awaited<ReturnType<typeof openDoor>>
+type TestServer = Awaited<ReturnType<typeof openServer>>
 
 const asking = (questions: readonly Asked[], tool = 'ask_all') => ({ name: tool, arguments: { questions } })
 
-async function retry(door: Door, params: object, state: string, inputResponses: object, sending: Sending = {}) {
-  return door.ask('tools/call', { ...params, requestState: state, inputResponses }, { id: 2, ...capable, ...sending })
+async function retry(server: TestServer, params: object, state: string, inputResponses: object, sending: Sending = {}) {
+  return server.ask('tools/call', { ...params, requestState: state, inputResponses }, { id: 2, ...capable, ...sending })
 }
 
 describe('B2: a server asks the caller of the stateless era in mid-call', () => {
   test('the call is answered with the question, and its answer finds the way back to the open call', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const params = asking([name])
-    const { status, result } = await door.ask('tools/call', params, capable)
+    const { status, result } = await server.ask('tools/call', params, capable)
     expect(status).toBe(200)
     expect(result).toEqual({
       resultType: 'input_required',
@@ -41,56 +42,56 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
       requestState: expect.stringMatching(/^toolway-call\./),
     })
     const accepted = { action: 'accept', content: { name: 'Ann' } }
-    const done = await retry(door, params, result.requestState, { q1: accepted, other: {} })
+    const done = await retry(server, params, result.requestState, { q1: accepted, other: {} })
     expect(done.id).toBe(2)
     expect(JSON.parse(done.result.content[0].text)).toEqual([accepted])
     expect(done.result.resultType).toBe('complete')
-    expect(door.access.calls).toHaveLength(1)
+    expect(server.access.calls).toHaveLength(1)
   })
 
   test('what is asked at once is asked in one answer; what is missing or no answer is asked again, under a new state', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const params = asking([name, sample, roots])
-    const first = (await door.ask('tools/call', params, capable)).result
+    const first = (await server.ask('tools/call', params, capable)).result
     expect(first.inputRequests).toEqual({ q1: name, q2: sample, q3: { ...roots, params: {} } })
     const wrong = { q1: 12345, q2: { method: 'x', result: {} }, q3: { roots: [] } }
-    const second = (await retry(door, params, first.requestState, wrong)).result
+    const second = (await retry(server, params, first.requestState, wrong)).result
     expect(Object.keys(second.inputRequests)).toEqual(['q1', 'q2'])
     expect(second.requestState).not.toBe(first.requestState)
-    const third = (await retry(door, params, second.requestState, { q2: { role: 'assistant' } })).result
+    const third = (await retry(server, params, second.requestState, { q2: { role: 'assistant' } })).result
     expect(Object.keys(third.inputRequests)).toEqual(['q1'])
-    const { result } = await retry(door, params, third.requestState, { q1: { action: 'decline' } })
+    const { result } = await retry(server, params, third.requestState, { q1: { action: 'decline' } })
     expect(JSON.parse(result.content[0].text)).toEqual([{ action: 'decline' }, { role: 'assistant' }, { roots: [] }])
   })
 
   test('one question may follow another, and each key is used once', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const params = asking([roots, name], 'ask_in_turn')
-    const first = (await door.ask('tools/call', params, capable)).result
-    const second = (await retry(door, params, first.requestState, { q1: { roots: [] } })).result
+    const first = (await server.ask('tools/call', params, capable)).result
+    const second = (await retry(server, params, first.requestState, { q1: { roots: [] } })).result
     expect(second.inputRequests).toEqual({ q2: name })
-    const { result } = await retry(door, params, second.requestState, { q1: {}, q2: { action: 'cancel' } })
+    const { result } = await retry(server, params, second.requestState, { q1: {}, q2: { action: 'cancel' } })
     expect(JSON.parse(result.content[0].text)).toEqual([{ roots: [] }, { action: 'cancel' }])
   })
 
   test('prompts ask likewise', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const params = { name: 'ask_prompt' }
-    const first = (await door.ask('prompts/get', params, capable)).result
+    const first = (await server.ask('prompts/get', params, capable)).result
     const inputResponses = { q1: { roots: [] } }
-    const { result } = await door.ask('prompts/get', { ...params, ...first, inputResponses }, capable)
+    const { result } = await server.ask('prompts/get', { ...params, ...first, inputResponses }, capable)
     expect(result.messages[0].content.text).toBe('{"roots":[]}')
   })
 
   test('each leg has its own progress token and log level; what is said in between is kept for the next', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const params = { name: 'chat_while_away', arguments: {} }
-    const first = await door.ask('tools/call', params, { ...capable, progressToken: 'one', logLevel: 'debug' })
+    const first = await server.ask('tools/call', params, { ...capable, progressToken: 'one', logLevel: 'debug' })
     const { requestState } = first.result
     // The tool has said all that it says, and waits for the answer.
     for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve))
     const again = { ...params, requestState, inputResponses: { q1: { roots: [] } } }
-    const { body } = await door.post('tools/call', again, { ...capable, progressToken: 'two', logLevel: 'info' })
+    const { body } = await server.post('tools/call', again, { ...capable, progressToken: 'two', logLevel: 'info' })
     const heard = await Array.fromAsync(events(body))
     expect(heard.map(({ params, result }) => params?.progressToken ?? params?.data ?? result.content[0].text)).toEqual([
       'two',
@@ -100,8 +101,8 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
   })
 
   test('progress and messages before a question come before it, on its stream', async () => {
-    const door = await openDoor()
-    const { body } = await door.post('tools/call', asking([roots], 'ask_in_turn'), {
+    const server = await openServer()
+    const { body } = await server.post('tools/call', asking([roots], 'ask_in_turn'), {
       ...capable,
       progressToken: 1,
       logLevel: 'info',
@@ -115,19 +116,19 @@ describe('B2: a server asks the caller of the stateless era in mid-call', () => 
   })
 
   test('an outcome that comes while nobody waits is kept for whoever comes back', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const params = { name: 'withdraw' }
-    const { result } = await door.ask('tools/call', params, capable)
+    const { result } = await server.ask('tools/call', params, capable)
     for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve))
-    const done = await retry(door, params, result.requestState, {})
+    const done = await retry(server, params, result.requestState, {})
     expect(done.result.content[0].text).toBe('withdrawn')
   })
 
   test('a failure after the answer is the answer to the retry', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const params = { name: 'ask_then_fail' }
-    const { result } = await door.ask('tools/call', params, capable)
-    const { error } = await retry(door, params, result.requestState, { q1: { roots: [] } })
+    const { result } = await server.ask('tools/call', params, capable)
+    const { error } = await retry(server, params, result.requestState, { q1: { roots: [] } })
     expect(error).toEqual({ code: -32020, message: 'of another hop' })
   })
 })
@@ -137,7 +138,7 @@ describe('B2: who may come back', () => {
   const answers = { q1: { roots: [] } }
 
   test('G3: two callers at once, each with its own question and its own answer', async () => {
-    const door = await openDoor({ people: true })
+    const server = await openServer({ people: true })
     const people = ['anna', 'bert'].map((who) => ({ who, headers: { authorization: `Bearer ${who}-token` } }))
     const rounds = people.flatMap(({ who, headers }) =>
       Array.from({ length: 6 }, (_, number) => ({ who, headers, number })),
@@ -145,9 +146,15 @@ describe('B2: who may come back', () => {
     const heard = await Promise.all(
       rounds.map(async ({ who, headers, number }) => {
         const params = asking([{ method: 'elicitation/create', params: { message: `${who} ${number}` } }])
-        const { result } = await door.ask('tools/call', params, { ...capable, headers })
+        const { result } = await server.ask('tools/call', params, { ...capable, headers })
         const content = { said: result.inputRequests.q1.params.message }
-        const done = await retry(door, params, result.requestState, { q1: { action: 'accept', content } }, { headers })
+        const done = await retry(
+          server,
+          params,
+          result.requestState,
+          { q1: { action: 'accept', content } },
+          { headers },
+        )
         return JSON.parse(done.result.content[0].text)[0].content.said
       }),
     )
@@ -155,76 +162,76 @@ describe('B2: who may come back', () => {
   })
 
   test('nobody else, with nothing else, and only once', async () => {
-    const door = await openDoor({ people: true })
+    const server = await openServer({ people: true })
     const anna = { headers: { authorization: 'Bearer anna-token' } }
     const bert = { headers: { authorization: 'Bearer bert-token' } }
     const params = asking([roots])
-    const { requestState } = (await door.ask('tools/call', params, { ...capable, ...anna })).result
-    expect(await retry(door, params, requestState, answers, bert)).toMatchObject(invalid)
-    expect(await retry(door, { name: 'echo' }, requestState, answers, anna)).toMatchObject(invalid)
+    const { requestState } = (await server.ask('tools/call', params, { ...capable, ...anna })).result
+    expect(await retry(server, params, requestState, answers, bert)).toMatchObject(invalid)
+    expect(await retry(server, { name: 'echo' }, requestState, answers, anna)).toMatchObject(invalid)
     const prompt = { name: 'ask_all', requestState, inputResponses: answers }
-    expect(await door.ask('prompts/get', prompt, { ...capable, ...anna })).toMatchObject(invalid)
+    expect(await server.ask('prompts/get', prompt, { ...capable, ...anna })).toMatchObject(invalid)
     for (const tampered of [
       `${requestState}-TAMPERED`,
       `${requestState}x`,
       requestState.slice(0, -1),
       'toolway-call.é',
     ]) {
-      expect(await retry(door, params, tampered, answers, anna)).toMatchObject(invalid)
+      expect(await retry(server, params, tampered, answers, anna)).toMatchObject(invalid)
     }
-    const done = await retry(door, params, requestState, answers, anna)
+    const done = await retry(server, params, requestState, answers, anna)
     expect(done.result.content[0].text).toBe('[{"roots":[]}]')
-    expect(await retry(door, params, requestState, answers, anna)).toMatchObject(invalid)
+    expect(await retry(server, params, requestState, answers, anna)).toMatchObject(invalid)
   })
 
   test('not while somebody waits already, and not with a state of an earlier round', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const params = asking([roots, roots])
-    const first = (await door.ask('tools/call', params, capable)).result
-    const second = (await retry(door, params, first.requestState, answers)).result
-    expect(await retry(door, params, first.requestState, { q2: {} })).toMatchObject(invalid)
-    const { result } = await retry(door, params, second.requestState, { q2: { roots: [1] } })
+    const first = (await server.ask('tools/call', params, capable)).result
+    const second = (await retry(server, params, first.requestState, answers)).result
+    expect(await retry(server, params, first.requestState, { q2: {} })).toMatchObject(invalid)
+    const { result } = await retry(server, params, second.requestState, { q2: { roots: [1] } })
     expect(JSON.parse(result.content[0].text)).toEqual([{ roots: [] }, { roots: [1] }])
   })
 
   test('not after ten minutes, when the call is cancelled', async () => {
-    const door = await openDoor()
-    const { clock, access } = door
+    const server = await openServer()
+    const { clock, access } = server
     const params = asking([roots])
     const before = clock.pending
-    const { requestState } = (await door.ask('tools/call', params, capable)).result
+    const { requestState } = (await server.ask('tools/call', params, capable)).result
     clock.advance(599_999)
     expect(access.calls[0]?.signal.aborted).toBe(false)
     clock.advance(1)
     expect(access.calls[0]?.signal.aborted).toBe(true)
-    expect(await retry(door, params, requestState, answers)).toMatchObject(invalid)
+    expect(await retry(server, params, requestState, answers)).toMatchObject(invalid)
     expect(clock.pending).toBe(before)
   })
 
   test('a caller that goes away while it waits for the result cancels the call; one that is only away does not', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const params = { name: 'ask_then_wait' }
-    const { requestState } = (await door.ask('tools/call', params, capable)).result
-    const [call] = door.access.calls
+    const { requestState } = (await server.ask('tools/call', params, capable)).result
+    const [call] = server.access.calls
     expect(call?.signal.aborted).toBe(false)
     const aborting = new AbortController()
     const again = { ...params, requestState, inputResponses: answers }
-    const gone = door.post('tools/call', again, { ...capable, signal: aborting.signal }).catch(() => {})
+    const gone = server.post('tools/call', again, { ...capable, signal: aborting.signal }).catch(() => {})
     // The retry has arrived when its state is worth nothing any more.
-    await until(async () => (await retry(door, params, requestState, answers)).error, { what: 'the retry' })
+    await until(async () => (await retry(server, params, requestState, answers)).error, { what: 'the retry' })
     aborting.abort()
     await gone
     await until(() => call?.signal.aborted, { what: 'the cancellation' })
   })
 
-  test('a door that closes cancels the calls that wait, and lets no others wait', async () => {
-    const door = await openDoor()
-    await door.ask('tools/call', asking([roots]), capable)
-    const later = door.ask('tools/call', { name: 'wait_then_ask' }, capable)
-    await until(() => door.access.calls.length === 2, { what: 'the second call' })
-    const closed = door.door[Symbol.asyncDispose]()
-    expect(door.access.calls[0]?.signal.aborted).toBe(true)
-    door.access.release()
+  test('a server that closes cancels the calls that wait, and lets no others wait', async () => {
+    const server = await openServer()
+    await server.ask('tools/call', asking([roots]), capable)
+    const later = server.ask('tools/call', { name: 'wait_then_ask' }, capable)
+    await until(() => server.access.calls.length === 2, { what: 'the second call' })
+    const closed = server.server[Symbol.asyncDispose]()
+    expect(server.access.calls[0]?.signal.aborted).toBe(true)
+    server.access.release()
     expect((await later).result.content[0].text).toContain('shutting down')
     await closed
   })
@@ -264,17 +271,17 @@ describe('B2: who may come back', () => {
   })
 
   test('calls that wait are bounded, and the server hears why it gets no answer', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const waits = async () =>
-      expect((await door.ask('tools/call', asking([roots]), capable)).result.resultType).toBe('input_required')
+      expect((await server.ask('tools/call', asking([roots]), capable)).result.resultType).toBe('input_required')
     for (let count = 0; count < 9; count++) await waits()
-    const { questions } = door.budgets
-    const { principal } = door.access.calls[0]!.caller
+    const { questions } = server.budgets
+    const { principal } = server.access.calls[0]!.caller
     expect(questions.usedBy(principal)).toBe(9)
     // As if 490 more of them waited.
     questions.claim(principal, 490)
     await waits()
-    const { result } = await door.ask('tools/call', { name: 'ask_then_fail' }, capable)
+    const { result } = await server.ask('tools/call', { name: 'ask_then_fail' }, capable)
     expect(result.content[0].text).toMatch(/^survived: .*500 calls/)
   })
 })
@@ -288,37 +295,37 @@ describe('B2: what a client did not declare it is not asked for', () => {
     [{ ...sample, params: { tools: [] } }, { sampling: {} }, { sampling: { tools: {} } }],
     [roots, { sampling: {} }, { roots: {} }],
   ])('%j', async (question, capabilities, requiredCapabilities) => {
-    const door = await openDoor()
-    const answer = await door.ask('tools/call', asking([question]), { capabilities })
+    const server = await openServer()
+    const answer = await server.ask('tools/call', asking([question]), { capabilities })
     expect(answer).toMatchObject({ status: 400, error: { code: -32021 } })
     expect(answer.error?.data).toEqual({ requiredCapabilities })
   })
 
   test('a tool that does without the answer is not cancelled, and its result counts', async () => {
-    const door = await openDoor()
-    const { status, result } = await door.ask('tools/call', { name: 'ask_then_fail' }, { capabilities: {} })
+    const server = await openServer()
+    const { status, result } = await server.ask('tools/call', { name: 'ask_then_fail' }, { capabilities: {} })
     expect([status, result.content[0].text]).toEqual([200, expect.stringMatching(/^survived: .*roots/)])
-    expect(door.access.calls[0]?.signal.aborted).toBe(false)
+    expect(server.access.calls[0]?.signal.aborted).toBe(false)
   })
 
   test('a result that reports the refused question as a failure becomes the error of the protocol', async () => {
-    const door = await openDoor()
-    const answer = await door.ask('tools/call', { name: 'ask_or_report' }, { capabilities: {} })
+    const server = await openServer()
+    const answer = await server.ask('tools/call', { name: 'ask_or_report' }, { capabilities: {} })
     expect(answer).toMatchObject({ status: 400, error: { code: -32021 } })
   })
 
   test('F12: a call that goes on without the answer and whose outcome is unknown says so', async () => {
-    const door = await openDoor()
-    const answer = await door.ask('tools/call', { name: 'ask_then_break' }, { capabilities: {} })
+    const server = await openServer()
+    const answer = await server.ask('tools/call', { name: 'ask_then_break' }, { capabilities: {} })
     expect(answer).toMatchObject({ status: 200, result: { isError: true } })
     expect(JSON.stringify(answer.result)).toContain('OUTCOME_UNKNOWN')
   })
 
   test('F6: a call that runs other calls keeps its result if one of them asks a question', async () => {
-    const door = await openDoor()
-    const answer = await door.ask('tools/call', { name: 'run_others' }, { capabilities: {} })
+    const server = await openServer()
+    const answer = await server.ask('tools/call', { name: 'run_others' }, { capabilities: {} })
     expect(answer).toMatchObject({ status: 200, result: { isError: true } })
-    expect(door.access.calls[0]?.signal.aborted).toBe(false)
+    expect(server.access.calls[0]?.signal.aborted).toBe(false)
   })
 
   test.each<[Asked, object]>([
@@ -327,14 +334,14 @@ describe('B2: what a client did not declare it is not asked for', () => {
     [{ ...name, params: { mode: 'url' } }, { elicitation: { url: {} } }],
     [{ ...sample, params: { toolChoice: {} } }, { sampling: { tools: {} } }],
   ])('%j is asked where it was declared', async (question, capabilities) => {
-    const door = await openDoor()
-    const { result } = await door.ask('tools/call', asking([question]), { capabilities })
+    const server = await openServer()
+    const { result } = await server.ask('tools/call', asking([question]), { capabilities })
     expect(result.inputRequests.q1).toEqual(question)
   })
 
   test('what is no question of the protocol is refused to the server alone', async () => {
-    const door = await openDoor()
-    const { result } = (await door.ask('tools/call', asking([{ method: 'ping' }]), capable)) as unknown as Answer
+    const server = await openServer()
+    const { result } = (await server.ask('tools/call', asking([{ method: 'ping' }]), capable)) as unknown as Answer
     expect(result).toMatchObject({ isError: true, _meta: { 'dev.toolway/error': { code: 'INVALID_ARGUMENTS' } } })
   })
 })

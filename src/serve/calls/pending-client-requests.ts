@@ -29,7 +29,7 @@ export function createPendingClientRequests(
   return {
     /** Sends a request. Rejects with a ServerError if the client returns an error, otherwise with a ToolwayError. */
     ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json> {
-      if (signal.aborted) return Promise.reject(nobodyWaits(method))
+      if (signal.aborted) return Promise.reject(callEnded(method))
       if (waiting.size >= maxWaiting) {
         const sentence = `The client already has ${maxWaiting} unanswered requests: try again when it has answered some.`
         return Promise.reject(new ToolwayError('OVERLOADED', sentence))
@@ -48,7 +48,7 @@ export function createPendingClientRequests(
         const abort = () => {
           over()
           send(notificationBytes('notifications/cancelled', Json.of({ requestId: id })))
-          reject(nobodyWaits(method))
+          reject(callEnded(method))
         }
         waiting.set(id, {
           method,
@@ -93,7 +93,7 @@ export function createPendingClientRequests(
 
 const emptyAnswer: MemberRules = { members: {} }
 
-export const nobodyWaits = (method: string) =>
+export const callEnded = (method: string) =>
   new ToolwayError('CANCELLED', `The call that requested ${method} from its client has ended.`)
 
 const unreachable = (method: string) =>

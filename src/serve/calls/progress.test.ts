@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'vitest'
 import { Json } from '../../core/json.ts'
-import { tellWaiting } from '../../core/waiting.ts'
-import { openTestDoor } from '../http/server.fixture.ts'
-import { openModernDoor } from '../mcp-stateless/stateless.fixture.ts'
+import { notifyWaiting } from '../../core/waiting.ts'
+import { openTestServer } from '../http/server.fixture.ts'
+import { openStatelessServer } from '../mcp-stateless/stateless.fixture.ts'
 import { CallProgress, checkProgressToken } from './operations.ts'
 
 let stack = new AsyncDisposableStack()
@@ -22,7 +22,7 @@ test('a progress token is text of at most 256 bytes, or a whole number', () => {
 })
 
 test.each(methods)('with sessions, %s with another token is refused with -32602, and nothing runs', async (method) => {
-  const { session, access } = stack.use(await openTestDoor())
+  const { session, access } = stack.use(await openTestServer())
   const { ask } = await session()
   for (const progressToken of refused) {
     const { error } = await ask(method, { name: 'echo', _meta: { progressToken } })
@@ -32,7 +32,7 @@ test.each(methods)('with sessions, %s with another token is refused with -32602,
 })
 
 test.each(methods)('without sessions, %s with another token is refused with -32602', async (method) => {
-  const { ask } = stack.use(await openModernDoor())
+  const { ask } = stack.use(await openStatelessServer())
   const named = method === 'resources/read' ? { uri: 'test://a' } : { name: 'echo' }
   for (const progressToken of refused) {
     const { error } = await ask(method, named, { meta: { progressToken } })
@@ -49,7 +49,7 @@ function heard(...sent: readonly (number | readonly ['wait', number])[]): readon
   }
   for (const one of sent) {
     if (typeof one === 'number') notify('', Json.of({ progressToken: 'upstream', progress: one }))
-    else tellWaiting({ progressToken: 'theirs' }, { notify }, one[1] * 1000, ['s'])
+    else notifyWaiting({ progressToken: 'theirs' }, { notify }, one[1] * 1000, ['s'])
   }
   return got
 }

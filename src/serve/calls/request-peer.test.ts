@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
-import { events, openTestDoor } from '../http/server.fixture.ts'
+import { events, openTestServer } from '../http/server.fixture.ts'
 import { absenceMs } from '../session/resumable-streams.ts'
 
 let open = new AsyncDisposableStack()
@@ -8,12 +8,12 @@ afterEach(async () => {
   await open.disposeAsync()
   open = new AsyncDisposableStack()
 })
-const openDoor = async () => open.use(await openTestDoor())
+const openServer = async () => open.use(await openTestServer())
 const asking = (more: object = {}) => ({ id: 1, method: 'tools/call', params: { name: 'ask', arguments: more } })
 
 describe("G3: asking the caller's own client", () => {
   test("goes out on the call's stream, and the answer comes back to the call", async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session({ sampling: {} })
     const { body } = await send(asking())
     const stream = events(body)
@@ -25,7 +25,7 @@ describe("G3: asking the caller's own client", () => {
   })
 
   test("a client's own error comes back as it is", async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session({ sampling: {} })
     const { body } = await send(asking())
     const stream = events(body)
@@ -39,7 +39,7 @@ describe("G3: asking the caller's own client", () => {
     ['elicitation/create', 'elicitation'],
     ['roots/list', 'roots'],
   ])('%s is refused where the client did not declare it', async (method, capability) => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { ask } = await session()
     const { result } = await ask('tools/call', { name: 'ask', arguments: { method } })
     expect(result.isError).toBe(true)
@@ -47,7 +47,7 @@ describe("G3: asking the caller's own client", () => {
   })
 
   test('a client that takes no stream cannot be asked', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session({ sampling: {} })
     const { body } = await send(asking(), { headers: { accept: 'application/json' } })
     expect(await body.json()).toMatchObject({
@@ -56,7 +56,7 @@ describe("G3: asking the caller's own client", () => {
   })
 
   test('another session cannot answer, nor can a made-up or repeated answer do harm', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session({ sampling: {} })
     const other = await session({ sampling: {} })
     const { body } = await send(asking())
@@ -70,7 +70,7 @@ describe("G3: asking the caller's own client", () => {
   })
 
   test('a cancelled call takes its question back', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { send } = await session({ sampling: {} })
     const { body } = await send(asking())
     const stream = events(body)
@@ -82,7 +82,7 @@ describe("G3: asking the caller's own client", () => {
   })
 
   test('a question that its call did not wait for is taken back before the answer', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session({ roots: {} })
     const { body } = await send({ id: 1, method: 'tools/call', params: { name: 'ask_and_leave' } })
     const heard = (await Array.fromAsync(events(body))).map(({ method, id }) => method ?? id)
@@ -90,7 +90,7 @@ describe("G3: asking the caller's own client", () => {
   })
 
   test('a client that goes away and does not come back ends the waiting', async () => {
-    const { session, access, clock } = await openDoor()
+    const { session, access, clock } = await openServer()
     const { send } = await session({ sampling: {} })
     const { body } = await send(asking())
     await events(body).next()
@@ -105,7 +105,7 @@ describe("G3: asking the caller's own client", () => {
   })
 
   test('questions to one client are bounded', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session({ sampling: {} })
     const bodies = []
     for (let id = 1; id <= 64; id++) bodies.push((await send({ ...asking(), id })).body)

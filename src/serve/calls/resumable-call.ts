@@ -11,7 +11,7 @@ import {
   requiredCapabilities,
 } from './client-capabilities.ts'
 import { type CallPeer, CallProgress } from './operations.ts'
-import { nobodyWaits } from './pending-client-requests.ts'
+import { callEnded } from './pending-client-requests.ts'
 
 /** One of the requests that make up a call. A call that requires input continues in its caller's next request. */
 export interface RequestTurn {
@@ -129,7 +129,7 @@ export class ResumableCall implements CallPeer {
   }
 
   async ask(method: string, params: Json, signal: AbortSignal): Promise<Json> {
-    if (this.#end !== undefined || signal.aborted) throw nobodyWaits(method)
+    if (this.#end !== undefined || signal.aborted) throw callEnded(method)
     this.#checkCapabilities(method, params)
     if (this.#questions.size >= maxQuestions) {
       const sentence = `The caller already has ${maxQuestions} unanswered input requests: try again when it has answered some.`
@@ -138,7 +138,7 @@ export class ResumableCall implements CallPeer {
     this.#admit()
     const { promise, resolve, reject } = Promise.withResolvers<Json>()
     const key = `q${++this.#asked}`
-    const withdraw = () => question.drop(nobodyWaits(method))
+    const withdraw = () => question.drop(callEnded(method))
     const over = () => {
       this.#questions.delete(key)
       signal.removeEventListener('abort', withdraw)
@@ -204,7 +204,7 @@ export class ResumableCall implements CallPeer {
   }
 
   #dropQuestions(): void {
-    for (const question of this.#questions.values()) question.drop(nobodyWaits(question.method))
+    for (const question of this.#questions.values()) question.drop(callEnded(question.method))
   }
 }
 

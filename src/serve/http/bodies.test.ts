@@ -9,9 +9,9 @@ import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { openTestAdmin } from '../admin/admin.fixture.ts'
-import { openChatDoor } from '../openai/openai.fixture.ts'
+import { openChatServer } from '../openai/openai.fixture.ts'
 import { serveStdio } from '../stdio.ts'
-import { info, initializeWith, openTestDoor } from './server.fixture.ts'
+import { info, initializeWith, openTestServer } from './server.fixture.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -46,10 +46,10 @@ async function slowBody(port: number, token: string, length: number, path = '/mc
 describe('V6: bodies that never end', () => {
   test('of one caller take no more than their share, and others are answered meanwhile', async () => {
     const config = { maxBody: 2 * MiB, maxInFlight: 64 * MiB, maxInFlightPerCaller: 2.5 * MiB }
-    const { door, session, fetchRaw } = stack.use(await openTestDoor({ people: true, config }))
+    const { server, session, fetchRaw } = stack.use(await openTestServer({ people: true, config }))
     const { ask } = await session({}, { authorization: 'Bearer bert-token' })
     const before = await settledMemory()
-    const attack = await Promise.all(Array.from({ length: 40 }, () => slowBody(door.port, 'anna-token', MiB)))
+    const attack = await Promise.all(Array.from({ length: 40 }, () => slowBody(server.port, 'anna-token', MiB)))
     for (const { send } of attack) send(MiB - 1)
     await until(() => attack.filter(({ status }) => status() === '429').length >= 35, { what: 'the refusals' })
     // Held are two bodies of forty, and what was under way of others when they were refused.
@@ -72,8 +72,8 @@ describe('V6: bodies that never end', () => {
   })
 
   test('cost what they send, not a buffer for each byte', async () => {
-    const { door } = stack.use(await openTestDoor({ config: { maxBody: MiB } }))
-    const { send, socket } = await slowBody(door.port, 'a-test-token', MiB)
+    const { server } = stack.use(await openTestServer({ config: { maxBody: MiB } }))
+    const { send, socket } = await slowBody(server.port, 'a-test-token', MiB)
     const before = await settledMemory()
     for (let count = 0; count < 1_000; count++) {
       send(1)
@@ -84,8 +84,8 @@ describe('V6: bodies that never end', () => {
   })
 
   test('without a credential are not read', async () => {
-    const { door } = stack.use(await openTestDoor({ config: { maxInFlightPerCaller: 1, maxInFlight: 1 } }))
-    const { status } = await slowBody(door.port, 'a-guess', 100_000)
+    const { server } = stack.use(await openTestServer({ config: { maxInFlightPerCaller: 1, maxInFlight: 1 } }))
+    const { status } = await slowBody(server.port, 'a-guess', 100_000)
     await until(() => status() !== undefined, { what: 'the refusal' })
     expect(status()).toBe('401')
   })
@@ -103,7 +103,7 @@ test('V6: bodies that are read before any credential count for their address, un
 describe('V6: bodies that came at once', () => {
   test('count until their requests are answered, for their caller alone', async () => {
     const config = { maxInFlightPerCaller: 100_000 }
-    const { session, access, fetchRaw } = stack.use(await openTestDoor({ people: true, config }))
+    const { session, access, fetchRaw } = stack.use(await openTestServer({ people: true, config }))
     const of = (name: string) => ({ authorization: `Bearer ${name}-token` })
     const { send, ask } = await session({}, of('anna'))
     const waiting = send({
@@ -131,8 +131,8 @@ describe('V6: values in a message', () => {
   const many = `[${'1,'.repeat(150)}1]`
   const config = { maxValues: 100 }
 
-  test('beyond the limit are a 413 at every HTTP door, before anything is parsed', async () => {
-    const chat = stack.use(await openChatDoor({ config }))
+  test('beyond the limit are a 413 at every HTTP endpoint, before anything is parsed', async () => {
+    const chat = stack.use(await openChatServer({ config }))
     const admin = stack.use(await openTestAdmin({ config }))
     const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":${many}}}}`
     for (const [path, body] of [
@@ -178,16 +178,16 @@ describe('V6: values in a message', () => {
 
 describe('V6: connections', () => {
   test('of one address are bounded: one more is told so and closed, and one that leaves makes room', async () => {
-    const { door, budgets } = stack.use(await openTestDoor({ config: { maxConnectionsPerAddress: 5 } }))
-    const open = await Promise.all(Array.from({ length: 5 }, () => slowBody(door.port, 'a-test-token', 10)))
+    const { server, budgets } = stack.use(await openTestServer({ config: { maxConnectionsPerAddress: 5 } }))
+    const open = await Promise.all(Array.from({ length: 5 }, () => slowBody(server.port, 'a-test-token', 10)))
     await until(() => budgets.requests.used === 5, { what: 'their requests' })
-    const more = await slowBody(door.port, 'a-test-token', 10)
+    const more = await slowBody(server.port, 'a-test-token', 10)
     await once(more.socket, 'close')
     expect(more.status()).toBe('429')
     open[0]?.socket.destroy()
     await until(
       async () => {
-        const next = await slowBody(door.port, 'a-guess', 10)
+        const next = await slowBody(server.port, 'a-guess', 10)
         await until(() => next.status() !== undefined, { what: 'an answer' })
         next.socket.destroy()
         return next.status() === '401'
@@ -197,18 +197,18 @@ describe('V6: connections', () => {
   })
 
   test('of one address that have no request make way for new ones, the longest idle first', async () => {
-    const { door } = stack.use(await openTestDoor({ config: { maxConnectionsPerAddress: 3 } }))
+    const { server } = stack.use(await openTestServer({ config: { maxConnectionsPerAddress: 3 } }))
     const closed: string[] = []
     const idle = async (name: string, text = '') => {
-      const socket = connect(door.port, '127.0.0.1').on('close', () => closed.push(name))
+      const socket = connect(server.port, '127.0.0.1').on('close', () => closed.push(name))
       stack.defer(() => void socket.destroy())
       await once(socket, 'connect')
       socket.write(text)
     }
     await idle('silent')
     await idle('half', 'POST /mcp HTTP/1.1\r\nHost:')
-    const busy = await slowBody(door.port, 'a-test-token', 10)
-    const more = [await slowBody(door.port, 'a-test-token', 10), await slowBody(door.port, 'a-test-token', 10)]
+    const busy = await slowBody(server.port, 'a-test-token', 10)
+    const more = [await slowBody(server.port, 'a-test-token', 10), await slowBody(server.port, 'a-test-token', 10)]
     await until(() => closed.length === 2, { what: 'room for them' })
     expect(closed).toEqual(['silent', 'half'])
     expect([busy, ...more].map(({ socket }) => socket.destroyed)).toEqual([false, false, false])

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { type Client, openClient, type Told } from './client.fixture.ts'
-import { initializeWith, openTestDoor, token } from './server.fixture.ts'
+import { initializeWith, openTestServer, token } from './server.fixture.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -11,10 +11,10 @@ afterEach(async () => {
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** A door, and a connection to it on which one session talks. */
-async function openConversation(settings?: Parameters<typeof openTestDoor>[0]) {
-  const test = open.use(await openTestDoor(settings))
-  const { port } = test.door
+/** A server, and a connection to it on which one session talks. */
+async function openConversation(settings?: Parameters<typeof openTestServer>[0]) {
+  const test = open.use(await openTestServer(settings))
+  const { port } = test.server
   const request = (body: string | object, more: Headers = {}, line = 'POST /mcp HTTP/1.1') => {
     const text = typeof body === 'string' ? body : JSON.stringify({ jsonrpc: '2.0', ...body })
     const headers: Headers = {
@@ -146,7 +146,7 @@ test.each([
 })
 
 test('F4: a stream is opened and a session ended on a connection that had whole requests before', async () => {
-  const { client, request, access, another, door } = await openConversation()
+  const { client, request, access, another, server } = await openConversation()
   await isUsable(client, request(ping))
   client.send(request('', { 'Content-Length': undefined, 'Content-Type': undefined }, 'GET /mcp HTTP/1.1'))
   await until(() => client.unread.includes('retry:'), { what: 'the stream' })
@@ -156,7 +156,7 @@ test('F4: a stream is opened and a session ended on a connection that had whole 
   await isUsable(other, request(ping))
   expect((await other.ask(request('', {}, 'DELETE /mcp HTTP/1.1'))).status).toBe(204)
   expect((await other.ask(request(ping))).status).toBe(404)
-  expect(door.sessions).toBe(0)
+  expect(server.sessions).toBe(0)
 })
 
 test('B2: a client that goes away has cancelled its call, whatever it had sent behind it', async () => {
@@ -169,14 +169,14 @@ test('B2: a client that goes away has cancelled its call, whatever it had sent b
   }
 })
 
-describe('B7: a door that closes', () => {
+describe('B7: a server that closes', () => {
   test('ends idle connections, lets calls finish, refuses what is new, and says so', async () => {
-    const { client, request, access, another, door } = await openConversation()
+    const { client, request, access, another, server } = await openConversation()
     const [idle, fresh] = [await another(), await another()]
     await isUsable(idle, request(ping))
     client.send(request(call('wait')) + request(ping))
     await until(() => access.calls.length === 1, { what: 'the call' })
-    const closed = door[Symbol.asyncDispose]()
+    const closed = server[Symbol.asyncDispose]()
     const late = await fresh.ask(request(ping))
     expect([late.status, late.headers.Connection]).toEqual([503, 'close'])
     expect(await fresh.closed()).toBe('')
@@ -190,7 +190,7 @@ describe('B7: a door that closes', () => {
   })
 
   test('for whoever has a successor: all are served, and told to leave with their next answer', async () => {
-    const { client, request, access, clock, another, door } = await openConversation()
+    const { client, request, access, clock, another, server } = await openConversation()
     const [idle, streaming] = [await another(), await another()]
     await isUsable(idle, request(ping))
     streaming.send(request(call('wait')))
@@ -199,7 +199,7 @@ describe('B7: a door that closes', () => {
     await until(() => streaming.unread.includes('retry:'), { what: 'the stream' })
     client.send(request({ ...call('wait'), id: 8 }))
     await until(() => access.calls.length === 2, { what: 'the second call' })
-    const retired = door.retire(60_000)
+    const retired = server.retire(60_000)
     access.release()
     const plain = await client.answer()
     expect([plain.status, plain.headers.Connection]).toEqual([200, 'close'])
@@ -215,7 +215,7 @@ describe('B7: a door that closes', () => {
   })
 
   test('B10: a server with a successor serves the request after a long stream, and closes the connection with it', async () => {
-    const { client, request, access, clock, another, door } = await openConversation()
+    const { client, request, access, clock, another, server } = await openConversation()
     const listener = await another()
     listener.send(request('', { 'Content-Length': undefined, 'Content-Type': undefined }, 'GET /mcp HTTP/1.1'))
     await until(() => listener.unread.includes('retry:'), { what: 'the stream of events' })
@@ -224,7 +224,7 @@ describe('B7: a door that closes', () => {
     clock.advance(100)
     await until(() => client.unread.includes('retry:'), { what: 'the stream of the call' })
     let hasRetired = false
-    const retired = door.retire(1_000).then(() => (hasRetired = true))
+    const retired = server.retire(1_000).then(() => (hasRetired = true))
     clock.advance(1_000)
     for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve))
     expect(hasRetired).toBe(false)

@@ -3,7 +3,7 @@ import { Agent, request as send } from 'undici'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { openClient, type Told } from './client.fixture.ts'
-import { initializeWith, openTestDoor, token } from './server.fixture.ts'
+import { initializeWith, openTestServer, token } from './server.fixture.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -13,8 +13,8 @@ afterEach(async () => {
 
 /** A gateway with a session, and raw requests of that session. */
 async function openSession() {
-  const { door, access } = open.use(await openTestDoor())
-  const { port } = door
+  const { server, access } = open.use(await openTestServer())
+  const { port } = server
   let session: string | undefined
   const request = (message: object, more = '') => {
     const body = JSON.stringify({ jsonrpc: '2.0', ...message })
@@ -28,7 +28,7 @@ async function openSession() {
   const another = async () => open.use(await openClient(port))
   const client = await another()
   session = (await client.ask(request(initializeWith()))).headers['Mcp-Session-Id']
-  return { door, access, request, client, another, stop: () => door[Symbol.asyncDispose]() }
+  return { server, access, request, client, another, stop: () => server[Symbol.asyncDispose]() }
 }
 
 const ping = { id: 1, method: 'ping' }
@@ -165,10 +165,10 @@ describe('B7: a gateway that stops', () => {
   })
 
   test('answers every request of clients that send one after the other on pooled connections', async () => {
-    const { door, stop } = await openSession()
+    const { server, stop } = await openSession()
     const agent = new Agent({ connections: 4 })
     open.defer(() => agent.destroy())
-    const url = `http://127.0.0.1:${door.port}/livez`
+    const url = `http://127.0.0.1:${server.port}/livez`
     const statuses: number[] = []
     const failures: unknown[] = []
     let stopping = false

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { openChatDoor } from '../openai/openai.fixture.ts'
+import { openChatServer } from '../openai/openai.fixture.ts'
 import { openClient } from './client.fixture.ts'
-import { initializeWith, openTestDoor, token } from './server.fixture.ts'
+import { initializeWith, openTestServer, token } from './server.fixture.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -30,42 +30,42 @@ describe('B6: a header that has one value comes once', () => {
     ...['Host: evil.example.com', `AUTHORIZATION: Bearer ${token}`, 'authorization: Bearer another', 'Authorization:'],
     ...['Content-Type: application/json', 'Content-Type: text/plain', 'Content-Length: 3', 'Content-Encoding: gzip'],
   ])('a second line %j is a 400', async (line) => {
-    const { door } = stack.use(await openTestDoor())
-    const once = good(door.port)
-    expect((await ask(door.port, 'POST /mcp', once, body)).status).toBe(200)
+    const { server } = stack.use(await openTestServer())
+    const once = good(server.port)
+    expect((await ask(server.port, 'POST /mcp', once, body)).status).toBe(200)
     const more = line.startsWith('Content-Encoding') ? [line, 'content-encoding: identity'] : [line]
-    expect((await ask(door.port, 'POST /mcp', [...more, ...once], body)).status).toBe(400)
-    expect((await ask(door.port, 'POST /mcp', [...once, ...more], body)).status).toBe(400)
+    expect((await ask(server.port, 'POST /mcp', [...more, ...once], body)).status).toBe(400)
+    expect((await ask(server.port, 'POST /mcp', [...once, ...more], body)).status).toBe(400)
   })
 
   test.each([
     ...['Mcp-Session-Id', 'Mcp-Protocol-Version', 'Mcp-Method', 'Mcp-Name', 'Mcp-Param-Region', 'Toolway-Agent'],
     ...['Origin', 'Last-Event-ID', 'Cookie', 'Sec-Fetch-Site', 'Toolway-Admin', 'Transfer-Encoding'],
   ])('two lines of %s are a 400, even of one value', async (name) => {
-    const { door } = stack.use(await openTestDoor())
-    const twice = [...good(door.port), `${name}: chunked`, `${name.toLowerCase()}: chunked`]
-    expect((await ask(door.port, 'POST /mcp', twice)).status).toBe(400)
+    const { server } = stack.use(await openTestServer())
+    const twice = [...good(server.port), `${name}: chunked`, `${name.toLowerCase()}: chunked`]
+    expect((await ask(server.port, 'POST /mcp', twice)).status).toBe(400)
   })
 
   test('no number of other headers hides the second one', async () => {
-    const { door } = stack.use(await openTestDoor())
+    const { server } = stack.use(await openTestServer())
     const filler = Array.from({ length: 2_100 }, (_, index) => `${index.toString(36)}:`)
-    const lines = [...good(door.port), ...filler, 'Host: evil.example.com']
-    expect((await ask(door.port, 'POST /mcp', lines, body)).status).toBe(400)
+    const lines = [...good(server.port), ...filler, 'Host: evil.example.com']
+    expect((await ask(server.port, 'POST /mcp', lines, body)).status).toBe(400)
   })
 
   test('headers that are lists may come in several lines', async () => {
-    const { door } = stack.use(await openTestDoor())
-    const [host = '', credential = '', type = ''] = good(door.port)
+    const { server } = stack.use(await openTestServer())
+    const [host = '', credential = '', type = ''] = good(server.port)
     const accepts = ['Accept: application/json', 'Accept: text/event-stream']
-    expect((await ask(door.port, 'POST /mcp', [host, credential, type, ...accepts], body)).status).toBe(200)
+    expect((await ask(server.port, 'POST /mcp', [host, credential, type, ...accepts], body)).status).toBe(200)
   })
 
-  test('it holds at every door', async () => {
-    const { door } = stack.use(await openChatDoor())
-    const lines = [`Host: 127.0.0.1:${door.port}`, `Authorization: Bearer ${token}`, 'Authorization: Bearer other']
+  test('it holds at every endpoint', async () => {
+    const { server } = stack.use(await openChatServer())
+    const lines = [`Host: 127.0.0.1:${server.port}`, `Authorization: Bearer ${token}`, 'Authorization: Bearer other']
     for (const path of ['/mcp', '/v1/models', '/livez', '/nothing', '/admin/api/session', '/metrics', '/']) {
-      expect([path, (await ask(door.port, `GET ${path}`, lines)).status]).toEqual([path, 400])
+      expect([path, (await ask(server.port, `GET ${path}`, lines)).status]).toEqual([path, 400])
     }
   })
 })
@@ -80,7 +80,7 @@ describe('B6: a body is JSON in UTF-8', () => {
     ],
     ...['application/json; charset=utf8', 'application/json; profile=x; charset=Utf-8'],
   ])('%s is taken', async (type) => {
-    const { raw } = stack.use(await openTestDoor())
+    const { raw } = stack.use(await openTestServer())
     expect((await raw({ body: initializeWith(), headers: { 'content-type': type } })).status).toBe(200)
   })
 
@@ -95,7 +95,7 @@ describe('B6: a body is JSON in UTF-8', () => {
     ],
     ...['application/json5', 'text/json', '', `application/json${' ; '.repeat(40)}x`],
   ])('%j is a 415', async (type) => {
-    const { raw } = stack.use(await openTestDoor())
+    const { raw } = stack.use(await openTestServer())
     expect((await raw({ body: initializeWith(), headers: { 'content-type': type } })).status).toBe(415)
   })
 })

@@ -2,14 +2,14 @@ import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { verbatim } from '../access.fixture.ts'
-import { initializeWith, openTestDoor, token } from './server.fixture.ts'
+import { initializeWith, openTestServer, token } from './server.fixture.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
   await open.disposeAsync()
   open = new AsyncDisposableStack()
 })
-const openDoor = async (settings?: Parameters<typeof openTestDoor>[0]) => open.use(await openTestDoor(settings))
+const openServer = async (settings?: Parameters<typeof openTestServer>[0]) => open.use(await openTestServer(settings))
 
 describe('E1: bad input over HTTP gets a clear, typed error', () => {
   test.each([
@@ -35,7 +35,7 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
       /deep/,
     ],
   ])('%s is a 400', async (_name, body, code, message) => {
-    const { raw, access } = await openDoor()
+    const { raw, access } = await openServer()
     const { status, json } = await raw({ body })
     expect(status).toBe(400)
     // F11: it leaves one record.
@@ -44,7 +44,7 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
   })
 
   test('another content type is a 415, and so is a compressed body', async () => {
-    const { raw } = await openDoor()
+    const { raw } = await openServer()
     for (const type of [undefined, 'text/plain', 'application/jsonp', 'application/x-www-form-urlencoded']) {
       expect((await raw({ body: initializeWith(), headers: { 'content-type': type } })).status).toBe(415)
     }
@@ -55,7 +55,7 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
   })
 
   test('an Accept header with neither form is a 406; a missing one is taken for JSON', async () => {
-    const { raw } = await openDoor()
+    const { raw } = await openServer()
     expect((await raw({ body: initializeWith(), headers: { accept: 'text/html' } })).status).toBe(406)
     for (const accept of [undefined, '*/*', 'application/*', 'application/json']) {
       const { status, headers } = await raw({ body: initializeWith(), headers: { accept } })
@@ -65,8 +65,8 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
     expect([streamed.status, streamed.headers['content-type']]).toEqual([200, 'text/event-stream'])
   })
 
-  test('a body over the limit is a 413 that closes the connection; the door goes on', async () => {
-    const { raw } = await openDoor({ config: { maxBody: 1_000 } })
+  test('a body over the limit is a 413 that closes the connection; the server goes on', async () => {
+    const { raw } = await openServer({ config: { maxBody: 1_000 } })
     const { status, json, headers } = await raw({ body: 'x'.repeat(200_000) })
     expect([status, headers.connection]).toEqual([413, 'close'])
     expect(json?.error?.message).toBe('The body is larger than 1000 bytes: send less, or raise server.maxBody.')
@@ -74,10 +74,10 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
   })
 
   test('a body that never ends is answered at the limit and cut off, not read for ever', async () => {
-    const { door } = await openDoor({ config: { maxBody: 1_000 } })
-    const socket = connect(door.port, '127.0.0.1')
+    const { server } = await openServer({ config: { maxBody: 1_000 } })
+    const socket = connect(server.port, '127.0.0.1')
     socket.write(
-      `POST /mcp HTTP/1.1\r\nHost: localhost:${door.port}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      `POST /mcp HTTP/1.1\r\nHost: localhost:${server.port}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
     )
     const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
     let answer = ''
@@ -101,19 +101,19 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
   })
 
   test('a client that goes away in the middle of its body leaves nothing behind', async () => {
-    const { door, clock, log } = await openDoor()
+    const { server, clock, log } = await openServer()
     const before = clock.pending
-    const socket = connect(door.port, '127.0.0.1')
-    const head = `POST /mcp HTTP/1.1\r\nHost: localhost:${door.port}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`
+    const socket = connect(server.port, '127.0.0.1')
+    const head = `POST /mcp HTTP/1.1\r\nHost: localhost:${server.port}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`
     await new Promise<void>((resolve) => socket.write(head, () => resolve()))
     socket.destroy()
-    await door[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
     expect(clock.pending).toBeLessThanOrEqual(before)
     expect(log.lines).toEqual([])
   })
 
   test('a revision that is not served is a 400 that names those that are', async () => {
-    const { raw, session } = await openDoor()
+    const { raw, session } = await openServer()
     const { headers, send } = await session()
     for (const revision of ['1999-01-01', '']) {
       const body = { jsonrpc: '2.0', id: 1, method: 'ping' }
@@ -128,7 +128,7 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
 
 describe('sessions over HTTP', () => {
   test('a request without a session is a 400, one with an unknown session a 404 that says what to do', async () => {
-    const { raw } = await openDoor()
+    const { raw } = await openServer()
     const body = { jsonrpc: '2.0', id: 5, method: 'tools/list' }
     expect(await raw({ body })).toMatchObject({ status: 400, json: { id: 5, error: { code: -32600 } } })
     const unknown = await raw({ body, headers: { 'mcp-session-id': 'unknown' } })
@@ -141,7 +141,7 @@ describe('sessions over HTTP', () => {
   })
 
   test('G3: to another principal a session does not exist', async () => {
-    const { session, raw, access } = await openDoor({ people: true })
+    const { session, raw, access } = await openServer({ people: true })
     const { headers, send } = await session({}, { authorization: 'Bearer anna-token' })
     const waiting = send({ id: 1, method: 'tools/call', params: { name: 'wait' } })
     await until(() => access.calls.length === 1, { what: 'the call' })
@@ -160,7 +160,7 @@ describe('sessions over HTTP', () => {
   })
 
   test('DELETE ends a session and cancels its calls', async () => {
-    const { session, raw, access } = await openDoor()
+    const { session, raw, access } = await openServer()
     const { headers, send } = await session()
     const waiting = send({ id: 1, method: 'tools/call', params: { name: 'wait' } })
     await until(() => access.calls.length === 1, { what: 'the call' })
@@ -177,7 +177,7 @@ describe('B2: the legacy era over HTTP', () => {
     ['2024-11-05', '2024-11-05'],
     ['2031-01-01', '2025-11-25'],
   ])('a client that speaks %s is answered in %s', async (asked, agreed) => {
-    const { raw } = await openDoor()
+    const { raw } = await openServer()
     const { json, headers } = await raw({ body: initializeWith({}, asked) })
     expect(headers['mcp-session-id']).toMatch(/^[\w-]{22}$/)
     expect(json?.result).toEqual({
@@ -199,7 +199,7 @@ describe('B2: the legacy era over HTTP', () => {
     // All that a client declares is kept as long as its session.
     ['declares no end of capabilities', { protocolVersion: '2025-11-25', capabilities: { x: 'x'.repeat(4_096) } }],
   ])('an initialize that %s is refused and opens no session', async (_what, params) => {
-    const { raw } = await openDoor()
+    const { raw } = await openServer()
     const { status, json, headers } = await raw({ body: { jsonrpc: '2.0', id: 9, method: 'initialize', params } })
     expect(status).toBe(400)
     expect(json).toMatchObject({ id: 9, error: { code: -32602 } })
@@ -207,7 +207,7 @@ describe('B2: the legacy era over HTTP', () => {
   })
 
   test('lists come page by page; a foreign cursor is -32602', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { ask } = await session()
     const first = (await ask('tools/list')).result
     expect(first.tools.map(({ name }: { name: string }) => name)).toEqual(['echo', 'verbatim'])
@@ -223,7 +223,7 @@ describe('B2: the legacy era over HTTP', () => {
   })
 
   test('a result reaches the client as the bytes it came in, under the id it was asked with', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session()
     for (const id of ['7', 7, 0, 'ü"']) {
       const { body, headers } = await send({ id, method: 'tools/call', params: { name: 'verbatim' } })
@@ -234,7 +234,7 @@ describe('B2: the legacy era over HTTP', () => {
   })
 
   test('a call carries arguments, meta and caller; reads carry the uri; completions the argument', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { ask } = await session()
     await ask('tools/call', { name: 'echo', arguments: { a: [1] }, _meta: { 'com.example/x': 1 } })
     await ask('tools/call', { name: 'echo' })
@@ -260,7 +260,7 @@ describe('B2: the legacy era over HTTP', () => {
   })
 
   test('ids in flight are unique within a session, and number and string differ', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { send, ask } = await session()
     const other = await session()
     const waiting = send({ id: 1, method: 'tools/call', params: { name: 'wait' } })

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { readAccept } from './post-response.ts'
-import { events, openTestDoor, token } from './server.fixture.ts'
+import { events, openTestServer, token } from './server.fixture.ts'
 import { keepAliveMs, maxUnread } from './sse-stream.ts'
 
 let open = new AsyncDisposableStack()
@@ -10,7 +10,7 @@ afterEach(async () => {
   await open.disposeAsync()
   open = new AsyncDisposableStack()
 })
-const openDoor = async () => open.use(await openTestDoor())
+const openServer = async () => open.use(await openTestServer())
 const called = (name: string, more: object = {}) => ({ id: 1, method: 'tools/call', params: { name, ...more } })
 
 test('a stream must be asked for by name', () => {
@@ -23,7 +23,7 @@ test('a stream must be asked for by name', () => {
 
 describe('B2: progress', () => {
   test("comes before the result, in order, on the call's own stream, under the caller's own token", async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send, stream } = await session()
     const aside = await stream()
     const { body, headers } = await send(called('progress', { _meta: { progressToken: 7 } }))
@@ -36,7 +36,7 @@ describe('B2: progress', () => {
   })
 
   test('is not sent to a caller that did not ask for it, nor to one that takes no stream', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session()
     const unasked = await send(called('progress'))
     expect(unasked.headers['content-type']).toBe('application/json')
@@ -48,7 +48,7 @@ describe('B2: progress', () => {
   })
 
   test('other notifications of a call go the same way, each on one line', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session()
     const { body } = await send(called('log'))
     const [first, second] = await Array.fromAsync(events(body))
@@ -59,7 +59,7 @@ describe('B2: progress', () => {
 
 describe('keep-alive', () => {
   test('a call that takes long becomes a stream with comments in it', async () => {
-    const { session, clock, access } = await openDoor()
+    const { session, clock, access } = await openServer()
     const { send } = await session()
     const pending = send(called('wait'))
     await until(() => access.calls.length === 1, { what: 'the call' })
@@ -77,7 +77,7 @@ describe('keep-alive', () => {
   })
 
   test('a client that takes no stream waits for its JSON', async () => {
-    const { session, clock, access } = await openDoor()
+    const { session, clock, access } = await openServer()
     const { send } = await session()
     const pending = send(called('wait'), { headers: { accept: 'application/json' } })
     await until(() => access.calls.length === 1, { what: 'the call' })
@@ -87,7 +87,7 @@ describe('keep-alive', () => {
   })
 
   test('answered requests leave no timer behind', async () => {
-    const { session, clock } = await openDoor()
+    const { session, clock } = await openServer()
     const { ask } = await session()
     const before = clock.pending
     await ask('tools/call', { name: 'echo' })
@@ -100,7 +100,7 @@ describe('B2: cancellation', () => {
   const cancelled = { method: 'notifications/cancelled', params: { requestId: 1, reason: 'enough' } }
 
   test.each(['wait', 'deaf'])('reaches the call %s, which then gets no answer', async (name) => {
-    const { session, access, clock } = await openDoor()
+    const { session, access, clock } = await openServer()
     const { send, ask } = await session()
     const before = clock.pending
     const pending = send(called(name))
@@ -115,7 +115,7 @@ describe('B2: cancellation', () => {
   })
 
   test("of something unknown, answered or another session's is ignored", async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { send } = await session()
     const other = await session()
     const pending = send(called('wait'))
@@ -130,7 +130,7 @@ describe('B2: cancellation', () => {
   })
 
   test('a client that goes away before its answer, with nothing to come back to, has cancelled its call', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { send } = await session()
     const leaving = new AbortController()
     const pending = send(called('wait'), { signal: leaving.signal })
@@ -143,12 +143,12 @@ describe('B2: cancellation', () => {
 
 describe('B7: slow readers', () => {
   test('one that does not read is dropped once it is owed more than the bound', async () => {
-    const { door, session, access } = await openDoor()
+    const { server, session, access } = await openServer()
     const { id } = await session()
     const size = 64 * 1024
     const steps = 400
     const params = { name: 'progress', arguments: { steps, size }, _meta: { progressToken: 1 } }
-    const { socket, closed } = postWithoutReading(door.port, id, {
+    const { socket, closed } = postWithoutReading(server.port, id, {
       jsonrpc: '2.0',
       id: 1,
       method: 'tools/call',
@@ -162,7 +162,7 @@ describe('B7: slow readers', () => {
   })
 
   test("a single large answer is not a slow reader's fault", async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { ask } = await session()
     const { result } = await ask('tools/call', { name: 'large', arguments: { size: 8 * maxUnread } })
     expect(result.content[0].text).toHaveLength(8 * maxUnread)
@@ -171,7 +171,7 @@ describe('B7: slow readers', () => {
 
 describe('F4: list_changed on the GET stream', () => {
   test('tells which lists changed; templates count as resources', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { stream } = await session()
     const { body, statusCode, headers } = await stream()
     expect([statusCode, headers['content-type']]).toEqual([200, 'text/event-stream'])
@@ -188,7 +188,7 @@ describe('F4: list_changed on the GET stream', () => {
   })
 
   test('goes to one stream of a session only, and to every session', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const one = await session()
     const streams = [await one.stream(), await one.stream(), await (await session()).stream()]
     const heard: string[][] = streams.map(() => [])
@@ -206,7 +206,7 @@ describe('F4: list_changed on the GET stream', () => {
   })
 
   test('G3: of a list that one session sees goes to that session', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const all = [await session(), await session()]
     const heard: string[][] = all.map(() => [])
     for (const [index, { stream }] of all.entries()) {
@@ -224,7 +224,7 @@ describe('F4: list_changed on the GET stream', () => {
   })
 
   test('what changed while no stream was open is told once when one opens', async () => {
-    const { session, access, clock } = await openDoor()
+    const { session, access, clock } = await openServer()
     const { stream } = await session()
     access.change('tool')
     access.change('tool')
@@ -237,7 +237,7 @@ describe('F4: list_changed on the GET stream', () => {
   })
 
   test('a session keeps a few streams; the oldest gives way', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { stream } = await session()
     const streams = []
     for (let count = 0; count < 5; count++) streams.push(await stream())
@@ -246,7 +246,7 @@ describe('F4: list_changed on the GET stream', () => {
   })
 
   test('GET wants an event stream to be acceptable', async () => {
-    const { session, raw } = await openDoor()
+    const { session, raw } = await openServer()
     const { headers } = await session()
     expect((await raw({ method: 'GET', headers: { ...headers, accept: 'application/json' } })).status).toBe(406)
   })

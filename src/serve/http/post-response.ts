@@ -27,7 +27,7 @@ export function readAccept(accept: string | undefined): AcceptedTypes {
 const small = 16 * 1024
 
 /** Time after which a call in a session switches to a resumable stream, so that it survives a lost connection. */
-const aMomentMs = 100
+const resumableAfterMs = 100
 
 /**
  * The response to one POST. It is JSON if the result is the first message. It becomes an event stream if another
@@ -57,7 +57,7 @@ export class PostResponse implements ResponseChannel {
     this.#reader = options
     this.#streams = streams
     response.once('close', this.#gone)
-    if (accepts.stream) this.#timer = clock.after(streams ? aMomentMs : keepAliveMs, this.#openLine)
+    if (accepts.stream) this.#timer = clock.after(streams ? resumableAfterMs : keepAliveMs, this.#openLine)
   }
 
   send(message: Buffer): boolean {

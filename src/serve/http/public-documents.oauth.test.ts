@@ -1,22 +1,25 @@
 import { expect, test } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
 import { createTestAccess } from '../access.fixture.ts'
-import { openJwtDoors } from '../auth/jwt.fixture.ts'
-import { openTestDoor } from './server.fixture.ts'
+import { openJwtFixture } from '../auth/jwt.fixture.ts'
+import { openTestServer } from './server.fixture.ts'
 
 const scopes = { 'tools:read': ['reader'] }
 
-async function openDoor(changes: object = {}) {
-  const doors = await openJwtDoors()
-  const jwt = doors.provider.config({ scopes, ...changes })
-  const door = await openTestDoor({ jwt: () => jwt, authenticate: () => (given) => doors.door(changes)(given ?? '') })
+async function openServer(changes: object = {}) {
+  const identity = await openJwtFixture()
+  const jwt = identity.provider.config({ scopes, ...changes })
+  const server = await openTestServer({
+    jwt: () => jwt,
+    authenticate: () => (given) => identity.authenticator(changes)(given ?? ''),
+  })
   const get = (path: string, method: 'GET' | 'POST' | 'OPTIONS' = 'GET', headers = {}) =>
-    door.fetchRaw({ path, method, headers: { origin: 'https://page.example', authorization: undefined, ...headers } })
+    server.fetchRaw({ path, method, headers: { origin: 'https://page.example', authorization: undefined, ...headers } })
   return {
     get,
     async [Symbol.asyncDispose]() {
-      await door[Symbol.asyncDispose]()
-      await doors[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
+      await identity[Symbol.asyncDispose]()
     },
   }
 }
@@ -24,9 +27,9 @@ async function openDoor(changes: object = {}) {
 const root = '/.well-known/oauth-protected-resource'
 
 test('B6: at the root and at the path of the endpoint, everybody learns who gives out tokens', async () => {
-  await using door = await openDoor()
+  await using server = await openServer()
   for (const path of [root, `${root}/mcp`, `${root}/mcp/stream`]) {
-    const { statusCode, headers, body } = await door.get(path)
+    const { statusCode, headers, body } = await server.get(path)
     expect(statusCode, path).toBe(200)
     expect(headers['access-control-allow-origin']).toBe('*')
     expect(await body.json()).toEqual({
@@ -37,30 +40,30 @@ test('B6: at the root and at the path of the endpoint, everybody learns who give
       resource_name: 'Toolway',
     })
   }
-  expect((await door.get(root, 'OPTIONS')).statusCode).toBe(204)
-  expect((await door.get(root, 'POST')).statusCode).toBe(405)
+  expect((await server.get(root, 'OPTIONS')).statusCode).toBe(204)
+  expect((await server.get(root, 'POST')).statusCode).toBe(405)
 })
 
 test('B6: behind a proxy it is published for the path that is known outside', async () => {
-  await using door = await openDoor({ resource: 'https://gate.example/tools/mcp' })
-  const { statusCode, body } = await door.get(`${root}/tools/mcp`)
+  await using server = await openServer({ resource: 'https://gate.example/tools/mcp' })
+  const { statusCode, body } = await server.get(`${root}/tools/mcp`)
   expect(statusCode).toBe(200)
   expect(await body.json()).toMatchObject({ resource: 'https://gate.example/tools/mcp' })
 })
 
 test('B6: without a provider, elsewhere, or for another host, there is nothing', async () => {
-  await using door = await openDoor()
-  expect((await door.get(`${root}/other`)).statusCode).toBe(404)
-  expect((await door.get('/.well-known/openid-configuration')).statusCode).toBe(404)
-  expect((await door.get(root, 'GET', { host: 'evil.example' })).statusCode).toBe(403)
-  await using off = await openDoor({ disabled: true })
+  await using server = await openServer()
+  expect((await server.get(`${root}/other`)).statusCode).toBe(404)
+  expect((await server.get('/.well-known/openid-configuration')).statusCode).toBe(404)
+  expect((await server.get(root, 'GET', { host: 'evil.example' })).statusCode).toBe(403)
+  await using off = await openServer({ disabled: true })
   expect((await off.get(root)).statusCode).toBe(404)
-  await using none = await openTestDoor()
+  await using none = await openTestServer()
   expect((await none.fetchRaw({ path: root, method: 'GET' })).statusCode).toBe(404)
 })
 
 test('B6: who asks to be an agent that another scope is good for gets 403 and that scope', async () => {
-  await using doors = await openJwtDoors()
+  await using identity = await openJwtFixture()
   const config = { scopes: { ...scopes, 'tools:write': ['writer'] } }
   const access = Object.assign(createTestAccess(), {
     agentOf({ agents }: { agents: readonly string[] | '*' }, asked = 'reader'): string {
@@ -68,12 +71,12 @@ test('B6: who asks to be an agent that another scope is good for gets 403 and th
       throw new ToolwayError('INVALID_AGENT_ID', 'not yours')
     },
   })
-  const enter = doors.door(config)
-  await using door = await openTestDoor({ access, authenticate: () => (given) => enter((given ?? '').slice(7)) })
-  const authorization = `Bearer ${await doors.provider.token({ scope: 'tools:read' })}`
+  const enter = identity.authenticator(config)
+  await using server = await openTestServer({ access, authenticate: () => (given) => enter((given ?? '').slice(7)) })
+  const authorization = `Bearer ${await identity.provider.token({ scope: 'tools:read' })}`
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
   const body = { jsonrpc: '2.0', id: 1, method: 'initialize', params }
-  const answerTo = (agent: string) => door.raw({ headers: { authorization, 'toolway-agent': agent }, body })
+  const answerTo = (agent: string) => server.raw({ headers: { authorization, 'toolway-agent': agent }, body })
   expect((await answerTo('reader')).status).toBe(200)
   const refused = await answerTo('writer')
   expect(refused.status).toBe(403)

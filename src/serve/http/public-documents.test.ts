@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { openTestDoor } from './server.fixture.ts'
+import { openTestServer } from './server.fixture.ts'
 
 const ask = { headers: { origin: 'https://page.example', authorization: undefined } } as const
 
 test('B2: everybody learns before connecting that there is an MCP server, and which revisions it speaks', async () => {
-  await using door = await openTestDoor()
-  const { statusCode, headers, body } = await door.fetchRaw({ path: '/mcp/server-card', method: 'GET', ...ask })
+  await using server = await openTestServer()
+  const { statusCode, headers, body } = await server.fetchRaw({ path: '/mcp/server-card', method: 'GET', ...ask })
   expect([statusCode, headers['content-type'], headers['access-control-allow-origin']]).toEqual([
     200,
     'application/mcp-server-card+json',
@@ -16,23 +16,23 @@ test('B2: everybody learns before connecting that there is an MCP server, and wh
   expect(card.remotes).toEqual([
     {
       type: 'streamable-http',
-      url: door.door.url,
+      url: server.server.url,
       supportedProtocolVersions: ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
     },
   ])
-  expect((await door.fetchRaw({ path: '/mcp/server-card', method: 'POST', ...ask })).statusCode).toBe(405)
-  expect((await door.fetchRaw({ path: '/mcp/server-card/more', method: 'GET', ...ask })).statusCode).toBe(404)
+  expect((await server.fetchRaw({ path: '/mcp/server-card', method: 'POST', ...ask })).statusCode).toBe(405)
+  expect((await server.fetchRaw({ path: '/mcp/server-card/more', method: 'GET', ...ask })).statusCode).toBe(404)
 })
 
 test('B6: behind a proxy the card leads to the proxy, with TLS', async () => {
-  await using door = await openTestDoor({ config: { allowedHosts: ['tools.example.com'] } })
+  await using server = await openTestServer({ config: { allowedHosts: ['tools.example.com'] } })
   const headers = { ...ask.headers, host: 'tools.example.com' }
-  const { body } = await door.fetchRaw({ path: '/mcp/server-card', method: 'GET', headers })
+  const { body } = await server.fetchRaw({ path: '/mcp/server-card', method: 'GET', headers })
   expect(await body.json()).toMatchObject({ remotes: [{ url: 'https://tools.example.com/mcp' }] })
 })
 
 test('B6: the card is not shown under the name of another host', async () => {
-  await using door = await openTestDoor()
+  await using server = await openTestServer()
   const headers = { ...ask.headers, host: 'evil.example' }
-  expect((await door.fetchRaw({ path: '/mcp/server-card', method: 'GET', headers })).statusCode).toBe(403)
+  expect((await server.fetchRaw({ path: '/mcp/server-card', method: 'GET', headers })).statusCode).toBe(403)
 })

@@ -35,7 +35,7 @@ interface Settings {
   readonly config?: Partial<HttpConfig>
   /** Two people with a token each, instead of one token for all. */
   readonly people?: boolean
-  /** Another way in altogether, in the door's own time. */
+  /** Another way in altogether, in the server's own time. */
   readonly authenticate?: (clock: Clock) => Authenticate
   readonly token?: string | undefined
   readonly ready?: () => boolean
@@ -46,8 +46,8 @@ interface Settings {
   readonly membership?: Membership
 }
 
-/** A real door on a free port, in front of the small catalog; time stands still unless a test moves it. */
-export async function openTestDoor(settings: Settings = {}) {
+/** A real HTTP server on a free port, in front of the small catalog; time stands still unless a test moves it. */
+export async function openTestServer(settings: Settings = {}) {
   const { access = createTestAccess() } = settings
   const clock = createManualClock()
   const log = createKeptLog()
@@ -57,9 +57,9 @@ export async function openTestDoor(settings: Settings = {}) {
   const shared = { config, access, budgets, info, ready: settings.ready ?? (() => true), traced, chat, jwt, clock, log }
   const known = 'token' in settings ? settings.token : token
   const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : authenticateToken(known))
-  const door = await openHttpServer({ ...shared, authenticate, membership })
+  const server = await openHttpServer({ ...shared, authenticate, membership })
   const agent = new Agent()
-  const origin = `http://127.0.0.1:${door.port}`
+  const origin = `http://127.0.0.1:${server.port}`
 
   const fetchRaw = (options: RawOptions = {}) =>
     request(`${origin}${options.path ?? '/mcp'}`, {
@@ -76,7 +76,7 @@ export async function openTestDoor(settings: Settings = {}) {
     })
 
   return {
-    door,
+    server,
     budgets,
     access,
     clock,
@@ -110,7 +110,7 @@ export async function openTestDoor(settings: Settings = {}) {
     },
     async [Symbol.asyncDispose]() {
       await agent.destroy()
-      await door[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
     },
   }
 }

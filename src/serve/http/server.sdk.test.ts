@@ -10,7 +10,7 @@ import {
 import { Agent, fetch as undiciFetch } from 'undici'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
-import { openTestDoor, token } from './server.fixture.ts'
+import { openTestServer, token } from './server.fixture.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -40,10 +40,10 @@ function brittleFetch() {
 }
 
 async function connectV1() {
-  const door = open.use(await openTestDoor())
+  const server = open.use(await openTestServer())
   const { fetch, breakConnections } = brittleFetch()
   const client = new ClientV1(identity, { capabilities: { sampling: {} } })
-  const transport = new TransportV1(new URL(door.door.url), { ...withToken, fetch })
+  const transport = new TransportV1(new URL(server.server.url), { ...withToken, fetch })
   const logged: string[] = []
   const updates: string[] = []
   let changes = 0
@@ -56,19 +56,19 @@ async function connectV1() {
   open.defer(() => client.close())
   const again = async (sessionId: string) => {
     const next = new ClientV1(identity)
-    const transport = new TransportV1(new URL(door.door.url), { ...withToken, sessionId })
+    const transport = new TransportV1(new URL(server.server.url), { ...withToken, sessionId })
     await next.connect(transport as Parameters<typeof client.connect>[0])
     open.defer(() => next.close())
     return next
   }
-  return { ...door, client, transport, changes: () => changes, logged, updates, breakConnections, again }
+  return { ...server, client, transport, changes: () => changes, logged, updates, breakConnections, again }
 }
 
 async function connectV2() {
-  const door = open.use(await openTestDoor())
+  const server = open.use(await openTestServer())
   const { fetch, breakConnections } = brittleFetch()
   const client = new ClientV2(identity, { capabilities: { sampling: {} } })
-  const transport = new TransportV2(new URL(door.door.url), { ...withToken, fetch })
+  const transport = new TransportV2(new URL(server.server.url), { ...withToken, fetch })
   const logged: string[] = []
   const updates: string[] = []
   let changes = 0
@@ -81,11 +81,11 @@ async function connectV2() {
   open.defer(() => client.close())
   const again = async (sessionId: string) => {
     const next = new ClientV2(identity)
-    await next.connect(new TransportV2(new URL(door.door.url), { ...withToken, sessionId }))
+    await next.connect(new TransportV2(new URL(server.server.url), { ...withToken, sessionId }))
     open.defer(() => next.close())
     return next
   }
-  return { ...door, client, transport, changes: () => changes, logged, updates, breakConnections, again }
+  return { ...server, client, transport, changes: () => changes, logged, updates, breakConnections, again }
 }
 
 describe.each([
@@ -201,13 +201,13 @@ describe.each([
   })
 
   test('B6: is told what is wrong with its token', async () => {
-    const { door } = open.use(await openTestDoor({ token: 'another' }))
+    const { server } = open.use(await openTestServer({ token: 'another' }))
     const wrong =
       _name === 'v1'
         ? new ClientV1(identity).connect(
-            new TransportV1(new URL(door.url), withToken) as Parameters<ClientV1['connect']>[0],
+            new TransportV1(new URL(server.url), withToken) as Parameters<ClientV1['connect']>[0],
           )
-        : new ClientV2(identity).connect(new TransportV2(new URL(door.url), withToken))
+        : new ClientV2(identity).connect(new TransportV2(new URL(server.url), withToken))
     await expect(wrong).rejects.toThrow(/token|401|Unauthorized/i)
   })
 })

@@ -7,7 +7,7 @@ import type { Membership } from '../../core/cluster.ts'
 import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { authenticateToken } from '../auth/token.fixture.ts'
-import { events, httpConfig, info, initializeWith, openTestDoor } from './server.fixture.ts'
+import { events, httpConfig, info, initializeWith, openTestServer } from './server.fixture.ts'
 import { openHttpServer } from './server.ts'
 
 let open = new AsyncDisposableStack()
@@ -15,19 +15,19 @@ afterEach(async () => {
   await open.disposeAsync()
   open = new AsyncDisposableStack()
 })
-const openDoor = async (settings?: Parameters<typeof openTestDoor>[0]) => open.use(await openTestDoor(settings))
+const openServer = async (settings?: Parameters<typeof openTestServer>[0]) => open.use(await openTestServer(settings))
 
 describe('routes', () => {
   test('the endpoint answers at its path and at /stream, with a query or without', async () => {
-    const { raw, door } = await openDoor()
-    expect(door.url).toBe(`http://127.0.0.1:${door.port}/mcp`)
+    const { raw, server } = await openServer()
+    expect(server.url).toBe(`http://127.0.0.1:${server.port}/mcp`)
     for (const path of ['/mcp', '/mcp/', '/mcp/stream', '/mcp?x=1']) {
       expect((await raw({ path, body: initializeWith() })).status).toBe(200)
     }
   })
 
   test('anything else is a 404 in JSON that names the endpoint', async () => {
-    const { raw } = await openDoor({ config: { path: '/tools' } })
+    const { raw } = await openServer({ config: { path: '/tools' } })
     for (const path of ['/', '/mcp', '/tools//', '/tools/x', '//tools']) {
       const { status, json } = await raw({ path, body: initializeWith() })
       expect(status).toBe(404)
@@ -36,7 +36,7 @@ describe('routes', () => {
   })
 
   test('a wrong method is a 405 that says what is allowed', async () => {
-    const { raw } = await openDoor()
+    const { raw } = await openServer()
     const put = await raw({ method: 'PUT', body: '{}' })
     expect([put.status, put.headers.allow]).toEqual([405, 'POST, GET, DELETE'])
     const options = await raw({ method: 'OPTIONS' })
@@ -47,7 +47,7 @@ describe('routes', () => {
 
   test('/livez and /readyz need no credential and no Host; readiness follows the gateway', async () => {
     let ready = false
-    const { raw } = await openDoor({ ready: () => ready })
+    const { raw } = await openServer({ ready: () => ready })
     const probe = (path: string) =>
       raw({ method: 'GET', path, headers: { authorization: undefined, host: '10.1.2.3' } })
     expect((await probe('/livez')).status).toBe(200)
@@ -59,7 +59,7 @@ describe('routes', () => {
 
 describe('B6: who may come in', () => {
   test('no token or a wrong one is a 401 that says what to do, and opens nothing', async () => {
-    const { raw, access } = await openDoor()
+    const { raw, access } = await openServer()
     for (const authorization of [undefined, 'Bearer wrong', 'Basic YTpi']) {
       const { status, headers, json } = await raw({ body: initializeWith(), headers: { authorization } })
       expect(status).toBe(401)
@@ -74,21 +74,21 @@ describe('B6: who may come in', () => {
   })
 
   test('every method is behind the token', async () => {
-    const { raw } = await openDoor()
+    const { raw } = await openServer()
     for (const method of ['GET', 'DELETE', 'POST'] as const) {
       expect((await raw({ method, headers: { authorization: undefined } })).status).toBe(401)
     }
   })
 
   test('where no token is configured, nobody needs one and nobody is authenticated', async () => {
-    const { session, access } = await openDoor({ token: undefined })
+    const { session, access } = await openServer({ token: undefined })
     const { ask } = await session({}, { authorization: undefined })
     await ask('tools/call', { name: 'echo' })
     expect(access.calls[0]?.caller).toMatchObject({ principal: 'anonymous', authenticated: false, admin: false })
   })
 
   test('the holder of the token is authenticated', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { ask, id } = await session()
     await ask('tools/call', { name: 'echo' })
     expect(access.calls[0]?.caller).toMatchObject({
@@ -103,7 +103,7 @@ describe('B6: who may come in', () => {
   })
 
   test('a wrong Host is a 403, whatever else is right', async () => {
-    const { raw } = await openDoor()
+    const { raw } = await openServer()
     const { status, json } = await raw({ body: initializeWith(), headers: { host: 'rebound.example.com' } })
     expect(status).toBe(403)
     expect(json?.error?.data).toEqual({ code: 'DENIED_BY_POLICY', rule: 'server.allowedHosts' })
@@ -111,7 +111,7 @@ describe('B6: who may come in', () => {
 
   test('B10: a forwarded request whose signature is invalid is a 403 that says so, and is logged', async () => {
     const membership = { self: 'self', addressOf: () => undefined, verify: () => undefined } as unknown as Membership
-    const { raw, log } = await openDoor({ membership })
+    const { raw, log } = await openServer({ membership })
     const headers = { host: '10.0.0.2:8080', 'toolway-client': 'signed with another secret' }
     const { status, json } = await raw({ body: initializeWith(), headers })
     expect(status).toBe(403)
@@ -122,7 +122,7 @@ describe('B6: who may come in', () => {
 
   test('B7, B10: forwarded requests with invalid signatures do not fill the log', async () => {
     const membership = { self: 'self', addressOf: () => undefined, verify: () => undefined } as unknown as Membership
-    const { raw, log } = await openDoor({ membership })
+    const { raw, log } = await openServer({ membership })
     const headers = { host: '10.0.0.2:8080', 'toolway-client': 'not signed' }
     for (let n = 0; n < 20; n++) expect((await raw({ body: initializeWith(), headers })).status).toBe(403)
     expect(log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
@@ -134,7 +134,7 @@ describe('B6: who may come in', () => {
     open.defer(() => void owner.close())
     const address = `http://127.0.0.1:${(owner.address() as AddressInfo).port}`
     const membership = { addressOf: () => address, sign: String, verify: () => undefined } as unknown as Membership
-    const { raw } = await openDoor({ membership })
+    const { raw } = await openServer({ membership })
     const headers = { 'mcp-session-id': 'owner.1' }
     const ask = async (method: string) =>
       (await raw({ body: { jsonrpc: '2.0', id: 7, method, params: { name: 'a' } }, headers })).json
@@ -145,7 +145,7 @@ describe('B6: who may come in', () => {
   })
 
   test('F11: who comes with a wrong Host or Origin leaves a record, as who comes without a credential does', async () => {
-    const { raw, access } = await openDoor()
+    const { raw, access } = await openServer()
     await raw({ body: initializeWith(), headers: { host: 'rebound.example.com' } })
     await raw({ body: initializeWith(), headers: { origin: 'https://evil.example.com' } })
     const turned = { code: 'DENIED_BY_POLICY', address: '127.0.0.1' }
@@ -160,8 +160,8 @@ describe('B6: who may come in', () => {
   })
 
   test('a missing Host is a 403 too', async () => {
-    const { door } = await openDoor()
-    const socket = connect(door.port, '127.0.0.1')
+    const { server } = await openServer()
+    const socket = connect(server.port, '127.0.0.1')
     socket.end('POST /mcp HTTP/1.1\r\nConnection: close\r\n\r\n')
     let answer = ''
     for await (const chunk of socket) answer += chunk
@@ -169,7 +169,7 @@ describe('B6: who may come in', () => {
   })
 
   test('a foreign Origin is a 403 even with the token; an allowed one may read the answer', async () => {
-    const { raw } = await openDoor({ config: { allowedOrigins: ['https://app.example.com'] } })
+    const { raw } = await openServer({ config: { allowedOrigins: ['https://app.example.com'] } })
     expect((await raw({ body: initializeWith(), headers: { origin: 'https://evil.example.com' } })).status).toBe(403)
     const { status, headers } = await raw({ body: initializeWith(), headers: { origin: 'https://app.example.com' } })
     expect(status).toBe(200)
@@ -181,7 +181,7 @@ describe('B6: who may come in', () => {
   })
 
   test('a preflight is answered for allowed origins only, without a credential', async () => {
-    const { raw } = await openDoor({ config: { allowedOrigins: ['https://app.example.com'] } })
+    const { raw } = await openServer({ config: { allowedOrigins: ['https://app.example.com'] } })
     const preflight = (origin: string) =>
       raw({ method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST', authorization: undefined } })
     const { status, headers } = await preflight('https://app.example.com')
@@ -192,7 +192,7 @@ describe('B6: who may come in', () => {
   })
 })
 
-describe('opening and closing the door', () => {
+describe('opening and closing the server', () => {
   const options = {
     access: createTestAccess(),
     info,
@@ -222,16 +222,16 @@ describe('opening and closing the door', () => {
   })
 
   test('closing lets calls in flight finish, ends streams, refuses new calls and leaves nothing behind', async () => {
-    const { door, session, access, clock, raw } = await openDoor()
+    const { server, session, access, clock, raw } = await openServer()
     const { send, stream, headers } = await session()
     const listening = await stream()
     // The client must not send its next request on the connection of a stream that has ended.
     expect(listening.headers.connection).toBe('close')
     const pending = send({ id: 1, method: 'tools/call', params: { name: 'wait' } })
     await until(() => access.calls.length === 1, { what: 'the call' })
-    const half = open.use(await openHalfRequest(door.port))
+    const half = open.use(await openHalfRequest(server.port))
 
-    const closed = door[Symbol.asyncDispose]()
+    const closed = server[Symbol.asyncDispose]()
     expect(await Array.fromAsync(events(listening.body))).toEqual([])
     const late = await half.finish(
       JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'ping' }),
@@ -249,7 +249,7 @@ describe('opening and closing the door', () => {
   })
 
   test('what outlives the grace time is cancelled and cut off', async () => {
-    const { door, session, access, clock } = await openDoor({ config: { shutdownGrace: 5_000 } })
+    const { server, session, access, clock } = await openServer({ config: { shutdownGrace: 5_000 } })
     const { send } = await session()
     const pending = send(
       { id: 1, method: 'tools/call', params: { name: 'deaf' } },
@@ -257,7 +257,7 @@ describe('opening and closing the door', () => {
     )
     const failed = expect(pending.then((answer) => answer.statusCode)).resolves.toBe(204)
     await until(() => access.calls.length === 1, { what: 'the call' })
-    const closed = door[Symbol.asyncDispose]()
+    const closed = server[Symbol.asyncDispose]()
     clock.advance(4_999)
     expect(access.calls[0]?.signal.aborted).toBe(false)
     clock.advance(1)
@@ -267,16 +267,16 @@ describe('opening and closing the door', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a closed door leaves no socket, whatever its clients were doing', async () => {
-    const fixture = await openTestDoor()
-    const { session, access, door } = fixture
+  test('a closed server leaves no socket, whatever its clients were doing', async () => {
+    const fixture = await openTestServer()
+    const { session, access, server } = fixture
     const { send, stream } = await session({ sampling: {} })
     const left = [
       send({ id: 1, method: 'tools/call', params: { name: 'ask' } }),
       send({ id: 2, method: 'tools/call', params: { name: 'wait' } }),
       stream(),
     ].map((pending) => pending.then(({ body }) => body.dump()).catch(() => {}))
-    open.use(await openHalfRequest(door.port))
+    open.use(await openHalfRequest(server.port))
     await until(() => access.calls.length === 2, { what: 'the calls' })
     await fixture[Symbol.asyncDispose]()
     await Promise.all(left)
@@ -286,12 +286,12 @@ describe('opening and closing the door', () => {
   })
 
   test('closing twice is closing once', async () => {
-    const { door } = await openDoor()
-    await Promise.all([door[Symbol.asyncDispose](), door[Symbol.asyncDispose]()])
+    const { server } = await openServer()
+    await Promise.all([server[Symbol.asyncDispose](), server[Symbol.asyncDispose]()])
   })
 })
 
-/** A connection on which a request has begun, so that closing the door does not count it as idle. */
+/** A connection on which a request has begun, so that closing the server does not count it as idle. */
 async function openHalfRequest(port: number) {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')

@@ -26,8 +26,8 @@ async function open() {
     writeFile(join(folder, 'favicon.svg'), '<svg/>'),
     writeFile(join(folder, 'notes.md'), 'of no known type'),
   ])
-  const door = stack.use(await openTestAdmin({ folder }))
-  return { ...door, folder }
+  const server = stack.use(await openTestAdmin({ folder }))
+  return { ...server, folder }
 }
 
 const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }

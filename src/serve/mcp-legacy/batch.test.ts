@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
-import { type Answer, events, openTestDoor } from '../http/server.fixture.ts'
+import { type Answer, events, openTestServer } from '../http/server.fixture.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -9,10 +9,10 @@ afterEach(async () => {
 })
 
 async function openSession(revision = '2025-03-26', capabilities: object = {}) {
-  const door = open.use(await openTestDoor())
-  const session = await door.session(capabilities, {}, revision)
-  const post = (...messages: unknown[]) => door.fetchRaw({ body: messages.map(whole), headers: session.headers })
-  return { ...door, ...session, post }
+  const server = open.use(await openTestServer())
+  const session = await server.session(capabilities, {}, revision)
+  const post = (...messages: unknown[]) => server.fetchRaw({ body: messages.map(whole), headers: session.headers })
+  return { ...server, ...session, post }
 }
 
 const whole = (message: unknown) =>

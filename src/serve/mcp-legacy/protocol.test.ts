@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { logLevels } from '../../core/call.ts'
-import { events, initializeWith, openTestDoor } from '../http/server.fixture.ts'
+import { events, initializeWith, openTestServer } from '../http/server.fixture.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
   await open.disposeAsync()
   open = new AsyncDisposableStack()
 })
-const openDoor = async () => open.use(await openTestDoor())
+const openServer = async () => open.use(await openTestServer())
 const called = (name: string) => ({ id: 1, method: 'tools/call', params: { name } })
 
 describe('B2: logging', () => {
@@ -18,7 +18,7 @@ describe('B2: logging', () => {
   }
 
   test('a client that has set no level gets everything', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session()
     const { levels, answer } = await levelsHeard((await send(called('log_all'))).body)
     expect(levels).toEqual([...logLevels, 'unheard-of'])
@@ -26,7 +26,7 @@ describe('B2: logging', () => {
   })
 
   test.each(logLevels)('after setLevel %s nothing below it is sent, and servers can be told', async (level) => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send, ask } = await session()
     const other = await session()
     expect((await ask('logging/setLevel', { level })).result).toEqual({})
@@ -40,7 +40,7 @@ describe('B2: logging', () => {
   test.each([{ level: 'loud' }, { level: 3 }, {}, { level: 'INFO' }, { level: '__proto__' }])(
     'setLevel with %j is -32602 and changes nothing',
     async (params) => {
-      const { session } = await openDoor()
+      const { session } = await openServer()
       const { ask, send } = await session()
       await ask('logging/setLevel', { level: 'alert' })
       const { error } = await ask('logging/setLevel', params)
@@ -58,7 +58,7 @@ describe('B2: subscriptions', () => {
   const updated = (uri: string) => ({ method: 'notifications/resources/updated', params: { uri } })
 
   test('tell of a change on the stream of the session, under the URI that the client used', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { ask, stream, id } = await session()
     const uri = 'test://7?q=%41 "ü"'
     expect((await ask('resources/subscribe', { uri })).result).toEqual({})
@@ -70,7 +70,7 @@ describe('B2: subscriptions', () => {
   })
 
   test('of one session are not told to another', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const [one, two] = [await session(), await session()]
     await one.ask('resources/subscribe', { uri: 'test://1' })
     await two.ask('resources/subscribe', { uri: 'test://2' })
@@ -82,7 +82,7 @@ describe('B2: subscriptions', () => {
   })
 
   test('twice is once, also at the same time; and so is taking it back', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { ask } = await session()
     const uri = 'test://static'
     await Promise.all([1, 2, 3].map((id) => ask('resources/subscribe', { uri }, id)))
@@ -94,7 +94,7 @@ describe('B2: subscriptions', () => {
   })
 
   test('that were taken back are silent at once, and what was missed in the meantime is told once', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { ask, stream } = await session()
     for (const uri of ['test://1', 'test://2']) await ask('resources/subscribe', { uri })
     for (let time = 0; time < 3; time++) access.update('test://1')
@@ -107,7 +107,7 @@ describe('B2: subscriptions', () => {
   })
 
   test('of what cannot be found or followed are refused, and can be tried again', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { ask } = await session()
     for (let time = 0; time < 2; time++) {
       expect((await ask('resources/subscribe', { uri: 'other://x' })).error).toMatchObject({ code: -32602 })
@@ -121,7 +121,7 @@ describe('B2: subscriptions', () => {
   })
 
   test('are bounded', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { ask } = await session()
     // Some at a time, on connections that are used again.
     for (let id = 0; id < 1_000; ) {
@@ -135,7 +135,7 @@ describe('B2: subscriptions', () => {
   })
 
   test('end with their session', async () => {
-    const { session, access, raw } = await openDoor()
+    const { session, access, raw } = await openServer()
     const { ask, headers } = await session()
     await ask('resources/subscribe', { uri: 'test://1' })
     await raw({ method: 'DELETE', headers })
@@ -145,7 +145,7 @@ describe('B2: subscriptions', () => {
 
 describe('G3: what a session means to servers', () => {
   test('they hear that roots have changed, and that the client has left', async () => {
-    const { session, access, raw } = await openDoor()
+    const { session, access, raw } = await openServer()
     const { send, headers, id } = await session({ roots: { listChanged: true } })
     await send({ method: 'notifications/roots/list_changed' })
     expect(access.informed).toMatchObject([[{ session: id }, 'notifications/roots/list_changed']])
@@ -156,7 +156,7 @@ describe('G3: what a session means to servers', () => {
 
 describe('B2: what a client is told at first', () => {
   test('what servers offer stands beside what is our own, which they cannot change', async () => {
-    const { raw, access } = await openDoor()
+    const { raw, access } = await openServer()
     access.offered = {
       capabilities: { tasks: { list: {} }, experimental: { x: 1 }, tools: { listChanged: false } },
       instructions: '## files\nRead first.',
@@ -177,7 +177,7 @@ describe('B2: what a client is told at first', () => {
 
 describe('B2: results of the stateless era', () => {
   test('lose its envelope and nothing else', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session()
     const { body } = await send(called('modern'))
     expect(await body.text()).toBe('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"m"}]}}')
@@ -191,7 +191,7 @@ describe('E1: keys that occur twice', () => {
     '{"name":"echo","arguments":{"deep":[{"a":1,"\\u0061":2}]}}',
     '{"name":"echo","_meta":{"x":1,"x":1}}',
   ])('are refused wherever they stand: %s', async (params) => {
-    const { session, raw, access } = await openDoor()
+    const { session, raw, access } = await openServer()
     const { headers } = await session()
     const body = `{"jsonrpc":"2.0","id":"i","method":"tools/call","params":${params}}`
     const { status, json } = await raw({ body, headers })

@@ -1,6 +1,6 @@
 import { ToolSchema } from '@modelcontextprotocol/sdk/types.js'
 import { expect, test } from 'vitest'
-import { openModernDoor } from '../mcp-stateless/stateless.fixture.ts'
+import { openStatelessServer } from '../mcp-stateless/stateless.fixture.ts'
 import { legacyToolList } from './tool-list.ts'
 
 const tool = (name: string, outputSchema?: unknown) => ({ name, inputSchema: { type: 'object' }, outputSchema, own: 1 })
@@ -28,10 +28,10 @@ test('B2: a list that everybody can read is the very same', () => {
 })
 
 test('B2: of one list, clients of each era are given what they can read', async () => {
-  await using door = await openModernDoor()
+  await using server = await openStatelessServer()
   const page = () => ({ items: bytes([tool('list', { type: 'array' })]), count: 1 })
-  Object.assign(door.access.view(undefined as never), { page })
-  const { ask } = await door.session()
+  Object.assign(server.access.view(undefined as never), { page })
+  const { ask } = await server.session()
   expect((await ask('tools/list')).result.tools).toEqual([tool('list')])
-  expect((await door.ask('tools/list')).result.tools).toEqual([tool('list', { type: 'array' })])
+  expect((await server.ask('tools/list')).result.tools).toEqual([tool('list', { type: 'array' })])
 })

@@ -35,7 +35,7 @@ const types = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'objec
 const names = /"\$(?:id|anchor|dynamicAnchor|dynamicRef)":/
 /** Limits for an output schema. Larger schemas are removed. */
 const maxSubschemas = 1000
-const deepest = 64
+const maxDepth = 64
 const maxPattern = 2048
 
 /** Whether a schema compiles: all keywords and patterns are valid, and references point inside the schema. */
@@ -47,7 +47,7 @@ export function isCompilable(root: unknown): boolean {
 
   function isSound(schema: unknown, depth: number): boolean {
     if (typeof schema === 'boolean') return true
-    if (!isObject(schema) || depth > deepest || ++subschemas > maxSubschemas) return false
+    if (!isObject(schema) || depth > maxDepth || ++subschemas > maxSubschemas) return false
     if (schema.nullable !== undefined && schema.type === undefined) return false
     return Object.entries(schema).every(([keyword, value]) =>
       Object.hasOwn(applicators, keyword) ? holdsSound(keyword, value, depth + 1) : isRight(keyword, value),

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { initializeWith } from '../http/server.fixture.ts'
-import { metaOf, openModernDoor, prefix, type Sending } from './stateless.fixture.ts'
+import { metaOf, openStatelessServer, prefix, type Sending } from './stateless.fixture.ts'
 
-let door: Awaited<ReturnType<typeof openModernDoor>>
+let server: Awaited<ReturnType<typeof openStatelessServer>>
 beforeAll(async () => {
-  door = await openModernDoor()
+  server = await openStatelessServer()
 })
-afterAll(() => door[Symbol.asyncDispose]())
+afterAll(() => server[Symbol.asyncDispose]())
 
 const key = (name: string) => `${prefix}${name}`
 const modernHeader = { 'mcp-protocol-version': '2026-07-28' }
@@ -256,7 +256,7 @@ const rows: readonly Row[] = [
 
 describe('B2: what a request of the stateless era is refused for', () => {
   test.each(rows)('$what: $code', async ({ method = 'tools/list', params, sending, status = 400, code, data }) => {
-    const answer = await door.ask(method, params, { id: 'the id', ...sending })
+    const answer = await server.ask(method, params, { id: 'the id', ...sending })
     expect(answer).toMatchObject({ status, id: 'the id', error: { code, message: expect.any(String) } })
     if (data !== undefined) expect(answer.error?.data).toEqual(data)
     expect(answer.headers['content-type']).toBe('application/json')
@@ -264,7 +264,7 @@ describe('B2: what a request of the stateless era is refused for', () => {
 
   test('a version of the stateless era in the header alone names what the body lacks', async () => {
     const request = (params?: object) =>
-      door.raw({ body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params }, headers: modernHeader })
+      server.raw({ body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params }, headers: modernHeader })
     expect(await request()).toMatchObject({
       status: 400,
       json: { id: 1, error: { code: -32602, data: { envelope: { missing: ['_meta'] } } } },
@@ -279,42 +279,42 @@ describe('B2: what a request of the stateless era is refused for', () => {
   })
 
   test('"initialize" opens a session, and the header must not say that there are none', async () => {
-    const { status, json } = await door.raw({ body: initializeWith(), headers: modernHeader })
+    const { status, json } = await server.raw({ body: initializeWith(), headers: modernHeader })
     expect([status, json?.error?.code, json?.id]).toEqual([400, -32020, 0])
     const legacyClaim = { ...initializeWith().params, _meta: { [key('protocolVersion')]: '2025-11-25' } }
-    const opened = await door.raw({ body: { ...initializeWith(), params: legacyClaim } })
+    const opened = await server.raw({ body: { ...initializeWith(), params: legacyClaim } })
     expect([opened.status, opened.json?.result.protocolVersion]).toEqual([200, '2025-11-25'])
-    const asked = await door.raw({ body: initializeWith({}, '2026-07-28') })
+    const asked = await server.raw({ body: initializeWith({}, '2026-07-28') })
     expect(asked.json?.result.protocolVersion).toBe('2025-11-25')
   })
 
   test('what is not one message is refused before any era is asked for', async () => {
-    const batch = await door.raw({
+    const batch = await server.raw({
       body: [{ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: metaOf() } }],
       headers: modernHeader,
     })
     expect([batch.status, batch.json?.error?.code, batch.json?.id]).toEqual([400, -32600, null])
-    const broken = await door.raw({ body: '{', headers: modernHeader })
+    const broken = await server.raw({ body: '{', headers: modernHeader })
     expect([broken.status, broken.json?.error?.code, broken.json?.id]).toEqual([400, -32700, null])
     const type = { ...modernHeader, 'content-type': 'text/plain' }
-    expect((await door.raw({ body: '{}', headers: type })).status).toBe(415)
-    expect((await door.raw({ body: `"${'x'.repeat(300_000)}"`, headers: modernHeader })).status).toBe(413)
+    expect((await server.raw({ body: '{}', headers: type })).status).toBe(415)
+    expect((await server.raw({ body: `"${'x'.repeat(300_000)}"`, headers: modernHeader })).status).toBe(413)
     const host = { ...modernHeader, host: 'evil.example.com' }
-    expect((await door.raw({ body: '{}', headers: host })).status).toBe(403)
+    expect((await server.raw({ body: '{}', headers: host })).status).toBe(403)
     const stranger = { ...modernHeader, authorization: undefined }
-    expect((await door.raw({ body: '{}', headers: stranger })).status).toBe(401)
+    expect((await server.raw({ body: '{}', headers: stranger })).status).toBe(401)
   })
 
   test('GET and DELETE belong to the sessions of the other era', async () => {
     for (const method of ['GET', 'DELETE'] as const) {
-      expect((await door.raw({ method })).status).toBe(400)
-      expect((await door.raw({ method, headers: { 'mcp-session-id': 'unknown' } })).status).toBe(404)
+      expect((await server.raw({ method })).status).toBe(400)
+      expect((await server.raw({ method, headers: { 'mcp-session-id': 'unknown' } })).status).toBe(404)
     }
   })
 
   test('a notification is taken, unless it contradicts itself', async () => {
     const notify = (params: object | undefined, headers: Record<string, string> = {}) =>
-      door.raw({ body: { jsonrpc: '2.0', method: 'notifications/cancelled', params }, headers })
+      server.raw({ body: { jsonrpc: '2.0', method: 'notifications/cancelled', params }, headers })
     expect((await notify({ requestId: 1, _meta: metaOf() })).status).toBe(202)
     expect((await notify({ requestId: 1 }, modernHeader)).status).toBe(202)
     expect((await notify({ _meta: { [key('protocolVersion')]: '2026-07-28' } })).status).toBe(202)
@@ -342,7 +342,7 @@ describe('B2: what is let in', () => {
     ['any Accept header', { headers: { accept: 'text/html' } }],
     ['no Accept header', { headers: { accept: undefined } }],
   ] as [string, Sending][])('%s', async (_what, sending) => {
-    const { status, result } = await door.ask('tools/list', {}, sending)
+    const { status, result } = await server.ask('tools/list', {}, sending)
     expect([status, result.resultType]).toEqual([200, 'complete'])
   })
 
@@ -355,7 +355,7 @@ describe('B2: what is let in', () => {
     ['deep inside', { deep: { dry: true } }, { 'mcp-param-dry': 'true' }],
     ['of a type that no header has', { region: { a: 1 } }, {}],
   ])('an argument that is %s, with its header', async (_what, args, headers) => {
-    const { status, result } = await door.ask('tools/call', inHeaders(args), { headers })
+    const { status, result } = await server.ask('tools/call', inHeaders(args), { headers })
     expect([status, result?.content[0].text]).toEqual([200, JSON.stringify(args)])
   })
 })

@@ -6,7 +6,7 @@ import { callOf } from '../../core/call.fixture.ts'
 import { silentLog } from '../../core/log.ts'
 import { type Event, events } from '../http/server.fixture.ts'
 import { createListenStreams } from './listen-streams.ts'
-import { createModernAccess, openModernDoor, prefix, type Sending } from './stateless.fixture.ts'
+import { createModernAccess, openStatelessServer, prefix, type Sending } from './stateless.fixture.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -14,11 +14,11 @@ afterEach(async () => {
   open = new AsyncDisposableStack()
 })
 
-const openDoor = async () => open.use(await openModernDoor())
-type Door = Awaited<ReturnType<typeof openDoor>>
+const openServer = async () => open.use(await openStatelessServer())
+type TestServer = Awaited<ReturnType<typeof openServer>>
 
-async function listen(door: Door, notifications: object, sending: Sending = {}) {
-  const { body, headers } = await door.post('subscriptions/listen', { notifications }, sending)
+async function listen(server: TestServer, notifications: object, sending: Sending = {}) {
+  const { body, headers } = await server.post('subscriptions/listen', { notifications }, sending)
   open.defer(() => void body.on('error', () => {}).destroy())
   const stream = events(body)
   const next = async () => (await stream.next()).value as Event
@@ -29,14 +29,14 @@ const tagged = (id: unknown) => ({ _meta: { [`${prefix}subscriptionId`]: id } })
 
 describe('B2: subscriptions/listen', () => {
   test('first comes what will be told, then every change of it, tagged with the id of the request', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const wanted = {
       toolsListChanged: true,
       promptsListChanged: true,
       resourcesListChanged: true,
       resourceSubscriptions: ['test://static', 'test://7', 'test://static'],
     }
-    const { next, headers } = await listen(door, wanted, { id: 'listen:0' })
+    const { next, headers } = await listen(server, wanted, { id: 'listen:0' })
     expect(headers).toMatchObject({ 'content-type': 'text/event-stream', connection: 'close' })
     expect(await next()).toEqual({
       jsonrpc: '2.0',
@@ -46,9 +46,9 @@ describe('B2: subscriptions/listen', () => {
         ...tagged('listen:0'),
       },
     })
-    door.access.change('tool', 'template', 'resource')
-    door.access.change('prompt')
-    door.access.update('test://7')
+    server.access.change('tool', 'template', 'resource')
+    server.access.change('prompt')
+    server.access.update('test://7')
     const heard = [await next(), await next(), await next(), await next()]
     expect(heard.map(({ method }) => method)).toEqual([
       'notifications/tools/list_changed',
@@ -65,33 +65,33 @@ describe('B2: subscriptions/listen', () => {
   })
 
   test('nothing is told that was not asked for; several streams each have their own', async () => {
-    const door = await openDoor()
-    const tools = await listen(door, { toolsListChanged: true, promptsListChanged: false }, { id: 7 })
-    const prompts = await listen(door, { promptsListChanged: true }, { id: '7' })
+    const server = await openServer()
+    const tools = await listen(server, { toolsListChanged: true, promptsListChanged: false }, { id: 7 })
+    const prompts = await listen(server, { promptsListChanged: true }, { id: '7' })
     expect((await tools.next()).params.notifications).toEqual({ toolsListChanged: true })
     await prompts.next()
-    door.access.change('prompt', 'resource')
-    door.access.change('tool')
+    server.access.change('prompt', 'resource')
+    server.access.change('tool')
     expect(await tools.next()).toMatchObject({ method: 'notifications/tools/list_changed', params: tagged(7) })
     expect(await prompts.next()).toMatchObject({ method: 'notifications/prompts/list_changed', params: tagged('7') })
   })
 
   test('G3: a stream does not report changes of lists that only another session sees', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const notifications = { toolsListChanged: true, promptsListChanged: true, resourceSubscriptions: ['test://7'] }
-    const { next } = await listen(door, notifications)
+    const { next } = await listen(server, notifications)
     await next()
-    door.access.changeFor('of another client', 'tool')
-    door.access.changeFor(door.access.followed[0]?.caller.session ?? '', 'prompt')
+    server.access.changeFor('of another client', 'tool')
+    server.access.changeFor(server.access.followed[0]?.caller.session ?? '', 'prompt')
     expect(await next()).toMatchObject({ method: 'notifications/prompts/list_changed' })
   })
 
   test('only what can be followed is honoured, as the caller that asks for it', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     const resourceSubscriptions = ['nothing://here', 'test://refused', 'test://static', 'x'.repeat(9_000)]
-    const { next } = await listen(door, { resourceSubscriptions, taskIds: ['t'] }, { capabilities: { roots: {} } })
+    const { next } = await listen(server, { resourceSubscriptions, taskIds: ['t'] }, { capabilities: { roots: {} } })
     expect((await next()).params.notifications).toEqual({ resourceSubscriptions: ['test://static'] })
-    const [followed, ...others] = door.access.followed
+    const [followed, ...others] = server.access.followed
     expect(others).toEqual([])
     expect(followed).toMatchObject({
       uri: 'test://static',
@@ -100,41 +100,41 @@ describe('B2: subscriptions/listen', () => {
   })
 
   test('a stream on which nothing will come ends at once', async () => {
-    const door = await openDoor()
+    const server = await openServer()
     for (const wanted of [{}, { toolsListChanged: false }, { resourceSubscriptions: ['nothing://here'] }]) {
-      const { next, ended } = await listen(door, wanted, { id: 3 })
+      const { next, ended } = await listen(server, wanted, { id: 3 })
       expect((await next()).params.notifications).toEqual({})
       expect(await next()).toMatchObject({ id: 3, result: { resultType: 'complete' } })
       expect(await ended()).toBe(true)
     }
-    // One stays: the door's own, for the other era.
-    expect(door.access.listeners).toBe(1)
+    // One stays: the server's own, for the other era.
+    expect(server.access.listeners).toBe(1)
   })
 
   test('it is a stream whatever the client accepts, and is kept alive', async () => {
-    const door = await openDoor()
-    const { next } = await listen(door, { toolsListChanged: true }, { headers: { accept: 'application/json' } })
+    const server = await openServer()
+    const { next } = await listen(server, { toolsListChanged: true }, { headers: { accept: 'application/json' } })
     await next()
-    door.clock.advance(15_000)
+    server.clock.advance(15_000)
     expect((await next()).jsonrpc).toBe(': keep-alive')
   })
 
   test('a client that goes away leaves nothing behind', async () => {
-    const door = await openDoor()
-    const before = door.clock.pending
-    const { body, next } = await listen(door, { toolsListChanged: true, resourceSubscriptions: ['test://static'] })
+    const server = await openServer()
+    const before = server.clock.pending
+    const { body, next } = await listen(server, { toolsListChanged: true, resourceSubscriptions: ['test://static'] })
     await next()
-    expect([door.access.followed.length, door.access.listeners]).toEqual([1, 2])
+    expect([server.access.followed.length, server.access.listeners]).toEqual([1, 2])
     body.destroy()
-    await until(() => door.access.followed.length === 0, { what: 'the end of following' })
-    expect([door.access.listeners, door.clock.pending]).toEqual([1, before])
+    await until(() => server.access.followed.length === 0, { what: 'the end of following' })
+    expect([server.access.listeners, server.clock.pending]).toEqual([1, before])
   })
 
-  test('a door that closes says so', async () => {
-    const door = await openDoor()
-    const { next, ended } = await listen(door, { toolsListChanged: true }, { id: 'l' })
+  test('a server that closes says so', async () => {
+    const server = await openServer()
+    const { next, ended } = await listen(server, { toolsListChanged: true }, { id: 'l' })
     await next()
-    const closed = door.door[Symbol.asyncDispose]()
+    const closed = server.server[Symbol.asyncDispose]()
     expect(await next()).toEqual({
       jsonrpc: '2.0',
       id: 'l',
@@ -145,7 +145,7 @@ describe('B2: subscriptions/listen', () => {
     })
     expect(await ended()).toBe(true)
     await closed
-    expect(door.access.listeners).toBe(0)
+    expect(server.access.listeners).toBe(0)
   })
 
   const overloaded = expect.objectContaining({ code: 'OVERLOADED' })

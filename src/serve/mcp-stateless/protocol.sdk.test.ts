@@ -9,7 +9,7 @@ import { createLineReader } from '../../wire/bytes.ts'
 import type { TestAccess } from '../access.fixture.ts'
 import { info, token } from '../http/server.fixture.ts'
 import { serveStdio } from '../stdio.ts'
-import { annotated, createModernAccess, openModernDoor, prefix } from './stateless.fixture.ts'
+import { annotated, createModernAccess, openStatelessServer, prefix } from './stateless.fixture.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -37,9 +37,9 @@ function pipeTransport(input: PassThrough, output: PassThrough): Transport {
 }
 
 async function overHttp() {
-  const door = open.use(await openModernDoor())
+  const server = open.use(await openStatelessServer())
   const withToken = { requestInit: { headers: { Authorization: `Bearer ${token}` } } }
-  return { access: door.access, transport: new StreamableHTTPClientTransport(new URL(door.door.url), withToken) }
+  return { access: server.access, transport: new StreamableHTTPClientTransport(new URL(server.server.url), withToken) }
 }
 
 async function overPipes() {

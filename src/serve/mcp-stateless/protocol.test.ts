@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { serverError, verbatim } from '../access.fixture.ts'
 import { events } from '../http/server.fixture.ts'
-import { moreWanted, openModernDoor, prefix, serverErrors } from './stateless.fixture.ts'
+import { moreWanted, openStatelessServer, prefix, serverErrors } from './stateless.fixture.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -10,13 +10,14 @@ afterEach(async () => {
   open = new AsyncDisposableStack()
 })
 
-const openDoor = async (settings?: Parameters<typeof openModernDoor>[0]) => open.use(await openModernDoor(settings))
+const openServer = async (settings?: Parameters<typeof openStatelessServer>[0]) =>
+  open.use(await openStatelessServer(settings))
 const serverInfo = { [`${prefix}serverInfo`]: { name: 'toolway', version: '0.0.0' } }
 const hint = { ttlMs: 60_000, cacheScope: 'private' }
 
 describe('B2: the stateless era over HTTP', () => {
   test('server/discover says what is served, for how long and by whom', async () => {
-    const { ask, access } = await openDoor()
+    const { ask, access } = await openServer()
     expect((await ask('server/discover')).result).toEqual({
       supportedVersions: ['2026-07-28'],
       capabilities: {
@@ -43,7 +44,7 @@ describe('B2: the stateless era over HTTP', () => {
   })
 
   test('no session is opened, and nothing is kept between requests', async () => {
-    const { ask, clock } = await openDoor()
+    const { ask, clock } = await openServer()
     const before = clock.pending
     const { headers } = await ask('tools/call', { name: 'echo' })
     expect(headers).not.toHaveProperty('mcp-session-id')
@@ -55,14 +56,14 @@ describe('B2: the stateless era over HTTP', () => {
     [0, 0],
     [3_600_000, 60_000],
   ])('a list whose servers allow caching for %d ms may be cached for %d ms', async (given, ttlMs) => {
-    const { ask, access } = await openDoor()
+    const { ask, access } = await openServer()
     access.listTtls.prompt = given
     expect((await ask('prompts/list')).result).toMatchObject({ ...hint, ttlMs, _meta: serverInfo })
     expect((await ask('tools/list')).result).toMatchObject(hint)
   })
 
   test('lists come page by page in the envelope of the era', async () => {
-    const { ask } = await openDoor()
+    const { ask } = await openServer()
     const first = (await ask('tools/list')).result
     expect(first).toMatchObject({ resultType: 'complete', ...hint, _meta: serverInfo, nextCursor: 'second' })
     expect(first.tools.map(({ name }: { name: string }) => name)).toEqual(['echo', 'verbatim'])
@@ -80,7 +81,7 @@ describe('B2: the stateless era over HTTP', () => {
   })
 
   test('T2: a result gets its type and is otherwise the bytes it came in', async () => {
-    const { ask } = await openDoor()
+    const { ask } = await openServer()
     const { text } = await ask('tools/call', { name: 'verbatim' }, { id: 'a' })
     expect(text).toBe(`{"jsonrpc":"2.0","id":"a","result":{"resultType":"complete",${verbatim.slice(1)}}`)
     const modern = (await ask('tools/call', { name: 'modern' })).text
@@ -88,7 +89,7 @@ describe('B2: the stateless era over HTTP', () => {
   })
 
   test('reads may not be kept, unless their server says otherwise', async () => {
-    const { ask } = await openDoor()
+    const { ask } = await openServer()
     const plain = (await ask('resources/read', { uri: 'test://static' })).result
     expect(plain).toEqual({
       resultType: 'complete',
@@ -105,7 +106,7 @@ describe('B2: the stateless era over HTTP', () => {
   })
 
   test('prompts and completions', async () => {
-    const { ask } = await openDoor()
+    const { ask } = await openServer()
     const prompt = (await ask('prompts/get', { name: 'greet', arguments: { a: 'b' } })).result
     expect(prompt).toEqual({
       resultType: 'complete',
@@ -117,7 +118,7 @@ describe('B2: the stateless era over HTTP', () => {
   })
 
   test('T2: what the caller says goes on, but for what belongs to this hop', async () => {
-    const { ask, access } = await openDoor()
+    const { ask, access } = await openServer()
     const rest = { inputResponses: { a: 1 }, requestState: 'of a server' }
     const meta = { traceparent: '00-1', 'example.com/x': { y: 1 } }
     await ask(
@@ -135,7 +136,7 @@ describe('B2: the stateless era over HTTP', () => {
   })
 
   test('G3: a caller is who it is, with the program it uses, and has the capabilities of its request', async () => {
-    const { ask, access } = await openDoor({ people: true })
+    const { ask, access } = await openServer({ people: true })
     const as = (name: string, version: string, program?: object) =>
       ask(
         'tools/call',
@@ -170,7 +171,7 @@ describe('B2: the stateless era over HTTP', () => {
 
 describe('E1: failures in the stateless era', () => {
   test('a tool that is refused is a result, with its type; what a server says is passed on as it is', async () => {
-    const { ask } = await openDoor()
+    const { ask } = await openServer()
     const refused = await ask('tools/call', { name: 'refuse', arguments: { code: 'RATE_LIMITED' } })
     expect(refused).toMatchObject({ status: 200, result: { resultType: 'complete', isError: true } })
     const prompt = await ask('prompts/get', { name: 'refused' })
@@ -182,14 +183,14 @@ describe('E1: failures in the stateless era', () => {
   })
 
   test('a resource that a server of the other era does not have has the number of this era and the name it was asked for by; all else stays', async () => {
-    const { ask } = await openDoor()
+    const { ask } = await openServer()
     const { text, status } = await ask('resources/read', { uri: 'test://error/gone' })
     const expected = serverErrors.gone?.replace('-32002', '-32602').replace('test://gone', 'test://error/gone')
     expect([status, text]).toEqual([200, `{"jsonrpc":"2.0","id":1,"error":${expected}}`])
   })
 
   test('only a missing capability changes the status, whoever misses it', async () => {
-    const { ask } = await openDoor()
+    const { ask } = await openServer()
     expect(await ask('tools/call', { name: 'error_incapable' })).toMatchObject({
       status: 400,
       error: { code: -32021, data: { requiredCapabilities: { sampling: {} } } },
@@ -198,7 +199,7 @@ describe('E1: failures in the stateless era', () => {
   })
 
   test('an address to visit becomes a question, if the client can be asked that', async () => {
-    const { ask } = await openDoor()
+    const { ask } = await openServer()
     const capabilities = { elicitation: { url: {} } }
     const { status, result } = await ask('tools/call', { name: 'error_visit' }, { capabilities })
     expect([status, result]).toEqual([
@@ -220,7 +221,7 @@ describe('E1: failures in the stateless era', () => {
   })
 
   test('T2: a server that wants to know more is passed on as it is, and so is what it is told', async () => {
-    const { ask } = await openDoor()
+    const { ask } = await openServer()
     const { text } = await ask('tools/call', { name: 'more_wanted' })
     expect(text).toBe(`{"jsonrpc":"2.0","id":1,"result":${moreWanted}}`)
     const told = { inputResponses: { user_name: { action: 'accept' } }, requestState: 'theirs' }
@@ -231,7 +232,7 @@ describe('E1: failures in the stateless era', () => {
 
 describe('B2: what is said on the way', () => {
   test('progress comes on the stream of its request, under the token of its request', async () => {
-    const { call } = await openDoor()
+    const { call } = await openServer()
     const { headers, body } = await call('progress', { steps: 2 }, { progressToken: 'mine', id: 9 })
     expect(headers['content-type']).toBe('text/event-stream')
     const heard = await Array.fromAsync(events(body))
@@ -244,14 +245,14 @@ describe('B2: what is said on the way', () => {
   })
 
   test('without a token there is no progress, and the answer is plain', async () => {
-    const { call } = await openDoor()
+    const { call } = await openServer()
     const { headers, body } = await call('progress')
     await body.dump()
     expect(headers['content-type']).toBe('application/json')
   })
 
   test('log messages come from the level on that the request names, and not at all without one', async () => {
-    const { call } = await openDoor()
+    const { call } = await openServer()
     const silent = await call('log_all')
     expect(silent.headers['content-type']).toBe('application/json')
     await silent.body.dump()
@@ -262,21 +263,21 @@ describe('B2: what is said on the way', () => {
   })
 
   test('who accepts no stream gets a plain answer, and nothing else', async () => {
-    const { call } = await openDoor()
+    const { call } = await openServer()
     const { headers, body } = await call('progress', {}, { progressToken: 1, headers: { accept: 'application/json' } })
     await body.dump()
     expect(headers['content-type']).toBe('application/json')
   })
 
   test('what this era has no word for is not said', async () => {
-    const { call } = await openDoor()
+    const { call } = await openServer()
     const { headers, body } = await call('visited', {}, { logLevel: 'debug' })
     await body.dump()
     expect(headers['content-type']).toBe('application/json')
   })
 
   test('to close the stream is to cancel', async () => {
-    const { call, access } = await openDoor()
+    const { call, access } = await openServer()
     const aborting = new AbortController()
     const waiting = call('wait', {}, { signal: aborting.signal }).catch(() => {})
     const running = await until(() => access.calls[0], { what: 'the call' })
@@ -286,7 +287,7 @@ describe('B2: what is said on the way', () => {
   })
 
   test('a page of an allowed origin may send the headers of this era', async () => {
-    const { raw, origin } = await openDoor()
+    const { raw, origin } = await openServer()
     const { headers } = await raw({
       method: 'OPTIONS',
       headers: {

@@ -8,7 +8,7 @@ import { resultOf, textResult } from '../../core/result.ts'
 import { encodeHeaderValue } from '../../wire/param-headers.ts'
 import { nameField } from '../../wire/revisions.ts'
 import { createTestAccess, type TestAccess } from '../access.fixture.ts'
-import { type Answer, openTestDoor } from '../http/server.fixture.ts'
+import { type Answer, openTestServer } from '../http/server.fixture.ts'
 
 export const prefix = 'io.modelcontextprotocol/'
 
@@ -170,15 +170,15 @@ export interface Sending extends Envelope {
   readonly signal?: AbortSignal
 }
 
-/** A door in front of that catalog, and a client of the stateless era that is written by hand. */
-export async function openModernDoor(settings: Parameters<typeof openTestDoor>[0] = {}) {
+/** An HTTP server in front of that catalog, and a client of the stateless era that is written by hand. */
+export async function openStatelessServer(settings: Parameters<typeof openTestServer>[0] = {}) {
   const access = createModernAccess()
-  const door = await openTestDoor({ ...settings, access })
+  const server = await openTestServer({ ...settings, access })
 
   const post = (method: string, params: Readonly<Record<string, unknown>> = {}, sending: Sending = {}) => {
     const { id = 1, headers, signal } = sending
     const name = params[nameField(method) ?? '']
-    return door.fetchRaw({
+    return server.fetchRaw({
       body: { jsonrpc: '2.0', id, method, params: { ...params, _meta: metaOf(sending) } },
       headers: {
         'mcp-protocol-version': '2026-07-28',
@@ -191,7 +191,7 @@ export async function openModernDoor(settings: Parameters<typeof openTestDoor>[0
   }
 
   return {
-    ...door,
+    ...server,
     access,
     post,
     /** Sends a request and reads its answer, which must be plain. */
@@ -202,6 +202,6 @@ export async function openModernDoor(settings: Parameters<typeof openTestDoor>[0
       return { status, headers, text, result, error, id }
     },
     call: (name: string, args?: object, sending?: Sending) => post('tools/call', { name, arguments: args }, sending),
-    [Symbol.asyncDispose]: () => door[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }

@@ -7,7 +7,7 @@ import { SseStream } from '../http/sse-stream.ts'
 import { notFound } from './errors.ts'
 
 /** Maximum delay before the stream starts. An earlier failure sets the HTTP status; a later one ends the stream. */
-const aMomentMs = 1_000
+const startDelayMs = 1_000
 
 interface StreamOptions<Event> {
   readonly response: ServerResponse
@@ -32,7 +32,7 @@ export async function streamAnswer<Event extends { readonly kind: string }>(
     stream ??= new SseStream(response, clock)
     for (const message of held.splice(0)) stream.send(message)
   }
-  using _timer = clock.after(aMomentMs, begin)
+  using _timer = clock.after(startDelayMs, begin)
   try {
     for await (const event of events) {
       last = event.kind

@@ -6,7 +6,7 @@ import * as z from 'zod'
 import type { ChatRequest } from '../../core/chat.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { aborted, createTestChat, endOf, usual } from './chat.fixture.ts'
-import { openChatDoor } from './openai.fixture.ts'
+import { openChatServer } from './openai.fixture.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -14,11 +14,11 @@ afterEach(async () => {
   stack = new AsyncDisposableStack()
 })
 const open = async (script?: Parameters<typeof createTestChat>[0]) => {
-  const door = stack.use(await openChatDoor({ scripted: createTestChat(script) }))
-  const { baseURL, apiKey } = door
+  const server = stack.use(await openChatServer({ scripted: createTestChat(script) }))
+  const { baseURL, apiKey } = server
   const openai = new OpenAI({ baseURL, apiKey, maxRetries: 0 })
   const provider = createOpenAICompatible({ name: 'toolway', baseURL, apiKey, includeUsage: true })
-  return { ...door, openai, model: provider('local') }
+  return { ...server, openai, model: provider('local') }
 }
 
 const messages = [{ role: 'user' as const, content: 'Hi' }]

@@ -2,15 +2,17 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
 import { keepAliveMs } from '../http/sse-stream.ts'
 import { aborted, call, createTestChat, endOf, result, usual } from './chat.fixture.ts'
-import { eventsOf, openChatDoor } from './openai.fixture.ts'
+import { eventsOf, openChatServer } from './openai.fixture.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
   await stack.disposeAsync()
   stack = new AsyncDisposableStack()
 })
-const open = async (script?: Parameters<typeof createTestChat>[0], settings: Parameters<typeof openChatDoor>[0] = {}) =>
-  stack.use(await openChatDoor({ scripted: createTestChat(script), ...settings }))
+const open = async (
+  script?: Parameters<typeof createTestChat>[0],
+  settings: Parameters<typeof openChatServer>[0] = {},
+) => stack.use(await openChatServer({ scripted: createTestChat(script), ...settings }))
 
 const handed = [
   { id: 'h1', type: 'function', function: { name: 'mine', arguments: '{"a":1}' } },

@@ -1,16 +1,16 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
 import { createTestChat, endOf } from './chat.fixture.ts'
-import { hi, openChatDoor } from './openai.fixture.ts'
+import { hi, openChatServer } from './openai.fixture.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
   await stack.disposeAsync()
   stack = new AsyncDisposableStack()
 })
-const open = async (settings?: Parameters<typeof openChatDoor>[0]) => stack.use(await openChatDoor(settings))
+const open = async (settings?: Parameters<typeof openChatServer>[0]) => stack.use(await openChatServer(settings))
 
-describe('B6: who may come in is who may come in at the MCP door', () => {
+describe('B6: who may come in is who may come in at the MCP endpoint', () => {
   test('without a credential, or with a wrong one, nobody; and it is written down', async () => {
     const { ask, access, chat } = await open()
     for (const authorization of [undefined, 'Bearer wrong', 'Basic x']) {
@@ -122,10 +122,10 @@ describe('requests', () => {
       await goOn
       yield endOf()
     }
-    const { ask, door } = await open({ scripted })
+    const { ask, server } = await open({ scripted })
     const under = ask()
     await asked
-    const closed = door[Symbol.asyncDispose]()
+    const closed = server[Symbol.asyncDispose]()
     release()
     expect((await under).status).toBe(200)
     await closed

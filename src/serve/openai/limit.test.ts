@@ -16,8 +16,8 @@ import { createTestChat, endOf } from './chat.fixture.ts'
 import { createOpenAiEndpoint } from './endpoint.ts'
 import { hi } from './openai.fixture.ts'
 
-/** A door with room for so many answers, none of which ends before it is released. */
-async function openDoor(limit: number, authenticate: Authenticate) {
+/** A endpoint with room for so many answers, none of which ends before it is released. */
+async function openServer(limit: number, authenticate: Authenticate) {
   const { promise: goOn, resolve: release } = Promise.withResolvers<void>()
   const chat = createTestChat(async function* () {
     await goOn
@@ -27,27 +27,27 @@ async function openDoor(limit: number, authenticate: Authenticate) {
   const server = createServer()
   const port = await listen(server, '127.0.0.1', 0)
   const clock = createManualClock()
-  const door = createOpenAiEndpoint({
+  const endpoint = createOpenAiEndpoint({
     ...{ chat: () => chat, access: createTestAccess(), authenticate, bodies: createBodyReader(config) },
     answers: createBudget('chat_answers', { what: 'answers', limit, perCaller: Math.ceil(limit / 2) }),
     ...{ admit: admitWith(authenticate, clock), hosts: allowedHosts(config, port), clock, log: silentLog },
   })
-  server.on('request', (request, response) => door.handle(request, response, request.url ?? ''))
+  server.on('request', (request, response) => endpoint.handle(request, response, request.url ?? ''))
   const ask = (authorization?: string) =>
     rawRequest(`http://127.0.0.1:${port}/v1/chat/completions`, {
       headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
       body: JSON.stringify({ messages: [hi] }),
     })
   const close = () => {
-    door[Symbol.dispose]()
+    endpoint[Symbol.dispose]()
     server.close()
   }
   return { chat, ask, release, [Symbol.dispose]: close }
 }
 
 test('B7: more answers than a gateway can hold are sent away with a hint, and room comes back', async () => {
-  using door = await openDoor(1, authenticateToken(undefined))
-  const { chat, ask, release } = door
+  using endpoint = await openServer(1, authenticateToken(undefined))
+  const { chat, ask, release } = endpoint
   const first = ask()
   await expect.poll(() => chat.open).toBe(1)
   const second = await ask()
@@ -59,8 +59,8 @@ test('B7: more answers than a gateway can hold are sent away with a hint, and ro
 })
 
 test('B7: one principal has at most half of the answers under way, so that others always get theirs', async () => {
-  using door = await openDoor(4, (principal = '') => ({ ...nobodyInParticular, principal }))
-  const { chat, ask, release } = door
+  using endpoint = await openServer(4, (principal = '') => ({ ...nobodyInParticular, principal }))
+  const { chat, ask, release } = endpoint
   const answers = [ask('anna'), ask('anna')]
   await expect.poll(() => chat.open).toBe(2)
   expect((await ask('anna')).status).toBe(503)

@@ -1,16 +1,16 @@
 import type { Chat } from '../../core/chat.ts'
-import { openTestDoor, token } from '../http/server.fixture.ts'
+import { openTestServer, token } from '../http/server.fixture.ts'
 import { createTestChat, type TestChat } from './chat.fixture.ts'
 import type { OpenAiError } from './errors.ts'
 
 export const hi = { role: 'user', content: 'Hi' }
 
-type Settings = Parameters<typeof openTestDoor>[0] & { readonly scripted?: TestChat }
+type Settings = Parameters<typeof openTestServer>[0] & { readonly scripted?: TestChat }
 
-/** A real door with a scripted chat behind it. */
-export async function openChatDoor({ scripted = createTestChat(), ...settings }: Settings = {}) {
+/** A real HTTP server with a scripted chat behind it. */
+export async function openChatServer({ scripted = createTestChat(), ...settings }: Settings = {}) {
   const chat: () => Chat | undefined = settings.chat ?? (() => scripted)
-  const test = await openTestDoor({ ...settings, chat })
+  const test = await openTestServer({ ...settings, chat })
   const path = '/v1/chat/completions'
   return {
     ...test,

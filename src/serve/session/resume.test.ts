@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
-import { events, openTestDoor, type RawEvent, rawEvents } from '../http/server.fixture.ts'
+import { events, openTestServer, type RawEvent, rawEvents } from '../http/server.fixture.ts'
 import { keepAliveMs, maxUnread } from '../http/sse-stream.ts'
 import { absenceMs } from './resumable-streams.ts'
 
@@ -10,7 +10,7 @@ afterEach(async () => {
   await open.disposeAsync()
   open = new AsyncDisposableStack()
 })
-const openDoor = async (settings?: Parameters<typeof openTestDoor>[0]) => open.use(await openTestDoor(settings))
+const openServer = async (settings?: Parameters<typeof openTestServer>[0]) => open.use(await openTestServer(settings))
 const called = (name: string, more: object = {}) => ({ id: 1, method: 'tools/call', params: { name, ...more } })
 const dataOf = ({ data = '' }: RawEvent) => JSON.parse(data)
 const next = async (stream: AsyncGenerator<RawEvent>) => (await stream.next()).value as RawEvent
@@ -26,7 +26,7 @@ async function lose(body: Readable, count: number): Promise<RawEvent[]> {
 
 describe('B2: an answer that has become a stream', () => {
   test('begins with an id, no message and the time to come back in; every event has an id of its own', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session()
     const seen: RawEvent[] = []
     for (const id of [1, 2]) {
@@ -41,7 +41,7 @@ describe('B2: an answer that has become a stream', () => {
   test.each(['2025-06-18', '2025-03-26', '2024-11-05'])(
     'has no event without a message for clients of %s, which might choke on it, and can be resumed all the same',
     async (revision) => {
-      const { session, access } = await openDoor()
+      const { session, access } = await openServer()
       const { send, stream } = await session({}, {}, revision)
       const { body } = await send(called('start'))
       const [first] = await lose(body, 1)
@@ -53,7 +53,7 @@ describe('B2: an answer that has become a stream', () => {
   )
 
   test('is resumed where it was lost: the call goes on, nothing is lost or told twice, and the answer ends it', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { send, stream } = await session()
     const seen = await lose((await send(called('start'))).body, 2)
     const { body, headers, statusCode } = await stream(seen[1]?.id)
@@ -68,7 +68,7 @@ describe('B2: an answer that has become a stream', () => {
   })
 
   test('is there for whoever comes after the answer; whoever has had it all is told not to come back', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { send, stream } = await session()
     const [primed] = await lose((await send(called('start'))).body, 1)
     await until(() => access.calls.length === 1, { what: 'the call' })
@@ -86,7 +86,7 @@ describe('B2: an answer that has become a stream', () => {
   })
 
   test('carries only what is its own: other streams of the session are not replayed on it', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { send, stream } = await session()
     const [first] = await lose((await send(called('start'))).body, 1)
     await (await send({ ...called('log'), id: 2 })).body.dump()
@@ -97,7 +97,7 @@ describe('B2: an answer that has become a stream', () => {
   })
 
   test('that began in silence can be resumed too', async () => {
-    const { session, access, clock } = await openDoor()
+    const { session, access, clock } = await openServer()
     const { send, stream } = await session()
     const pending = send(called('wait'))
     await until(() => access.calls.length === 1, { what: 'the call' })
@@ -109,7 +109,7 @@ describe('B2: an answer that has become a stream', () => {
   })
 
   test('keeps what a call asks of its client until it is back', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send, stream } = await session({ sampling: {} })
     const [primed] = await lose((await send(called('ask'))).body, 1)
     const { body } = await stream(primed?.id)
@@ -121,7 +121,7 @@ describe('B2: an answer that has become a stream', () => {
   })
 
   test('of a cancelled call is over, for those who come back as well', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { send, stream } = await session()
     const [, begun] = await lose((await send(called('start'))).body, 2)
     await send({ method: 'notifications/cancelled', params: { requestId: 1 } })
@@ -130,7 +130,7 @@ describe('B2: an answer that has become a stream', () => {
   })
 
   test('B7: that was cut because it was not read goes on when its client comes back', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { send, stream } = await session()
     const [endings, size] = [100, 64 * 1024]
     const { body } = await send(called('start', { arguments: { endings, size } }))
@@ -147,7 +147,7 @@ describe('B2: an answer that has become a stream', () => {
   })
 
   test('whose client does not come back is given up after a while, and its session may then be idle', async () => {
-    const { session, access, clock } = await openDoor()
+    const { session, access, clock } = await openServer()
     const { send } = await session()
     await lose((await send(called('start'))).body, 1)
     const over = () => {
@@ -160,7 +160,7 @@ describe('B2: an answer that has become a stream', () => {
   })
 
   test('stays plain JSON where nothing had to be said before', async () => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { send } = await session()
     const { headers, body } = await send(called('echo'))
     expect(headers['content-type']).toBe('application/json')
@@ -170,7 +170,7 @@ describe('B2: an answer that has become a stream', () => {
 
 describe('B2: the stream for what belongs to no request', () => {
   test('is resumed with what was missed, each once', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { stream } = await session()
     const first = await stream()
     access.change('tool')
@@ -188,7 +188,7 @@ describe('B2: the stream for what belongs to no request', () => {
   })
 
   test('begins anew without an id', async () => {
-    const { session, access } = await openDoor()
+    const { session, access } = await openServer()
     const { stream } = await session()
     access.change('tool')
     const [primed, tools] = await lose((await stream()).body, 2)
@@ -199,7 +199,7 @@ describe('B2: the stream for what belongs to no request', () => {
 
 describe('E1: what cannot be resumed', () => {
   test.each(['nonsense', 'p1-0', 'p7-1', 'g1-99', '0', '__proto__'])('%s is a 400 that says what to do', async (id) => {
-    const { session } = await openDoor()
+    const { session } = await openServer()
     const { stream } = await session()
     const { statusCode, body } = await stream(id)
     expect(statusCode).toBe(400)
@@ -210,7 +210,7 @@ describe('E1: what cannot be resumed', () => {
   })
 
   test('G3: to another session or principal a stream does not exist', async () => {
-    const { session, fetchRaw } = await openDoor({ people: true })
+    const { session, fetchRaw } = await openServer({ people: true })
     const anna = await session({}, { authorization: 'Bearer anna-token' })
     const bert = await session({}, { authorization: 'Bearer bert-token' })
     const [primed] = await lose((await anna.send(called('start'))).body, 2)
@@ -220,7 +220,7 @@ describe('E1: what cannot be resumed', () => {
   })
 
   test('a session that is over, or from before a restart, is a 404 in JSON that says what to do', async () => {
-    const { session, raw } = await openDoor()
+    const { session, raw } = await openServer()
     const { send, headers } = await session()
     const [primed] = await lose((await send(called('start'))).body, 1)
     await raw({ method: 'DELETE', headers })
@@ -230,7 +230,7 @@ describe('E1: what cannot be resumed', () => {
 })
 
 test('a session that ends closes what was resumed, and leaves no timer', async () => {
-  const { session, access, clock, raw } = await openDoor()
+  const { session, access, clock, raw } = await openServer()
   const before = clock.pending
   const { send, stream, headers } = await session()
   const [primed] = await lose((await send(called('start'))).body, 1)

@@ -24,9 +24,9 @@ export type SessionStore = ReturnType<typeof createSessionStore>
 
 const maxIdleMs = 3_600_000
 const sweepMs = 60_000
-const aMomentMs = 100
+const touchIntervalMs = 100
 /** Interval at which session records are saved again, because saved records expire. */
-const toldMs = 600_000
+const saveIntervalMs = 600_000
 
 /** The first revision whose clients accept an event without a message. Revisions are dates and compare as text. */
 const primedSince = '2025-11-25'
@@ -83,10 +83,10 @@ export function createSessionStore(options: {
   const touch = (session: HttpSession) => {
     const now = clock.monotonic()
     // Do not reorder a session that was used a moment ago.
-    if (now - session.lastUsed < aMomentMs || !take(session)) return
+    if (now - session.lastUsed < touchIntervalMs || !take(session)) return
     session.lastUsed = now
     put(session)
-    if (now - session.keptAt > toldMs) keep(session)
+    if (now - session.keptAt > saveIntervalMs) keep(session)
   }
 
   /** Saves the session's record for other replicas. */

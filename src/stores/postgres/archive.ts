@@ -16,12 +16,12 @@ import { isoOf, storable } from './append.ts'
 import type { Postgres } from './connection.ts'
 
 /** Time limit for a search. The server cancels it before the client gives up, which shows that the server is up. */
-const patienceMs = 4_000
+const searchTimeoutMs = 4_000
 const travelMs = 1_000
 const readingMs = 60_000
 const recordsAtOnce = 2_000
 
-export const createArchive = (postgres: Postgres, { searchMs = patienceMs } = {}): Archive => ({
+export const createArchive = (postgres: Postgres, { searchMs = searchTimeoutMs } = {}): Archive => ({
   search: (query) => search(postgres, query, searchMs),
   arrivals: (query) => arrivals(postgres, query),
   async chains() {

@@ -126,15 +126,15 @@ interface MigrateOptions {
   readonly migrations?: readonly Migration[]
 }
 
-const patienceMs = 10 * 60_000
+const statementTimeoutMs = 10 * 60_000
 
 /** Migrates the schema in one transaction. Concurrent migrations wait for each other. */
 export function migrate(postgres: Postgres, { dryRun = false, migrations: wanted = migrations }: MigrateOptions = {}) {
   return postgres.transaction(async (client): Promise<MigrationResult> => {
     if (!dryRun) {
       // Allow more time, because another replica may be migrating and large tables take a long time.
-      await client.query(`SET LOCAL statement_timeout = ${patienceMs}`)
-      await client.query('SELECT pg_advisory_xact_lock($1, $2)', advisoryLocks.migrate, patienceMs)
+      await client.query(`SET LOCAL statement_timeout = ${statementTimeoutMs}`)
+      await client.query('SELECT pg_advisory_xact_lock($1, $2)', advisoryLocks.migrate, statementTimeoutMs)
       await client.query('CREATE SCHEMA IF NOT EXISTS toolway')
       await client.query(`CREATE TABLE IF NOT EXISTS toolway.migrations (
         number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
@@ -149,7 +149,7 @@ export function migrate(postgres: Postgres, { dryRun = false, migrations: wanted
 }
 
 async function apply(client: Transaction, { number, name, sql }: Migration): Promise<void> {
-  await client.query(sql, [], patienceMs)
+  await client.query(sql, [], statementTimeoutMs)
   await client.query('INSERT INTO toolway.migrations (number, name) VALUES ($1, $2)', [number, name])
 }
 

@@ -5,7 +5,7 @@ export interface Removed {
   readonly records: number
 }
 
-const patienceMs = 10 * 60_000
+const statementTimeoutMs = 10 * 60_000
 
 /**
  * Removes old records: drops the tables of months that have expired completely, and deletes other old records
@@ -22,7 +22,7 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
     )
     // Another replica is already removing records.
     if (!lock?.mine) return { partitions: [], records: 0 }
-    await client.query(`SET LOCAL statement_timeout = ${patienceMs}`)
+    await client.query(`SET LOCAL statement_timeout = ${statementTimeoutMs}`)
     await client.query(
       `CREATE TEMP TABLE kept ON COMMIT DROP AS
        SELECT c.id AS chain, coalesce(
@@ -34,7 +34,7 @@ export function removeExpired(postgres: Postgres, nowMs: number, retainMs: numbe
          WHERE r.chain = c.id AND r.time BETWEEN $1::timestamptz AND $2::timestamptz
        ) AS fresh`,
       [beforeMs, nowMs].map((time) => new Date(time).toISOString()),
-      patienceMs,
+      statementTimeoutMs,
     )
     const partitions = await droppable(client, beforeMs)
     const rest = (await partitionsOf(client)).filter((table) => !partitions.includes(table))
@@ -59,7 +59,7 @@ async function droppable(client: Transaction, beforeMs: number): Promise<string[
     const needed = await client.query(
       `SELECT 1 FROM toolway.${table} r JOIN kept k ON k.chain = r.chain AND r.seq >= k.seq LIMIT 1`,
       [],
-      patienceMs,
+      statementTimeoutMs,
     )
     if (needed.length === 0) tables.push(table)
   }
@@ -72,7 +72,7 @@ async function removeFrom(client: Transaction, table: string): Promise<number> {
        DELETE FROM toolway.${table} r USING kept k WHERE r.chain = k.chain AND r.seq < k.seq RETURNING 1
      ) SELECT count(*)::integer AS records FROM gone`,
     [],
-    patienceMs,
+    statementTimeoutMs,
   )
   return gone?.records ?? 0
 }

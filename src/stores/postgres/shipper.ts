@@ -34,7 +34,7 @@ export interface ShipperOptions {
 /** Records per transaction: small enough not to slow down concurrent calls. */
 const batchSize = 250
 /** Another process's lane is copied only if that process has not copied it for this long. */
-const patienceMs = 5_000
+const abandonedMs = 5_000
 
 export function createShipper({ postgres, spool, lane: own, clock, ...report }: ShipperOptions): Shipper {
   let chains: Map<string, OwnChain> | undefined
@@ -80,7 +80,7 @@ export function createShipper({ postgres, spool, lane: own, clock, ...report }: 
     const now = clock.monotonic()
     const first = since.get(lane) ?? now
     since.set(lane, first)
-    if (now - first < patienceMs) return true
+    if (now - first < abandonedMs) return true
     since.delete(lane)
     const before = chains?.get(lane)?.seq
     chains = await ownChains(postgres, spool.replica)

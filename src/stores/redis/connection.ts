@@ -26,7 +26,7 @@ export interface RedisOptions {
 }
 
 /** The timeout for a request. A slower response is of no use to a call. */
-const patienceMs = 500
+const requestTimeoutMs = 500
 /** After this many timeouts in a row, Redis counts as down even if the connection is open. */
 const maxUnanswered = 3
 const probeMs = 1_000
@@ -80,7 +80,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
   /** Waits for a response. The timeouts of ioredis would reject one that arrived while this process was busy. */
   const inTime = async <T>(response: Promise<T>): Promise<T> => {
     const { promise, reject } = Promise.withResolvers<never>()
-    using _timer = clock.after(patienceMs, () => reject(new Error('no response in time')))
+    using _timer = clock.after(requestTimeoutMs, () => reject(new Error('no response in time')))
     return await Promise.race([response, promise])
   }
 
@@ -114,7 +114,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         // An error reply shows that Redis is responding, and that our command has a bug.
         if (isReply(thrown)) log.error({ err: thrown }, 'Redis rejected a command')
         else if (++unanswered >= maxUnanswered && up) {
-          settle(false, `no response within ${patienceMs / 1000} s (a fixed limit)`)
+          settle(false, `no response within ${requestTimeoutMs / 1000} s (a fixed limit)`)
           tryAgain()
         }
         return undefined

@@ -10,7 +10,7 @@ import { createScript, redisAway, type SharedRedis } from './connection.ts'
 /** How long a lock remains taken after its holder has died. */
 const usualLeaseMs = 10_000
 /** How long to wait for a lock. This is longer than any work under a lock takes: a token refresh times out earlier. */
-const usualPatienceMs = 30_000
+const defaultMaxWaitMs = 30_000
 /** Poll intervals: short at first, because most locks are held for one request. */
 const [firstPauseMs, maxPauseMs] = [10, 250]
 
@@ -33,7 +33,7 @@ export interface RedisLocksOptions {
   readonly clock: Clock
   readonly log: Log
   readonly leaseMs?: number
-  readonly patienceMs?: number
+  readonly maxWaitMs?: number
 }
 
 /**
@@ -41,16 +41,16 @@ export interface RedisLocksOptions {
  * Redis is unavailable for as long as the lease. Within one process, only one waiter at a time polls Redis.
  */
 export function redisLocks(options: RedisLocksOptions): Locks {
-  const { redis, clock, log, leaseMs = usualLeaseMs, patienceMs = usualPatienceMs } = options
+  const { redis, clock, log, leaseMs = usualLeaseMs, maxWaitMs = defaultMaxWaitMs } = options
   const own = memoryLocks()
 
   const taken = async (key: string, token: string): Promise<void> => {
-    const end = clock.monotonic() + patienceMs
+    const end = clock.monotonic() + maxWaitMs
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
       const reply = await redis.ask((client) => take(client, [key], [token, leaseMs]))
       if (reply === 1) return
       if (reply === undefined) throw redisAway('the lock for an OAuth grant')
-      if (clock.monotonic() >= end) throw held(patienceMs)
+      if (clock.monotonic() >= end) throw held(maxWaitMs)
       await pause(clock, pauseMs)
     }
   }
@@ -96,7 +96,7 @@ export function redisLocks(options: RedisLocksOptions): Locks {
   }
 }
 
-function held(patienceMs: number): ToolwayError {
-  const sentence = `Another replica has held this lock for more than ${patienceMs / 1000} s; try again in a moment.`
+function held(maxWaitMs: number): ToolwayError {
+  const sentence = `Another replica has held this lock for more than ${maxWaitMs / 1000} s; try again in a moment.`
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000, unsent: true })
 }

@@ -7,7 +7,7 @@ import { createScript, type SharedRedis } from './connection.ts'
 
 const beatMs = 1_000
 /** A replica that has sent no heartbeat for this long is considered gone. */
-const goneMs = 4_000
+const heartbeatTimeoutMs = 4_000
 /** How often to ask for a session's holder while Redis is up but slow. */
 const maxRequests = 3
 /** How long Redis keeps a session; longer than any session may be idle. */
@@ -62,7 +62,7 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
   let steadySince: number | undefined
   let heldUp = false
   /** Whether every replica that runs has had the time to send a heartbeat. */
-  const isSure = () => steadySince !== undefined && clock.monotonic() - steadySince >= goneMs
+  const isSure = () => steadySince !== undefined && clock.monotonic() - steadySince >= heartbeatTimeoutMs
   const listeners = new Set<() => void>()
 
   const lost = () => {
@@ -80,7 +80,7 @@ export function redisMembership({ redis, clock, seal, workers }: RedisMembership
       if (mine !== undefined) {
         const line = client
           .multi()
-          .set(at(`replica:${self}`), mine, 'PX', goneMs)
+          .set(at(`replica:${self}`), mine, 'PX', heartbeatTimeoutMs)
           .sadd(at('replicas'), self)
           // Replicas remove the names of those that are gone, but the last one to be killed has nobody to do that.
           .pexpire(at('replicas'), sessionMs)

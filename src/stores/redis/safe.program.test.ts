@@ -112,7 +112,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
   test('B10: a lock outlives its lease while it is held, and its holder not at all', async () => {
     const redis = await connect()
     // Redis measures real time, and on a busy machine this process may not run for a while.
-    const [one, other] = [0, 1].map(() => redisLocks({ redis, clock, log, leaseMs: 2_000, patienceMs: 3_000 }))
+    const [one, other] = [0, 1].map(() => redisLocks({ redis, clock, log, leaseMs: 2_000, maxWaitMs: 3_000 }))
     const holding = await one?.hold('grant')
     await expect(other?.hold('grant')).rejects.toMatchObject({ code: 'OVERLOADED', details: { unsent: true } })
     await holding?.[Symbol.asyncDispose]()
@@ -163,7 +163,7 @@ withPart('redis-server', 'B10: a Redis that is away', () => {
     await expect(vault.keys()).rejects.toMatchObject(away)
     await expect(vault.remove('a')).rejects.toMatchObject(away)
     await expect(redisLocks({ redis, clock, log }).hold('a')).rejects.toMatchObject(away)
-    await expect(redisVault({ redis, key, clock, patienceMs: 0 }).write('a', 'b')).rejects.toMatchObject(away)
+    await expect(redisVault({ redis, key, clock, maxWaitMs: 0 }).write('a', 'b')).rejects.toMatchObject(away)
     const ttlStore = redisTtlStore(redis, clock)
     await ttlStore.set('a', 'text', 1_000)
     expect(await ttlStore.get('a', 1_000)).toBeUndefined()

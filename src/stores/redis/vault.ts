@@ -8,7 +8,7 @@ import { derivedSecret } from '../secret-file.ts'
 import { closeRecord, openRecord } from '../vault.ts'
 import { redisAway, type SharedRedis } from './connection.ts'
 
-const usualPatienceMs = 10_000
+const defaultMaxWaitMs = 10_000
 const [firstPauseMs, maxPauseMs] = [50, 500]
 
 export interface RedisVaultOptions {
@@ -16,7 +16,7 @@ export interface RedisVaultOptions {
   /** The sealing key, the same in all replicas' configurations; never sent to Redis. */
   readonly key: string
   readonly clock: Clock
-  readonly patienceMs?: number
+  readonly maxWaitMs?: number
 }
 
 /**
@@ -24,7 +24,7 @@ export interface RedisVaultOptions {
  * copied to another field cannot be opened. Rejects while Redis is down, because a record that cannot be read is not
  * the same as an absent one.
  */
-export function redisVault({ redis, key: secret, clock, patienceMs = usualPatienceMs }: RedisVaultOptions): Vault {
+export function redisVault({ redis, key: secret, clock, maxWaitMs = defaultMaxWaitMs }: RedisVaultOptions): Vault {
   const seal = createSeal(derivedSecret(secret, 'vault'))
   const naming = derivedSecret(secret, 'vault names')
   const nameOf = (key: string) => createHmac('sha256', naming).update(key).digest('base64url')
@@ -45,7 +45,7 @@ export function redisVault({ redis, key: secret, clock, patienceMs = usualPatien
     async write(key, text) {
       const name = nameOf(key)
       const sealed = closeRecord(seal, name, { key, text })
-      const end = clock.monotonic() + patienceMs
+      const end = clock.monotonic() + maxWaitMs
       // Retry, because a refresh token can be used only once: if the new token is not stored, the grant is lost.
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
         if ((await redis.ask((client) => client.hset(at, name, sealed))) !== undefined) return

@@ -108,7 +108,7 @@ test('F15: errors are counted by tool and code, and by server; refusals are not 
   expect(sampled(metrics.text(), 'toolway_server_errors_total', { server: 'files', error: 'TIMEOUT' })).toBe(2)
 })
 
-test('F15: denials by code, those at the door too, and refusals of rate limits by agent', () => {
+test('F15: denials by code, those before the pipeline too, and refusals of rate limits by agent', () => {
   using metrics = metricsOf()
   const limited = { kind: 'denied', code: 'RATE_LIMITED' } as const
   tell(metrics.observer, { agent: 'dev', outcome: limited }, { agent: 'dev', outcome: limited })

@@ -26,8 +26,8 @@ export interface OtlpClientOptions {
 }
 
 /** Time limit for a response. A slower receiver counts as down. */
-const withinMs = 10_000
-const tooSlow = `no response within ${withinMs / 1000} s (a fixed limit)`
+const timeoutMs = 10_000
+const tooSlow = `no response within ${timeoutMs / 1000} s (a fixed limit)`
 /** Max bytes per response. Longer responses are not OTLP. */
 const maxResponse = 64 * 1024
 
@@ -58,7 +58,7 @@ export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): Ot
 
   return {
     async send(body, signal) {
-      using limit = deadline(clock, withinMs, () => new Error(tooSlow), signal)
+      using limit = deadline(clock, timeoutMs, () => new Error(tooSlow), signal)
       try {
         return await post(body, limit.signal)
       } catch (thrown) {

@@ -10,7 +10,7 @@ import { approvalBy } from '../../pipeline/pipeline.fixture.ts'
 import { mutePeer, user } from '../access.fixture.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
-import { createWorkshop, successOf } from './code.fixture.ts'
+import { createCodeTool, successOf } from './code.fixture.ts'
 
 const gives = (name: string, run: () => ResultBody | Promise<ResultBody>): Tool =>
   defineTool({ name, description: '', input: z.looseObject({}), run: async () => resultOf(await run()) })
@@ -32,7 +32,7 @@ test.each<[string, ResultBody, unknown]>([
   ['null as structured content', { structuredContent: null }, null],
   ['text nested too deeply', text('['.repeat(500) + ']'.repeat(500)), '['.repeat(500) + ']'.repeat(500)],
 ])('B9: a result is unwrapped: %s', async (_, body, value) => {
-  const { run } = createWorkshop({ servers: { s: [gives('t', () => body)] } })
+  const { run } = createCodeTool({ servers: { s: [gives('t', () => body)] } })
   expect(await successOf(run('await tools.s.t()'))).toEqual(value)
 })
 
@@ -44,7 +44,7 @@ test.each([
   'tools.files.read_file(JSON.stringify({ a: 1 }))',
   'Promise.all([tools.files.read_file({ a: 1 })]).then(([first]) => first)',
 ])('B9: a tool can be called as %s', async (call) => {
-  const { run, inner } = createWorkshop({ servers: { files: [echo('read-file')] } })
+  const { run, inner } = createCodeTool({ servers: { files: [echo('read-file')] } })
   const answer = await run(`await ${call}`)
   expect(answer.value).toEqual({ name: 'read-file', args: { a: 1 } })
   expect(answer.calls).toEqual([{ tool: 'files.read-file', status: 'ok', durationMs: 0 }])
@@ -52,7 +52,7 @@ test.each([
 })
 
 test('B9: each call is one of the caller through the one pipeline, with the run as its parent', async () => {
-  const { run, inner } = createWorkshop({ servers: { files: [echo('read')] } })
+  const { run, inner } = createCodeTool({ servers: { files: [echo('read')] } })
   const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }
   const meta = { progressToken: 7, other: 1 }
   const code = 'await tools.files.read({ a: 1 })'
@@ -83,7 +83,7 @@ test.each([
   ['tools.nowhere.t()', 'SERVER_NOT_FOUND', 'no server nowhere', 'refused'],
   ['tools.s.failing(7)', 'INVALID_ARGUMENTS', '"args" for s.failing must be an object', 'refused'],
 ])('B9: %s throws a ToolError that can be caught: %s', async (call, code, message, status) => {
-  const { run } = createWorkshop({ servers: { s: broken } })
+  const { run } = createCodeTool({ servers: { s: broken } })
   const answer = await run(`let caught
 try { await ${call} } catch (error) { caught = error }
 ;[caught instanceof ToolError, caught.name, caught.code, caught.message, caught.server]`)
@@ -92,7 +92,7 @@ try { await ${call} } catch (error) { caught = error }
 })
 
 test('B9: an error that nobody catches is told with its code and the line of the call', async () => {
-  const { run } = createWorkshop({ servers: { s: broken } })
+  const { run } = createCodeTool({ servers: { s: broken } })
   expect(await run('const a = 1\n\nawait tools.s.failing()')).toMatchObject({
     status: 'error',
     error: { name: 'ToolError', message: 'the disk is full', code: 'TOOL_ERROR', line: 3 },
@@ -101,7 +101,7 @@ test('B9: an error that nobody catches is told with its code and the line of the
 })
 
 test('B9: search and describe work inside, show what the caller may use, and are calls themselves', async () => {
-  const { run } = createWorkshop({ servers: { files: [echo('read-file', 'Reads.'), echo('write', 'Writes.')] } })
+  const { run } = createCodeTool({ servers: { files: [echo('read-file', 'Reads.'), echo('write', 'Writes.')] } })
   const answer = await run(`const found = await search('reads', { limit: 3 })
 ;[found, await describe('files.read-file'), await describe(['files.none', 'tools.files.write'])]`)
   const [found, one, two] = answer.value as [unknown, string, string]
@@ -117,7 +117,7 @@ test('B9: search and describe work inside, show what the caller may use, and are
 })
 
 test('B9: nothing recursive: what runs other calls is refused inside a program', async () => {
-  const { run, inner } = createWorkshop({ servers: { files: [echo('read')] } })
+  const { run, inner } = createCodeTool({ servers: { files: [echo('read')] } })
   const calls = [
     "tools.native.execute_code({ code: '1' })",
     "tools['native.execute_code']({ code: '1' })",
@@ -140,7 +140,7 @@ test('S7: a program has so many calls, so many at once, and the others wait thei
     open--
     return text('ok')
   })
-  const { run } = createWorkshop({ servers: { s: [slow] }, limits: { calls: 20, inFlight: 4 } })
+  const { run } = createCodeTool({ servers: { s: [slow] }, limits: { calls: 20, inFlight: 4 } })
   const answer = await run(`const all = await Promise.allSettled(Array.from({ length: 25 }, () => tools.s.slow()))
 ;[all.filter(({ status }) => status === 'fulfilled').length, all.at(-1).reason.code]`)
   expect(answer.value).toEqual([20, 'OVERLOADED'])
@@ -159,7 +159,7 @@ test('B9: at the deadline what is under way is cancelled and called unknown, wha
       return new Promise<string>(() => {})
     },
   })
-  const { run } = createWorkshop({ servers: { s: [never] }, limits: { inFlight: 1 } })
+  const { run } = createCodeTool({ servers: { s: [never] }, limits: { inFlight: 1 } })
   const answer = await run('await Promise.all([tools.s.never(), tools.s.never()])', { args: { timeout_ms: 20 } })
   expect(answer).toMatchObject({
     status: 'timeout',
@@ -175,7 +175,7 @@ test('B9: at the deadline what is under way is cancelled and called unknown, wha
 
 test('B9: a program that ends without waiting leaves nothing running', async () => {
   const held = Promise.withResolvers<ResultBody>()
-  const { run, executor } = createWorkshop({ servers: { s: [gives('held', () => held.promise)] } })
+  const { run, executor } = createCodeTool({ servers: { s: [gives('held', () => held.promise)] } })
   const answer = await run('tools.s.held().catch(() => {}); 1')
   expect(answer).toMatchObject({ status: 'ok', value: 1, calls: [{ status: 'unknown', code: 'CANCELLED' }] })
   const late = executor.programs[0]?.host('call', '{"server":"s","tool":"held"}', new AbortController().signal)
@@ -189,7 +189,7 @@ test('B9: what needs a person’s yes fails closed inside a program, also where 
   const asks = approvalBy('mcpServers.s.approve[0]')
   const need = (made: Call) => (made.entry.name === 'wipe' ? asks.need(made) : undefined)
   const gate = approve({ ...asks, need }, createManualClock())
-  const { run, inner } = createWorkshop({ servers: { s: [echo('wipe')] }, interceptors: [gate] })
+  const { run, inner } = createCodeTool({ servers: { s: [echo('wipe')] }, interceptors: [gate] })
   const answer = await run('await tools.s.wipe()', { peer, caller })
   expect(answer.error).toMatchObject({
     code: 'DENIED_BY_POLICY',
@@ -203,7 +203,7 @@ test('B9: what needs a person’s yes fails closed inside a program, also where 
 test('B9: a result that is too large for a program is refused, and the list still says that the tool has run', async () => {
   const large = gives('large', () => text('x'.repeat(5000)))
   const huge = gives('huge', () => ({ structuredContent: { rows: 'x'.repeat(50_000) } }))
-  const { run } = createWorkshop({ servers: { s: [large, huge] }, limits: { answer: 2000 } })
+  const { run } = createCodeTool({ servers: { s: [large, huge] }, limits: { answer: 2000 } })
   for (const tool of ['large', 'huge']) {
     const answer = await run(`await tools.s.${tool}()`)
     expect(answer.error).toMatchObject({ code: 'RESULT_TOO_LARGE', message: expect.stringContaining(' ran,') })
@@ -214,7 +214,7 @@ test('B9: a result that is too large for a program is refused, and the list stil
 test('B9: whoever waits is told of progress, call by call', async () => {
   const told: unknown[] = []
   const peer = { ...mutePeer, notify: (method: string, params: Json) => void told.push([method, params.value]) }
-  const { run } = createWorkshop({ servers: { s: [echo('t')] } })
+  const { run } = createCodeTool({ servers: { s: [echo('t')] } })
   const code = 'await tools.s.t(); await tools.s.none().catch(() => {}); 1'
   const asked = (meta: Call['input']['meta']) => ({ peer, input: { arguments: Json.of({ code }), meta } })
   await run(code, asked({ progressToken: 'p' }))

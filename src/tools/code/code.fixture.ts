@@ -2,7 +2,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import type { Access, Served, View } from '../../core/access.ts'
 import type { Call, Interceptor } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { bodyOf, callOf, createHouse, type HouseOptions } from '../access.fixture.ts'
+import { bodyOf, callOf, createTestGateway, type TestGatewayOptions } from '../access.fixture.ts'
 import type { Tool } from '../define-tool.ts'
 import { toolSource } from '../tool-source.ts'
 import type { CodeAnswer } from './answer.ts'
@@ -10,12 +10,12 @@ import { type CodeLimits, codeLimits } from './bridge.ts'
 import { type ExecuteCodeOptions, executeCode } from './execute-code.ts'
 import { createFixtureExecutor, type FixtureExecutor } from './executor.fixture.ts'
 
-export interface Workshop {
+export interface TestExecutor {
   readonly executor: FixtureExecutor
   readonly tool: Tool
   /** The calls that programs have made, in order. */
   readonly inner: readonly Call[]
-  /** Runs a program as a door would, and gives what `execute_code` answers. */
+  /** Runs a program as a front end would, and gives what `execute_code` answers. */
   run(code: string, more?: RunOptions): Promise<CodeAnswer>
 }
 
@@ -24,7 +24,7 @@ export interface RunOptions extends Partial<Call> {
   readonly args?: Readonly<Record<string, unknown>>
 }
 
-export interface WorkshopOptions extends Pick<HouseOptions, 'servers'>, Pick<ExecuteCodeOptions, 'claim'> {
+export interface WorkshopOptions extends Pick<TestGatewayOptions, 'servers'>, Pick<ExecuteCodeOptions, 'claim'> {
   readonly interceptors?: readonly Interceptor[]
   readonly executor?: FixtureExecutor
   readonly limits?: Partial<CodeLimits>
@@ -41,7 +41,7 @@ const sandbox: ExecuteCodeOptions['config'] = {
 }
 
 /** `execute_code` as the native tool of a gateway in small. */
-export function createWorkshop(options: WorkshopOptions): Workshop {
+export function createCodeTool(options: WorkshopOptions): TestExecutor {
   const { executor = createFixtureExecutor(), interceptors = [], denied = [] } = options
   const isDenied = ({ entry }: Pick<Served, 'entry'>) => denied.includes(`${entry.server}.${entry.name}`)
   const decided: Interceptor = async (call, next) => {
@@ -54,8 +54,8 @@ export function createWorkshop(options: WorkshopOptions): Workshop {
     return next(call)
   }
   const access = {
-    handle: (call: Call) => house.handle(call),
-    view: () => within(house.view({} as never), (served) => !isDenied(served)),
+    handle: (call: Call) => gateway.handle(call),
+    view: () => within(gateway.view({} as never), (served) => !isDenied(served)),
   } as unknown as Access
   const tool = executeCode({
     executor,
@@ -72,7 +72,7 @@ export function createWorkshop(options: WorkshopOptions): Workshop {
     timeoutMs: 1000,
     clock: createManualClock(),
   } as const
-  const house = createHouse({
+  const gateway = createTestGateway({
     servers: { ...options.servers, native: () => toolSource({ ...own, tools: [tool] }) },
     interceptors: [noted, decided, ...interceptors],
     meta: { access },
@@ -82,8 +82,8 @@ export function createWorkshop(options: WorkshopOptions): Workshop {
     tool,
     inner,
     async run(code, { args, ...more } = {}) {
-      const { entry } = await house.view({} as never).find('tool', 'native', 'execute_code')
-      const body = bodyOf(await house.handle(callOf(entry, { code, ...args }, more)))
+      const { entry } = await gateway.view({} as never).find('tool', 'native', 'execute_code')
+      const body = bodyOf(await gateway.handle(callOf(entry, { code, ...args }, more)))
       const answer = body.structuredContent as CodeAnswer
       if (JSON.stringify(answer) !== body.content?.[0]?.text) throw new Error('text and structured content differ')
       if ((answer.status !== 'ok') !== (body.isError === true)) throw new Error('a failed program must be an error')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import * as z from 'zod'
-import { createHouse, refusalOf, structuredOf } from '../access.fixture.ts'
+import { createTestGateway, refusalOf, structuredOf } from '../access.fixture.ts'
 import { defineTool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
 
@@ -21,10 +21,10 @@ interface Answer {
   tokens_used: number
 }
 
-const house = createHouse({
+const gateway = createTestGateway({
   servers: { 'my-files': [read, echo('write')], words: [wordy('one'), wordy('two'), wordy('three')] },
 })
-const describeTools = async (args: object) => structuredOf<Answer>(await house.ask('describe_tools', args))
+const describeTools = async (args: object) => structuredOf<Answer>(await gateway.ask('describe_tools', args))
 
 test('B9: describe_tools gives declarations as programs call them', async () => {
   const answer = await describeTools({ names: ['my-files.read-file', 'words.one'] })
@@ -76,7 +76,7 @@ test('B9: tools beyond the budget are left out by name; the first is always told
 })
 
 test('F11: the record of it tells how many were asked for and shown, and what they cost', async () => {
-  const { listing } = await house.ask('describe_tools', { names: ['words.one', 'words.none'] })
+  const { listing } = await gateway.ask('describe_tools', { names: ['words.one', 'words.none'] })
   expect(listing).toEqual({ requested: 2, returned: 1, tokens: expect.any(Number) })
 })
 

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { refusalOf } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
-import { createWorkshop } from './code.fixture.ts'
+import { createCodeTool } from './code.fixture.ts'
 import { createFixtureExecutor } from './executor.fixture.ts'
 
 const noPython = 'Python needs bubblewrap: install it.'
 
 test('S7: the parameters are those of the contract, and cost few tokens', () => {
-  const { tool } = createWorkshop({ servers: {} })
+  const { tool } = createCodeTool({ servers: {} })
   expect(Object.keys(tool.definition.inputSchema?.properties as object)).toEqual([
     'code',
     'language',
@@ -18,7 +18,7 @@ test('S7: the parameters are those of the contract, and cost few tokens', () => 
 })
 
 test('S7: what the operator grants is told, and what it does not', () => {
-  const described = (config: object) => createWorkshop({ servers: {}, config }).tool.definition.description
+  const described = (config: object) => createCodeTool({ servers: {}, config }).tool.definition.description
   expect(described({})).toContain('in a sandbox without access to the network or files.')
   const granted = described({ allowNetwork: ['api.example.com'], allowPaths: ['/data'] })
   expect(granted).toContain('in a sandbox. ')
@@ -27,7 +27,7 @@ test('S7: what the operator grants is told, and what it does not', () => {
 })
 
 test('S7: JavaScript unless another language is named; TypeScript is understood as such', async () => {
-  const { run, executor } = createWorkshop({ servers: {} })
+  const { run, executor } = createCodeTool({ servers: {} })
   expect(await run('1 + 1')).toMatchObject({ status: 'ok', value: 2, isolation: 'process' })
   expect(await run('const n: number = 2; n * 2', { args: { language: 'typescript' } })).toMatchObject({ value: 4 })
   expect(await run('const n: number = 2')).toMatchObject({ status: 'error', error: { name: 'SyntaxError' } })
@@ -35,7 +35,7 @@ test('S7: JavaScript unless another language is named; TypeScript is understood 
 })
 
 test('S7: JavaScript and TypeScript of one name are one environment; Python is another', async () => {
-  const { run, executor } = createWorkshop({
+  const { run, executor } = createCodeTool({
     servers: {},
     executor: createFixtureExecutor(['javascript', 'typescript', 'python']),
   })
@@ -48,7 +48,7 @@ test('S7: JavaScript and TypeScript of one name are one environment; Python is a
 })
 
 test('S7: the time is the operator’s; a program may be given less of it, never more', async () => {
-  const { run, executor } = createWorkshop({ servers: {} })
+  const { run, executor } = createCodeTool({ servers: {} })
   await run('1')
   await run('1', { args: { timeout_ms: 5 } })
   expect(executor.programs.map(({ timeoutMs }) => timeoutMs)).toEqual([30_000, 5])
@@ -57,7 +57,7 @@ test('S7: the time is the operator’s; a program may be given less of it, never
 })
 
 test('S7: a failed program is a result with isError and says what went wrong, and where', async () => {
-  const { run } = createWorkshop({ servers: {} })
+  const { run } = createCodeTool({ servers: {} })
   expect(await run('const a = 1\nnull.x')).toMatchObject({
     status: 'error',
     error: { name: 'TypeError', line: 2 },
@@ -69,7 +69,7 @@ test('S7: a failed program is a result with isError and says what went wrong, an
 })
 
 test('S7: a cancelled run is cancelled for whoever has asked, not a result', async () => {
-  const { run } = createWorkshop({ servers: {} })
+  const { run } = createCodeTool({ servers: {} })
   const controller = new AbortController()
   const answer = run('await new Promise(() => {})', { signal: controller.signal })
   controller.abort(new Error('gone'))
@@ -79,7 +79,7 @@ test('S7: a cancelled run is cancelled for whoever has asked, not a result', asy
 test('B10: an environment is claimed before it is used, and one that another process holds is refused', async () => {
   const claimed: string[] = []
   const held = new Set<string>()
-  const { run, executor } = createWorkshop({
+  const { run, executor } = createCodeTool({
     servers: {},
     async claim(environment) {
       claimed.push(environment)
@@ -100,14 +100,14 @@ test('B10: an environment is claimed before it is used, and one that another pro
 
 test('B10: an environment that was lost with its process says so; what the sandbox knows better stays', async () => {
   const claim = async () => ({ ours: true, lost: true }) as const
-  const workshop = createWorkshop({ servers: {}, claim })
-  const lost = await workshop.run('1', { args: { environment: 'mine' } })
+  const fixture = createCodeTool({ servers: {}, claim })
+  const lost = await fixture.run('1', { args: { environment: 'mine' } })
   expect(lost).toMatchObject({ value: 1, reset: expect.stringMatching(/process .* has ended/) })
-  expect((await workshop.run('1')).reset).toBeUndefined()
+  expect((await fixture.run('1')).reset).toBeUndefined()
 })
 
 test('S7: a language that cannot be had is refused with what is missing', async () => {
-  const { run } = createWorkshop({ servers: {}, executor: createFixtureExecutor(['javascript'], [noPython]) })
+  const { run } = createCodeTool({ servers: {}, executor: createFixtureExecutor(['javascript'], [noPython]) })
   const refusal = await refusalOf(run('1', { args: { language: 'python' } }))
   expect(refusal).toMatchObject({
     code: 'INVALID_ARGUMENTS',
@@ -116,7 +116,7 @@ test('S7: a language that cannot be had is refused with what is missing', async 
 })
 
 test('S7: where no isolation is strong enough, nothing runs', async () => {
-  const { run, executor } = createWorkshop({
+  const { run, executor } = createCodeTool({
     servers: {},
     executor: createFixtureExecutor([], ['bubblewrap is missing.']),
   })
@@ -127,28 +127,28 @@ test('S7: where no isolation is strong enough, nothing runs', async () => {
 })
 
 test('S7: a program that is too long, and one that the sandbox has no place for, are refused', async () => {
-  const workshop = createWorkshop({ servers: {} })
-  const long = await refusalOf(workshop.run(`"${'é'.repeat(131_072)}"`))
+  const fixture = createCodeTool({ servers: {} })
+  const long = await refusalOf(fixture.run(`"${'é'.repeat(131_072)}"`))
   expect(long).toMatchObject({ code: 'INVALID_ARGUMENTS', message: expect.stringContaining('262144 bytes') })
   const full = { status: 'refused', error: { name: 'SandboxError', message: 'No place became free.' } }
-  Object.assign(workshop.executor, { run: async () => ({ ...full, logs: '', truncated: [], durationMs: 1 }) })
-  expect(await refusalOf(workshop.run('1'))).toMatchObject({ code: 'OVERLOADED', message: 'No place became free.' })
+  Object.assign(fixture.executor, { run: async () => ({ ...full, logs: '', truncated: [], durationMs: 1 }) })
+  expect(await refusalOf(fixture.run('1'))).toMatchObject({ code: 'OVERLOADED', message: 'No place became free.' })
 })
 
 test('S7: it tells of the languages that it was made for, and starts nothing to be listed', () => {
-  const { tool, executor } = createWorkshop({ servers: {}, config: { languages: ['javascript', 'typescript'] } })
+  const { tool, executor } = createCodeTool({ servers: {}, config: { languages: ['javascript', 'typescript'] } })
   expect(tool.definition.description).not.toContain('Python')
   expect(JSON.stringify(tool.definition.inputSchema)).toContain('"enum":["javascript","typescript"]')
   expect(executor.programs).toEqual([])
 })
 
 test('F8: a program makes other calls and counts as a call itself', () => {
-  expect(createWorkshop({ servers: {} }).tool).toMatchObject({ carries: true, counted: true })
+  expect(createCodeTool({ servers: {} }).tool).toMatchObject({ carries: true, counted: true })
 })
 
 test('B8: a thousand tools cost a program’s scope nothing: names are looked up when they are used', async () => {
   const many = Array.from({ length: 1000 }, (_, at) => echo(`tool_${at}`))
-  const { run, executor } = createWorkshop({ servers: { many } })
+  const { run, executor } = createCodeTool({ servers: { many } })
   expect(await run('(await tools.many.tool_999({ a: 1 })).name')).toMatchObject({ value: 'tool_999' })
   expect(executor.programs[0]?.prelude?.length).toBeLessThan(2500)
 })

@@ -3,16 +3,16 @@ import * as z from 'zod'
 import { user } from '../access.fixture.ts'
 import { defineTool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
-import { createWorkshop, type Workshop } from './code.fixture.ts'
+import { createCodeTool, type TestExecutor } from './code.fixture.ts'
 
 const signal = new AbortController().signal
 
 /** Speaks to the host as a program could that has broken out of its prelude. */
 async function hostOf(
-  workshop: Workshop,
+  fixture: TestExecutor,
   speak: (ask: (name: string, input: string) => Promise<unknown>) => Promise<void>,
 ) {
-  const { executor } = workshop
+  const { executor } = fixture
   const run = executor.run
   Object.assign(executor, {
     run: async (program: Parameters<typeof run>[0]) => {
@@ -20,7 +20,7 @@ async function hostOf(
       return run(program)
     },
   })
-  return workshop.run('1')
+  return fixture.run('1')
 }
 
 test.each([
@@ -38,19 +38,19 @@ test.each([
   ['a batch that is none', 'calls', '{}'],
   ['a batch without end', 'calls', JSON.stringify(new Array(201).fill({ tool: 'files.read' }))],
 ])('B9: the host refuses %s', async (_, name, input) => {
-  const workshop = createWorkshop({ servers: { files: [echo('read')] } })
+  const fixture = createCodeTool({ servers: { files: [echo('read')] } })
   const codes: unknown[] = []
-  await hostOf(workshop, async (ask) => void codes.push(await ask(name, input)))
+  await hostOf(fixture, async (ask) => void codes.push(await ask(name, input)))
   expect(codes).toEqual(['INVALID_ARGUMENTS'])
-  expect(workshop.inner).toEqual([])
+  expect(fixture.inner).toEqual([])
 })
 
 test('B9: questions beyond all bounds are refused, one by one and together', async () => {
-  const workshop = createWorkshop({ servers: { files: [echo('read')] }, limits: { question: 1000, open: 2500 } })
+  const fixture = createCodeTool({ servers: { files: [echo('read')] }, limits: { question: 1000, open: 2500 } })
   const question = (length: number) =>
     JSON.stringify({ server: 'files', tool: 'read', args: { x: 'y'.repeat(length) } })
   const answers: unknown[] = []
-  await hostOf(workshop, async (ask) => {
+  await hostOf(fixture, async (ask) => {
     answers.push(await ask('call', question(1000)))
     answers.push(...(await Promise.all([900, 900, 900].map((length) => ask('call', question(length))))))
     answers.push(await ask('call', question(900)))
@@ -60,13 +60,10 @@ test('B9: questions beyond all bounds are refused, one by one and together', asy
 })
 
 test('B9: several calls at once keep their order, and one that fails leaves the others alone', async () => {
-  const workshop = createWorkshop({ servers: { files: [echo('read')] } })
+  const fixture = createCodeTool({ servers: { files: [echo('read')] } })
   const answers: unknown[] = []
   const calls = [{ tool: 'files.read', args: { at: 1 } }, { server: 'files', tool: 'none' }, { tool: 'files.read' }]
-  await hostOf(
-    workshop,
-    async (ask) => void answers.push(JSON.parse(String(await ask('calls', JSON.stringify(calls))))),
-  )
+  await hostOf(fixture, async (ask) => void answers.push(JSON.parse(String(await ask('calls', JSON.stringify(calls))))))
   expect(answers).toEqual([
     [
       { value: { name: 'read', args: { at: 1 } } },
@@ -93,14 +90,14 @@ const spellings = [
 test.each(spellings)('G6: a denied tool stays denied from inside a program: %s', async (call) => {
   let ran = 0
   const wipe = defineTool({ name: 'wipe-all', description: '', input: z.looseObject({}), run: () => `${ran++}` })
-  const { run } = createWorkshop({ servers: { files: [wipe, echo('read')] }, denied: ['files.wipe-all'] })
+  const { run } = createCodeTool({ servers: { files: [wipe, echo('read')] }, denied: ['files.wipe-all'] })
   const { error } = await run(`await ${call}`)
   expect(['DENIED_BY_POLICY', 'TOOL_NOT_FOUND', 'INVALID_ARGUMENTS']).toContain(error?.code)
   expect(ran).toBe(0)
 })
 
 test('G6: what is denied is neither found nor described from inside a program', async () => {
-  const { run } = createWorkshop({ servers: { files: [echo('wipe-all'), echo('read')] }, denied: ['files.wipe-all'] })
+  const { run } = createCodeTool({ servers: { files: [echo('wipe-all'), echo('read')] }, denied: ['files.wipe-all'] })
   const { value } = await run(`const found = await search('echoes wipe-all read', { detail: 'full' })
 ;[found.map(({ name }) => name), await describe('files.wipe-all', 'files.wipe_all', 'files__wipe-all', 'files.read')]`)
   const [found, described] = value as [string[], string]
@@ -111,7 +108,7 @@ test('G6: what is denied is neither found nor described from inside a program', 
 })
 
 test('S7: an environment belongs to one principal as one agent, whatever others call theirs', async () => {
-  const { run } = createWorkshop({ servers: {} })
+  const { run } = createCodeTool({ servers: {} })
   const args = { environment: 'scratch' }
   await run('globalThis.secret = 42', { args })
   expect(await run('secret', { args })).toMatchObject({ value: 42 })
@@ -131,7 +128,7 @@ test('S7: an environment belongs to one principal as one agent, whatever others 
 })
 
 test('B9: tools is no object of the language: what that asks for by itself is no call', async () => {
-  const { run, inner } = createWorkshop({ servers: { files: [echo('read')] } })
+  const { run, inner } = createCodeTool({ servers: { files: [echo('read')] } })
   const { value } = await run(`const awaited = await tools.files
 let words
 try { words = \`\${tools.files}\` } catch (error) { words = error.name }

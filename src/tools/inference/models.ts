@@ -126,7 +126,7 @@ export interface InferenceOptions {
 
 export const inferenceTraits = ({ config }: InferenceOptions) => ({
   readOnly: true,
-  annotations: { openWorldHint: true },
+  annotations: { openBrowserSetupHint: true },
   timeoutMs: config.native.inference.timeout,
   timeoutKey: 'native.inference.timeout',
 })

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
-import { bodyOf, createHouse, mutePeer, refusalOf, structuredOf, user } from '../access.fixture.ts'
+import { bodyOf, createTestGateway, mutePeer, refusalOf, structuredOf, user } from '../access.fixture.ts'
 import { defineTool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
 
@@ -19,24 +19,26 @@ const serverError = new ServerError(Json.of({ code: -32050, message: 'disk full'
 const refused = new ToolwayError('RATE_LIMITED', 'limit of 60 per minute reached', { retryAfterMs: 10 })
 
 const createFiles = () =>
-  createHouse({ servers: { files: [echo('read'), verbatim, fail('broken', serverError), fail('limited', refused)] } })
+  createTestGateway({
+    servers: { files: [echo('read'), verbatim, fail('broken', serverError), fail('limited', refused)] },
+  })
 
 test('G4: execute_tool gives the tool’s own result, the very same one', async () => {
   expect(await createFiles().ask('execute_tool', { server: 'files', tool: 'verbatim', args: {} })).toBe(raw)
 })
 
 test('G4: the call inside is a new one through the whole pipeline, with the same way back', async () => {
-  const house = createFiles()
+  const gateway = createFiles()
   const controller = new AbortController()
   const peer = { ...mutePeer }
   const input = { server: 'files', tool: 'read', args: { path: '/a' }, timeout_ms: 3_600_000 }
-  await house.ask('execute_tool', input, {
+  await gateway.ask('execute_tool', input, {
     peer,
     signal: controller.signal,
     input: { arguments: Json.of(input), meta: { progressToken: 7, traceparent: '00-1' } },
   })
-  const [outer, inner] = house.calls
-  expect(house.calls).toHaveLength(2)
+  const [outer, inner] = gateway.calls
+  expect(gateway.calls).toHaveLength(2)
   expect(inner?.parent).toBe('outer')
   // Less the real time that it took to find the tool.
   expect(inner?.timeoutMs).toBeGreaterThan(3_000_000)
@@ -51,12 +53,12 @@ test('G4: the call inside is a new one through the whole pipeline, with the same
 })
 
 test('F10: execute_tool itself never times out before the call that it carries', async () => {
-  const house = createFiles()
-  await house.ask('execute_tool', { server: 'files', tool: 'read' })
-  const [outer, inner] = house.calls
+  const gateway = createFiles()
+  await gateway.ask('execute_tool', { server: 'files', tool: 'read' })
+  const [outer, inner] = gateway.calls
   expect(inner?.timeoutMs).toBeUndefined()
   expect(outer?.entry.traits.timeoutMs).toBeGreaterThan(3_600_000)
-  const refusal = await refusalOf(house.ask('execute_tool', { server: 'files', tool: 'read', timeout_ms: 3_600_001 }))
+  const refusal = await refusalOf(gateway.ask('execute_tool', { server: 'files', tool: 'read', timeout_ms: 3_600_001 }))
   expect(refusal.message).toContain('"timeout_ms" must be at most 3600000')
 })
 
@@ -72,26 +74,26 @@ test.each([
 })
 
 test('G4: odd keys reach the tool as they were sent', async () => {
-  const house = createFiles()
+  const gateway = createFiles()
   const args = JSON.parse('{"__proto__":{"a":1},"constructor":2}')
-  await house.ask('execute_tool', { server: 'files', tool: 'verbatim', args }).catch(() => undefined)
-  expect(house.calls[1]?.input.arguments.bytes.toString()).toBe('{"__proto__":{"a":1},"constructor":2}')
+  await gateway.ask('execute_tool', { server: 'files', tool: 'verbatim', args }).catch(() => undefined)
+  expect(gateway.calls[1]?.input.arguments.bytes.toString()).toBe('{"__proto__":{"a":1},"constructor":2}')
 })
 
 test.each([['[1]'], ['{"path":'], [[1]], [7], ['"text"']])(
   'E2: args %j are refused before anything runs',
   async (args) => {
-    const house = createFiles()
-    const refusal = await refusalOf(house.ask('execute_tool', { server: 'files', tool: 'read', args }))
+    const gateway = createFiles()
+    const refusal = await refusalOf(gateway.ask('execute_tool', { server: 'files', tool: 'read', args }))
     expect(refusal.code).toBe('INVALID_ARGUMENTS')
     expect(refusal.message).toContain('"args" for files.read must be an object')
-    expect(house.calls).toHaveLength(1)
+    expect(gateway.calls).toHaveLength(1)
   },
 )
 
-test('T2: errors of the tool and of the pipeline reach the door unchanged', async () => {
-  const house = createFiles()
-  const run = (server: string, tool: string) => house.ask('execute_tool', { server, tool, args: {} })
+test('T2: errors of the tool and of the pipeline reach the front end unchanged', async () => {
+  const gateway = createFiles()
+  const run = (server: string, tool: string) => gateway.ask('execute_tool', { server, tool, args: {} })
   await expect(run('files', 'broken')).rejects.toBe(serverError)
   await expect(run('files', 'limited')).rejects.toBe(refused)
 })
@@ -100,8 +102,8 @@ test.each([
   ['nowhere', 'read', { code: 'SERVER_NOT_FOUND' }],
   ['files', 'nothing', { code: 'TOOL_NOT_FOUND', server: 'files' }],
 ])('E1: what execute_tool cannot find (%s.%s) is a result that a model can read', async (server, tool, error) => {
-  const house = createFiles()
-  const result = await house.ask('execute_tool', { server, tool, args: {} })
+  const gateway = createFiles()
+  const result = await gateway.ask('execute_tool', { server, tool, args: {} })
   expect(bodyOf(result)).toMatchObject({
     isError: true,
     content: [{ type: 'text', text: expect.stringContaining(server) }],
@@ -111,11 +113,11 @@ test.each([
 })
 
 test('G4: execute_tool runs other meta-tools, but neither itself nor a batch', async () => {
-  const house = createFiles()
-  const listed = await house.ask('execute_tool', { server: 'toolway', tool: 'list_servers', args: {} })
+  const gateway = createFiles()
+  const listed = await gateway.ask('execute_tool', { server: 'toolway', tool: 'list_servers', args: {} })
   expect(structuredOf(listed)).toMatchObject({ servers: [{ name: 'files' }] })
   for (const tool of ['execute_tool', 'execute_tools']) {
-    const refusal = await refusalOf(house.ask('execute_tool', { server: 'toolway', tool, args: {} }))
+    const refusal = await refusalOf(gateway.ask('execute_tool', { server: 'toolway', tool, args: {} }))
     expect(refusal.code).toBe('INVALID_ARGUMENTS')
     expect(refusal.message).toContain(`execute_tool cannot run ${tool}`)
   }
@@ -124,20 +126,20 @@ test('G4: execute_tool runs other meta-tools, but neither itself nor a batch', a
 test('G4, S7: execute_tool runs a program, which agents that see only the meta-tools cannot call directly', async () => {
   const program = { carries: true, counted: true, input: z.object({}), run: () => raw } as const
   const execute_code = defineTool({ name: 'execute_code', description: '', ...program })
-  const house = createHouse({ servers: { native: [execute_code] } })
+  const gateway = createTestGateway({ servers: { native: [execute_code] } })
   const asked = { server: 'native', tool: 'execute_code', args: {} }
-  expect(await house.ask('execute_tool', asked)).toBe(raw)
-  expect(house.calls[1]).toMatchObject({ parent: 'outer', entry: { name: 'execute_code' } })
-  const batch = structuredOf(await house.ask('execute_tools', { calls: [asked] }))
+  expect(await gateway.ask('execute_tool', asked)).toBe(raw)
+  expect(gateway.calls[1]).toMatchObject({ parent: 'outer', entry: { name: 'execute_code' } })
+  const batch = structuredOf(await gateway.ask('execute_tools', { calls: [asked] }))
   const message = expect.stringContaining('with execute_tool')
   expect(batch).toMatchObject({ results: [{ ok: false, error: { code: 'INVALID_ARGUMENTS', message } }] })
 })
 
 test('G7: the call inside acts as the agent that was asked for', async () => {
-  const house = createHouse({
+  const gateway = createTestGateway({
     servers: { files: [echo('read')] },
     meta: { asAgent: ({ caller }, agentId) => ({ ...caller, agent: agentId ?? caller.agent }) },
   })
-  await house.ask('execute_tool', { agent_id: 'junior', server: 'files', tool: 'read', args: {} })
-  expect(house.calls.map(({ caller }) => caller.agent)).toEqual(['default', 'junior'])
+  await gateway.ask('execute_tool', { agent_id: 'junior', server: 'files', tool: 'read', args: {} })
+  expect(gateway.calls.map(({ caller }) => caller.agent)).toEqual(['default', 'junior'])
 })

@@ -6,7 +6,7 @@ import { runs } from '../../../tests/fixtures/runs.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type Result, resultOf, textResult } from '../../core/result.ts'
-import { bodyOf, createHouse, mutePeer, refusalOf, structuredOf } from '../access.fixture.ts'
+import { bodyOf, createTestGateway, mutePeer, refusalOf, structuredOf } from '../access.fixture.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
 
@@ -38,9 +38,9 @@ const limited = new ToolwayError('RATE_LIMITED', 'limit reached', { server: 'b',
 const unhappy = resultOf({ content: [{ type: 'text', text: 'no such file' }], isError: true })
 const garbage: Result = { body: Json.raw(Buffer.from('{"content":[}')), isError: false }
 
-function createBatchHouse() {
-  const tool = slow(() => house.clock)
-  const house = createHouse({
+function createBatchGateway() {
+  const tool = slow(() => gateway.clock)
+  const gateway = createTestGateway({
     servers: {
       a: [tool, echo('read')],
       b: [tool, fail('broken', serverError), fail('limited', limited), fail('accident', new Error('hunter2'))],
@@ -51,7 +51,7 @@ function createBatchHouse() {
       ],
     },
   })
-  return house
+  return gateway
 }
 
 test('F6: answers come in the order asked, whatever the servers and however long each call takes', async () => {
@@ -61,12 +61,12 @@ test('F6: answers come in the order asked, whatever the servers and however long
   })
   await fc.assert(
     fc.asyncProperty(asked, async (calls) => {
-      const house = createBatchHouse()
-      const running = house.ask('execute_tools', {
+      const gateway = createBatchGateway()
+      const running = gateway.ask('execute_tools', {
         calls: calls.map(({ server, ms }) => ({ server, tool: 'slow', args: { ms } })),
       })
-      const start = house.clock.now()
-      await house.clock.pass(Math.max(...calls.map(({ ms }) => ms)))
+      const start = gateway.clock.now()
+      await gateway.clock.pass(Math.max(...calls.map(({ ms }) => ms)))
       const { results } = structuredOf<Answer>(await running)
       expect(results).toEqual(
         calls.map(({ server, ms }) => ({
@@ -77,22 +77,22 @@ test('F6: answers come in the order asked, whatever the servers and however long
         })),
       )
       // All at once: the whole batch takes as long as its slowest call.
-      expect(house.clock.now() - start).toBe(Math.max(...calls.map(({ ms }) => ms)))
-      expect(house.clock.pending).toBe(0)
+      expect(gateway.clock.now() - start).toBe(Math.max(...calls.map(({ ms }) => ms)))
+      expect(gateway.clock.pending).toBe(0)
     }),
     runs(6, 30),
   )
 })
 
 test('F6: the calls of one server leave together, each a new call of its own inside the batch', async () => {
-  const house = createBatchHouse()
-  const running = house.ask('execute_tools', {
+  const gateway = createBatchGateway()
+  const running = gateway.ask('execute_tools', {
     calls: ['a', 'b', 'a', 'c', 'b'].map((server) => ({ server, tool: 'slow', args: { ms: 1 } })),
     timeout_ms: 3_600_000,
   })
-  await house.clock.pass(1)
+  await gateway.clock.pass(1)
   await running
-  const inner = house.calls.slice(1)
+  const inner = gateway.calls.slice(1)
   expect(inner.map(({ entry }) => entry.server)).toEqual(['a', 'a', 'b', 'b', 'c'])
   expect(new Set(inner.map(({ id }) => id)).size).toBe(5)
   for (const { parent, timeoutMs } of inner) {
@@ -103,7 +103,7 @@ test('F6: the calls of one server leave together, each a new call of its own ins
 })
 
 test('F6: one failure never hides the others, whatever kind it is of', async () => {
-  const house = createBatchHouse()
+  const gateway = createBatchGateway()
   const calls = [
     { server: 'a', tool: 'read', args: { x: 1 } },
     { server: 'b', tool: 'broken', args: {} },
@@ -118,7 +118,7 @@ test('F6: one failure never hides the others, whatever kind it is of', async () 
     { server: 'toolway', tool: 'execute_tools', args: { calls: [] } },
     { server: 'a', tool: 'read', args: '{"x":2}' },
   ]
-  const { results } = structuredOf<Answer>(await house.ask('execute_tools', { calls }))
+  const { results } = structuredOf<Answer>(await gateway.ask('execute_tools', { calls }))
   expect(results.map(({ server, tool }) => ({ server, tool }))).toEqual(
     calls.map(({ server, tool }) => ({ server, tool })),
   )
@@ -145,26 +145,26 @@ test('F6: one failure never hides the others, whatever kind it is of', async () 
 })
 
 test('F6: a cancelled batch cancels its calls, and leaves nothing behind', async () => {
-  const house = createBatchHouse()
+  const gateway = createBatchGateway()
   const controller = new AbortController()
-  const running = house.ask(
+  const running = gateway.ask(
     'execute_tools',
     { calls: [1, 1000, 2000].map((ms) => ({ server: 'a', tool: 'slow', args: { ms } })) },
     { signal: controller.signal },
   )
-  await house.clock.pass(1)
-  expect(house.clock.pending).toBe(2)
+  await gateway.clock.pass(1)
+  expect(gateway.clock.pending).toBe(2)
   const reason = new ToolwayError('CANCELLED', 'the caller went away')
   controller.abort(reason)
   await expect(running).rejects.toBe(reason)
-  expect(house.clock.pending).toBe(0)
+  expect(gateway.clock.pending).toBe(0)
 })
 
 test('F6: a batch tells its own progress and keeps the token from its calls, whose numbers would run backwards', async () => {
-  const house = createBatchHouse()
+  const gateway = createBatchGateway()
   const told: unknown[] = []
   const calls = [30, 10, 20].map((ms) => ({ server: 'a', tool: 'slow', args: { ms } }))
-  const running = house.ask(
+  const running = gateway.ask(
     'execute_tools',
     { calls },
     {
@@ -172,12 +172,12 @@ test('F6: a batch tells its own progress and keeps the token from its calls, who
       input: { arguments: Json.of({ calls }), meta: { progressToken: 'p', traceparent: '00-1' } },
     },
   )
-  await house.clock.pass(30)
+  await gateway.clock.pass(30)
   await running
   expect(told).toEqual(
     [1, 2, 3].map((progress) => ['notifications/progress', { progressToken: 'p', progress, total: 3 }]),
   )
-  for (const call of house.calls.slice(1)) expect(call.input.meta).toEqual({ traceparent: '00-1' })
+  for (const call of gateway.calls.slice(1)) expect(call.input.meta).toEqual({ traceparent: '00-1' })
 })
 
 test.each([
@@ -189,16 +189,16 @@ test.each([
     '"calls[0].arguments" is unknown (known fields: server, tool, args)',
   ],
 ])('F6: a malformed batch is refused whole, before anything runs', async (args, sentence) => {
-  const house = createBatchHouse()
-  expect((await refusalOf(house.ask('execute_tools', args))).message).toContain(sentence)
-  expect(house.calls).toHaveLength(1)
+  const gateway = createBatchGateway()
+  expect((await refusalOf(gateway.ask('execute_tools', args))).message).toContain(sentence)
+  expect(gateway.calls).toHaveLength(1)
 })
 
 test('F6: a lone surrogate in one result does not make the batch unreadable for other parsers', async () => {
   const cut = defineTool({ name: 'cut', description: '', input: z.object({}), run: () => 'cut \ud83c' })
-  const house = createHouse({ servers: { a: [cut, echo('read')] } })
+  const gateway = createTestGateway({ servers: { a: [cut, echo('read')] } })
   const calls = ['cut', 'read'].map((tool) => ({ server: 'a', tool, args: {} }))
-  const { results } = structuredOf<Answer>(await house.ask('execute_tools', { calls }))
+  const { results } = structuredOf<Answer>(await gateway.ask('execute_tools', { calls }))
   expect(results[0]?.result).toEqual(bodyOf(textResult('cut \ufffd')))
   expect(results[1]?.ok).toBe(true)
 })
@@ -212,14 +212,14 @@ test('V6: results beyond the maximum size of a batch are left out, each with the
     run: ({ size }) => '"'.repeat(size),
   })
   const huge = new ServerError(Json.of({ code: 1, message: 'x'.repeat(10 * MiB) }))
-  const house = createHouse({ servers: { a: [bulk, fail('huge', huge), echo('read')] } })
+  const gateway = createTestGateway({ servers: { a: [bulk, fail('huge', huge), echo('read')] } })
   const sizes = [2 * MiB, 20 * MiB, 2 * MiB, 2 * MiB, 2 * MiB]
   const calls = [
     ...sizes.map((size) => ({ server: 'a', tool: 'bulk', args: { size } })),
     { server: 'a', tool: 'huge' },
     { server: 'a', tool: 'read' },
   ]
-  const { body } = await house.ask('execute_tools', { calls })
+  const { body } = await gateway.ask('execute_tools', { calls })
   expect(body.bytes.length).toBeLessThan(16.1 * MiB)
   const { results } = structuredOf<Answer>({ body, isError: false })
   const [block] = body.value.content ?? []
@@ -234,7 +234,7 @@ test('V6: results beyond the maximum size of a batch are left out, each with the
 
 test("T2: a server's error keeps every digit of its numbers in a batch", async () => {
   const error = '{"code":-32050,"message":"no","data":{"n":12345678901234567890}}'
-  const house = createHouse({ servers: { a: [fail('exact', new ServerError(Json.raw(Buffer.from(error))))] } })
-  const { body } = await house.ask('execute_tools', { calls: [{ server: 'a', tool: 'exact' }] })
+  const gateway = createTestGateway({ servers: { a: [fail('exact', new ServerError(Json.raw(Buffer.from(error))))] } })
+  const { body } = await gateway.ask('execute_tools', { calls: [{ server: 'a', tool: 'exact' }] })
   expect(body.bytes.toString()).toContain(`"ok":false,"error":${error}`)
 })

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createHouse, refusalOf, structuredOf } from '../access.fixture.ts'
+import { createTestGateway, refusalOf, structuredOf } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
 
 const long = `Reads a text file. ${'It is a good tool. '.repeat(20)}\nSecond line.`
-const house = createHouse({
+const gateway = createTestGateway({
   servers: {
     files: [echo('read_file', long), echo('write_file', 'Writes a file.'), echo('find_file', 'Finds a file by name.')],
     web: [echo('read_page', 'Reads a page.')],
@@ -14,7 +14,7 @@ test.each(['find_tool', 'search_tools'])(
   'T4: %s gives the best matches first, briefly, and how many there were',
   async (tool) => {
     const answer = structuredOf<{ matches: { description: string }[] }>(
-      await house.ask(tool, { query: 'read file', limit: 2 }),
+      await gateway.ask(tool, { query: 'read file', limit: 2 }),
     )
     expect(answer).toMatchObject({
       matches: [
@@ -32,7 +32,7 @@ test.each(['find_tool', 'search_tools'])(
 )
 
 test('T4: full detail adds the schema and the whole description', async () => {
-  const answer = structuredOf<{ matches: object[] }>(await house.ask('find_tool', { query: 'text', detail: 'full' }))
+  const answer = structuredOf<{ matches: object[] }>(await gateway.ask('find_tool', { query: 'text', detail: 'full' }))
   expect(answer.matches).toEqual([
     {
       server: 'files',
@@ -44,23 +44,23 @@ test('T4: full detail adds the schema and the whole description', async () => {
 })
 
 test('T4: a search may be held to one server, never finds meta-tools, and refuses a server that is none', async () => {
-  expect(structuredOf(await house.ask('find_tool', { query: 'read', server: 'web' }))).toEqual({
+  expect(structuredOf(await gateway.ask('find_tool', { query: 'read', server: 'web' }))).toEqual({
     matches: [{ server: 'web', name: 'read_page', description: 'Reads a page.' }],
     returned: 1,
     total: 1,
   })
-  expect(structuredOf(await house.ask('find_tool', { query: 'gateway status health' }))).toEqual({
+  expect(structuredOf(await gateway.ask('find_tool', { query: 'gateway status health' }))).toEqual({
     matches: [],
     returned: 0,
     total: 0,
     hint: 'No tool matches these words; try other words, or call list_servers to see what is available.',
   })
-  const refusal = await refusalOf(house.ask('find_tool', { query: 'read', server: 'wbe' }))
+  const refusal = await refusalOf(gateway.ask('find_tool', { query: 'read', server: 'wbe' }))
   expect(refusal).toMatchObject({ code: 'SERVER_NOT_FOUND', message: 'There is no server "wbe"; did you mean "web"?' })
 })
 
 test('T4: where nothing matches, the words of tools that come near are named, else another way', async () => {
-  const hintOf = async (args: object) => structuredOf<{ hint?: string }>(await house.ask('find_tool', args)).hint
+  const hintOf = async (args: object) => structuredOf<{ hint?: string }>(await gateway.ask('find_tool', args)).hint
   expect(await hintOf({ query: 'wrote fiel' })).toBe('No tool matches these words; did you mean "write" or "file"?')
   expect(await hintOf({ query: 'zebra', server: 'web' })).toBe(
     'No tool on the server web matches these words; try other words, or search all servers.',
@@ -72,8 +72,8 @@ test('T4: where nothing matches, the words of tools that come near are named, el
 })
 
 test('F3: both names are one tool: what was called is find_tool', async () => {
-  await house.ask('search_tools', { query: 'read' })
-  expect(house.calls.at(-1)?.entry.name).toBe('find_tool')
+  await gateway.ask('search_tools', { query: 'read' })
+  expect(gateway.calls.at(-1)?.entry.name).toBe('find_tool')
 })
 
 test('E2: an empty query and a limit out of bounds are refused', async () => {
@@ -83,6 +83,6 @@ test('E2: an empty query and a limit out of bounds are refused', async () => {
     { query: 'a', limit: 51 },
     { query: 'a', detail: 'all' },
   ]) {
-    expect((await refusalOf(house.ask('find_tool', args))).code).toBe('INVALID_ARGUMENTS')
+    expect((await refusalOf(gateway.ask('find_tool', args))).code).toBe('INVALID_ARGUMENTS')
   }
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { matches } from '../../lib/wildcard.ts'
-import { bodyOf, createHouse, structuredOf } from '../access.fixture.ts'
+import { bodyOf, createTestGateway, structuredOf } from '../access.fixture.ts'
 import { toolSource } from '../tool-source.ts'
 import { echo, numbered } from '../tools.fixture.ts'
 
@@ -16,8 +16,8 @@ interface Answer {
 }
 
 const files = [echo('read_file'), echo('read_folder'), echo('write_file'), echo('delete')]
-const house = createHouse({ servers: { files, many: numbered(30), bare: [] } })
-const ask = async (args: object) => structuredOf<Answer>(await house.ask('get_server_tools', args))
+const gateway = createTestGateway({ servers: { files, many: numbered(30), bare: [] } })
+const ask = async (args: object) => structuredOf<Answer>(await gateway.ask('get_server_tools', args))
 const names = ({ tools }: Answer) => tools.map(({ name }) => name)
 
 test('G4: get_server_tools gives definitions under the server’s own names, and exactly the fields of the contract', async () => {
@@ -93,7 +93,7 @@ test('G4: whatever the filters, the tokens stay within the budget and the list i
 })
 
 test('G4: a server that is refused or unknown gives no tools and an error that names the near miss', async () => {
-  const result = await house.ask('get_server_tools', { server: 'fiels', max_schema_tokens: 100 })
+  const result = await gateway.ask('get_server_tools', { server: 'fiels', max_schema_tokens: 100 })
   const answer = structuredOf<Answer>(result)
   expect(answer).toEqual({
     tools: [],
@@ -109,7 +109,7 @@ test('G4: a server that is refused or unknown gives no tools and an error that n
 })
 
 test('T1: a server that is down and never said what it has is an error, not an empty list', async () => {
-  const lost = createHouse({
+  const lost = createTestGateway({
     servers: {
       rows: (source) => ({
         ...source,
@@ -126,7 +126,7 @@ test('T1: a server that is down and never said what it has is an error, not an e
 })
 
 test('G4: a server without tools is no error', async () => {
-  const result = await house.ask('get_server_tools', { server: 'bare' })
+  const result = await gateway.ask('get_server_tools', { server: 'bare' })
   expect(structuredOf(result)).toMatchObject({ tools: [], total_available: 0 })
   expect(result.isError).toBe(false)
 })
@@ -134,7 +134,7 @@ test('G4: a server without tools is no error', async () => {
 test('V2: only a server that nobody has heard of yet is waited for, and no other', async () => {
   const found = [...files]
   let waits = 0
-  const young = createHouse({
+  const young = createTestGateway({
     servers: {
       known: [echo('a')],
       young: (source) => ({
@@ -153,10 +153,10 @@ test('V2: only a server that nobody has heard of yet is waited for, and no other
 })
 
 test('V2: a server that is still starting is an error, not an empty list', async () => {
-  const house = createHouse({
+  const gateway = createTestGateway({
     servers: { slow: (source) => ({ ...source, status: () => ({ ...source.status(), health: 'starting' }) }) },
   })
-  const result = await house.ask('get_server_tools', { server: 'slow' })
+  const result = await gateway.ask('get_server_tools', { server: 'slow' })
   expect(bodyOf(result)).toMatchObject({
     isError: true,
     _meta: { 'dev.toolway/error': { code: 'SERVER_UNAVAILABLE' } },

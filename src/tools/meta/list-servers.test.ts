@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Source } from '../../core/source.ts'
-import { createHouse, refusalOf, structuredOf } from '../access.fixture.ts'
+import { createTestGateway, refusalOf, structuredOf } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
 
 const down = (source: Source): Source => ({
@@ -18,11 +18,14 @@ const down = (source: Source): Source => ({
   }),
 })
 
-const house = () =>
-  createHouse({ servers: { files: [echo('read'), echo('write')], rows: down }, descriptions: { files: 'Files here' } })
+const gateway = () =>
+  createTestGateway({
+    servers: { files: [echo('read'), echo('write')], rows: down },
+    descriptions: { files: 'Files here' },
+  })
 
 test('G4: list_servers gives name, description, status and number of tools of each server, meta-tools aside', async () => {
-  expect(structuredOf(await house().ask('list_servers'))).toEqual({
+  expect(structuredOf(await gateway().ask('list_servers'))).toEqual({
     servers: [
       { name: 'files', description: 'Files here', status: 'healthy', tools: 2 },
       { name: 'rows', description: 'Rows', status: 'unhealthy', tools: 0 },
@@ -31,7 +34,9 @@ test('G4: list_servers gives name, description, status and number of tools of ea
 })
 
 test('G4: with metadata also transport, era, since and last error; what is not known is null', async () => {
-  const { servers } = structuredOf<{ servers: object[] }>(await house().ask('list_servers', { include_metadata: true }))
+  const { servers } = structuredOf<{ servers: object[] }>(
+    await gateway().ask('list_servers', { include_metadata: true }),
+  )
   expect(servers[0]).toMatchObject({ transport: 'in-process', era: null, last_error: null })
   expect(servers[1]).toEqual({
     name: 'rows',
@@ -47,7 +52,7 @@ test('G4: with metadata also transport, era, since and last error; what is not k
 
 test('G4: list_servers waits for servers that nobody has heard of yet', async () => {
   let waited = false
-  const waiting = createHouse({
+  const waiting = createTestGateway({
     servers: { files: [echo('read')] },
     ready: async () => {
       waited = true
@@ -58,7 +63,7 @@ test('G4: list_servers waits for servers that nobody has heard of yet', async ()
 })
 
 test('G7: agent_id goes through the hook on every meta-tool; an agent that the caller may not be is refused', async () => {
-  const here = house()
+  const here = gateway()
   const args: Record<string, object> = {
     get_server_tools: { server: 'files' },
     execute_tool: { server: 'files', tool: 'read', args: {} },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createHouse } from '../access.fixture.ts'
+import { createTestGateway } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
 
 const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }
@@ -9,15 +9,15 @@ test.each([
   ['execute_tool', asked],
   ['execute_tools', { calls: [asked, asked] }],
 ])('F16: what %s runs stands behind it in the trace', async (tool, args) => {
-  const house = createHouse({ servers: { files: [echo('read')] } })
-  await house.ask(tool, args, { trace })
-  const [, ...inner] = house.calls
+  const gateway = createTestGateway({ servers: { files: [echo('read')] } })
+  await gateway.ask(tool, args, { trace })
+  const [, ...inner] = gateway.calls
   expect(inner.length).toBeGreaterThan(0)
   for (const call of inner) expect(call).toMatchObject({ parent: 'outer', trace })
 })
 
 test('F16: where nobody traces, a call inside another one has no place either', async () => {
-  const house = createHouse({ servers: { files: [echo('read')] } })
-  await house.ask('execute_tool', asked)
-  expect(house.calls[1]?.trace).toBeUndefined()
+  const gateway = createTestGateway({ servers: { files: [echo('read')] } })
+  await gateway.ask('execute_tool', asked)
+  expect(gateway.calls[1]?.trace).toBeUndefined()
 })

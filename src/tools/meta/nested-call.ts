@@ -5,7 +5,7 @@ import type { Call, Caller } from '../../core/call.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
-import { tellWaiting, type Wait } from '../../core/waiting.ts'
+import { notifyWaiting, type Wait } from '../../core/waiting.ts'
 
 export interface NestedCallRequest {
   readonly server: string
@@ -79,7 +79,7 @@ export async function runNestedCall(
 
 export const waitOf = ({ input, peer, signal }: Call): Wait => ({
   signal,
-  progress: (waitedMs, servers) => tellWaiting(input.meta, peer, waitedMs, servers),
+  progress: (waitedMs, servers) => notifyWaiting(input.meta, peer, waitedMs, servers),
 })
 
 /** The arguments of a nested call. Also accepts a JSON string, which models often send instead of an object. */

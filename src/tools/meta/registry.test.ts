@@ -4,7 +4,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Source } from '../../core/source.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 import { tokensOf } from '../../core/tokens.ts'
-import { createHouse, refusalOf, structuredOf } from '../access.fixture.ts'
+import { createTestGateway, refusalOf, structuredOf } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
 
 const withStatus =
@@ -14,7 +14,7 @@ const withStatus =
     status: () => ({ ...source.status(), ...status }),
   })
 
-const house = createHouse({
+const gateway = createTestGateway({
   servers: {
     files: [echo('read', 'Reads.\nAnd more.'), echo('write')],
     rows: withStatus({
@@ -30,18 +30,18 @@ const house = createHouse({
 })
 
 test('T4: list_tools gives server, name and one line of each tool, meta-tools aside', async () => {
-  expect(structuredOf(await house.ask('list_tools'))).toEqual({
+  expect(structuredOf(await gateway.ask('list_tools'))).toEqual({
     tools: [
       { server: 'files', name: 'read', description: 'Reads.' },
       { server: 'files', name: 'write', description: 'Echoes as write.' },
     ],
     total: 2,
   })
-  expect(structuredOf(await house.ask('list_tools', { server: 'rows' }))).toEqual({ tools: [], total: 0 })
+  expect(structuredOf(await gateway.ask('list_tools', { server: 'rows' }))).toEqual({ tools: [], total: 0 })
 })
 
 test('T4: server_health of one server has exactly the fields of the contract', async () => {
-  expect(structuredOf(await house.ask('server_health', { server: 'rows' }))).toEqual({
+  expect(structuredOf(await gateway.ask('server_health', { server: 'rows' }))).toEqual({
     name: 'rows',
     status: 'degraded',
     reason: 'it is slow',
@@ -54,14 +54,14 @@ test('T4: server_health of one server has exactly the fields of the contract', a
 })
 
 test('T4: server_health of all lists every server; what is not known is null', async () => {
-  const { servers } = structuredOf<{ servers: { name: string }[] }>(await house.ask('server_health'))
+  const { servers } = structuredOf<{ servers: { name: string }[] }>(await gateway.ask('server_health'))
   expect(servers.map(({ name }) => name)).toEqual(['files', 'rows', 'old'])
   expect(servers[0]).toMatchObject({ status: 'healthy', reason: '', protocolVersion: null, latencyMs: null, tools: 2 })
 })
 
 test.each(['list_tools', 'find_tool'])('T4: %s of a disabled server says that it is disabled', async (tool) => {
   const off = withStatus({ health: 'disabled', reason: 'disabled in the configuration' })
-  const { ask } = createHouse({ servers: { files: [echo('read')], off } })
+  const { ask } = createTestGateway({ servers: { files: [echo('read')], off } })
   const missing = [{ server: 'off', status: 'disabled', reason: 'disabled in the configuration' }]
   const query = tool === 'find_tool' ? { query: 'read' } : {}
   const answer = structuredOf<object>(await ask(tool, { server: 'off', ...query }))
@@ -77,7 +77,7 @@ test.each(['list_tools', 'find_tool', 'get_server_tools'])(
       server: 'rows',
       rule: 'mcpServers.rows.readOnly',
     })
-    const { ask } = createHouse({
+    const { ask } = createTestGateway({
       servers: { files: [echo('read')], rows: [] },
       refusal: (server) => (server === 'rows' ? closed : undefined),
     })
@@ -88,23 +88,23 @@ test.each(['list_tools', 'find_tool', 'get_server_tools'])(
 )
 
 test.each(['list_tools', 'server_health'])('T1: %s refuses a server that is none, with its near miss', async (tool) => {
-  expect(await house.ask(tool, { server: 'file' })).toMatchObject({ isError: true })
-  const refusal = await refusalOf(house.ask(tool, { server: 'file' }))
+  expect(await gateway.ask(tool, { server: 'file' })).toMatchObject({ isError: true })
+  const refusal = await refusalOf(gateway.ask(tool, { server: 'file' }))
   expect(refusal).toMatchObject({
     code: 'SERVER_NOT_FOUND',
     message: 'There is no server "file"; did you mean "files"?',
   })
-  const lost = await refusalOf(house.ask(tool, { server: 'zebra' }))
+  const lost = await refusalOf(gateway.ask(tool, { server: 'zebra' }))
   expect(lost.message).toBe('There is no server "zebra"; call list_servers to see the servers you may use.')
 })
 
 test('T4: registry_summary counts servers, tools, servers by status and the tokens of every way of listing', async () => {
   const cost = (mode: Exposure) =>
-    house
+    gateway
       .view({} as never)
       .shown(mode)
       .reduce((sum, { name, definition }) => sum + tokensOf(name, definition), 0)
-  expect(structuredOf(await house.ask('registry_summary'))).toEqual({
+  expect(structuredOf(await gateway.ask('registry_summary'))).toEqual({
     servers: 3,
     tools: 2,
     by_status: { healthy: 1, degraded: 1, unhealthy: 0, 'needs-auth': 0, starting: 0, stale: 1, disabled: 0 },
@@ -133,7 +133,7 @@ test('G5: get_gateway_status gives reload status, policy state, servers and conf
     policy_state: { agents: ['a'], default_agent: null, deny_on_missing_agent: true },
     config_paths: ['/etc/toolway.yaml'],
   }
-  const open = createHouse({ servers: { files: [echo('read')] }, status })
+  const open = createTestGateway({ servers: { files: [echo('read')] }, status })
   expect(structuredOf(await open.ask('get_gateway_status'))).toMatchObject({
     ...status,
     time: new Date(open.clock.now()).toISOString(),
@@ -142,14 +142,14 @@ test('G5: get_gateway_status gives reload status, policy state, servers and conf
 })
 
 test('G5, G6: where the caller may not see it, get_gateway_status is refused and names the rule', async () => {
-  const refusal = await refusalOf(house.ask('get_gateway_status'))
+  const refusal = await refusalOf(gateway.ask('get_gateway_status'))
   expect(refusal).toMatchObject({ code: 'DENIED_BY_POLICY', details: { rule: 'defaults.debug' } })
   expect(refusal.message).toContain('defaults.debug')
 })
 
 test('G4, G5, T4, F6: the meta-tools have exactly the parameters of the contract, each also agent_id', () => {
   const parameters = Object.fromEntries(
-    house
+    gateway
       .view({} as never)
       .list('tool')
       .filter(({ entry }) => entry.server === 'toolway')
@@ -175,7 +175,7 @@ test.each([
   ['find_tool', { query: 'read', limit: 7 }, { requested: 7, returned: 1 }],
   ['get_server_tools', { server: 'files', names: ['read', 'none'] }, { requested: 2, returned: 1 }],
 ])('F11: %s says how much was requested and returned, and how many tokens that is', async (tool, args, numbers) => {
-  const { listing } = await createHouse({ servers: { files: [echo('read'), echo('write')] } }).ask(tool, args)
+  const { listing } = await createTestGateway({ servers: { files: [echo('read'), echo('write')] } }).ask(tool, args)
   expect(listing).toEqual({ ...numbers, tokens: expect.any(Number) })
   expect(listing?.tokens).toBeGreaterThan(3)
 })

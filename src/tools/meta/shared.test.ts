@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Served } from '../../core/access.ts'
 import type { Health, ServerSummary } from '../../core/source-status.ts'
-import { createHouse } from '../access.fixture.ts'
+import { createTestGateway } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
 import { serversSentence } from './shared.ts'
 
@@ -13,11 +13,11 @@ const server = (name: string, tools: number, description = '', health: Health = 
 })
 
 test('T4: find_tool, search_tools and list_servers say which servers and how many tools are behind them', () => {
-  const house = createHouse({
+  const gateway = createTestGateway({
     servers: { files: [echo('read'), echo('write')], memory: [echo('remember')] },
     descriptions: { files: 'Files under ./sandbox.\nMore.' },
   })
-  const view = house.view({} as never)
+  const view = gateway.view({} as never)
   for (const name of ['find_tool', 'search_tools', 'list_servers']) {
     const goesBy = ({ entry }: Served) => entry.name === name || entry.aliases?.includes(name)
     const { entry } = view.list('tool').find(goesBy) as Served

@@ -12,18 +12,18 @@ import { ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { memoryTtlStore } from '../../stores/ttl-store.ts'
-import { bodyOf, createHouse, type House, refusalOf, runTool, structuredOf } from '../access.fixture.ts'
+import { bodyOf, createTestGateway, refusalOf, runTool, structuredOf, type TestGateway } from '../access.fixture.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { createSinks, type SinksOptions } from './index.ts'
 import { defineSink } from './sink.ts'
 
-const house = (interceptors: readonly Interceptor[] = [], tools: readonly Tool[] = []): House =>
-  createHouse({ servers: { files: tools }, interceptors })
+const gateway = (interceptors: readonly Interceptor[] = [], tools: readonly Tool[] = []): TestGateway =>
+  createTestGateway({ servers: { files: tools }, interceptors })
 
 const sinks = (written: object, more: Partial<SinksOptions> = {}): Tool[] =>
   createSinks({
     sinks: sinksSection.parse(written),
-    access: house(),
+    access: gateway(),
     clock: createManualClock(Date.parse('2026-11-07T12:30:45.678Z')),
     log: createKeptLog(),
     ...more,
@@ -185,7 +185,7 @@ describe('a tool behind a sink', () => {
   const notes = (args: object) => ({ notes: { kind: 'tool', tool: 'files.save', arguments: args } })
 
   test('J4: it is called with the blanks filled, in one pass and as deep as they are', async () => {
-    const access = house([], [save])
+    const access = gateway([], [save])
     const args = {
       path: '{sink}/{id}-{date}.txt',
       content: '{content}',
@@ -207,12 +207,12 @@ describe('a tool behind a sink', () => {
   })
 
   test('J4: it is a call of its own for the same caller, under the same rules', async () => {
-    const access = house([], [save])
+    const access = gateway([], [save])
     const [tool] = sinks(notes({}), { access })
     await write(tool, { content: 'x' }, { id: 'outer-1' })
     expect(access.calls).toMatchObject([{ parent: 'outer-1', caller: { principal: 'user' }, entry: { name: 'save' } }])
     const deny: Interceptor = () => Promise.reject(new ToolwayError('DENIED_BY_POLICY', 'no'))
-    const [denied] = sinks(notes({}), { access: house([deny], [save]) })
+    const [denied] = sinks(notes({}), { access: gateway([deny], [save]) })
     const before = got.length
     expect((await refusalOf(runTool(denied as Tool, { content: 'x' }))).code).toBe('DENIED_BY_POLICY')
     expect(got.length).toBe(before)
@@ -225,7 +225,7 @@ describe('a tool behind a sink', () => {
       input: z.looseObject({}),
       run: () => resultOf({ content: [{ type: 'text', text: 'disk full' }], isError: true }),
     })
-    const [tool] = sinks(notes({}), { access: house([], [fails]) })
+    const [tool] = sinks(notes({}), { access: gateway([], [fails]) })
     const result = await runTool(tool as Tool, { content: 'x' })
     expect([result.isError, bodyOf(result).content?.[0]?.text]).toEqual([true, 'disk full'])
     const [lost] = sinks(notes({}))
@@ -240,7 +240,7 @@ describe('a tool behind a sink', () => {
       carries: true,
       run: () => '',
     })
-    const [tool] = sinks(notes({}), { access: house([], [carrier]) })
+    const [tool] = sinks(notes({}), { access: gateway([], [carrier]) })
     expect((await refusalOf(runTool(tool as Tool, { content: 'x' }))).message).toContain('runs other calls')
   })
 })

@@ -5,7 +5,7 @@ import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { createCallTurns, type ToolHabit } from '../requests/call-turns.ts'
+import { createCallTurns, type ToolMessaging } from '../requests/call-turns.ts'
 import { unsentError } from '../transports/transport-errors.ts'
 import { type ConnectionScope, type Connector, connectWithinMs } from './connect.ts'
 import { type InitializedConnection, isStateful, requestLogLevel } from './handshake.ts'
@@ -113,7 +113,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const openedFor = new WeakMap<ManagedConnection, string>()
   const owners = new WeakMap<ManagedConnection, ConnectionOwner>()
   /** Whether calls to each known tool send requests or log messages before the result. */
-  const habits = new Map<string, ToolHabit>()
+  const habits = new Map<string, ToolMessaging>()
   const rootsOf = createRootsOf()
   /** Connections whose owners receive all log messages that arrive on them. */
   const logging = new WeakSet<ManagedConnection>()

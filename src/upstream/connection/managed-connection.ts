@@ -50,7 +50,7 @@ export interface ManagedConnectionOptions {
 }
 
 /** How long a call waits for a server that could not be reached at the last attempt. */
-const patienceMs = 5_000
+const maxWaitMs = 5_000
 /** How long callers are told to wait during a connection attempt, whose duration is unknown. */
 const firstHintMs = 1_000
 
@@ -184,7 +184,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     const opening = opened()
     const { failure } = backoff
     if (!failure) return await waitFor(opening, signal)
-    using patience = deadline(clock, patienceMs, () => refused(failure, firstHintMs), signal)
+    using patience = deadline(clock, maxWaitMs, () => refused(failure, firstHintMs), signal)
     return await waitFor(opening, patience.signal)
   }
 

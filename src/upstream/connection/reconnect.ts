@@ -122,7 +122,7 @@ interface ReconnectorOptions {
 }
 
 /** The minimum pause. Jitter may reduce the pause to zero, which is too short for attempts in the background. */
-const shortestPauseMs = 500
+const minPauseMs = 500
 
 /** Keeps trying, in the background, to reconnect to a server that is down (T5). */
 export function createReconnector({ down, pauseMs, wanted, attempt, clock }: ReconnectorOptions) {
@@ -143,7 +143,7 @@ export function createReconnector({ down, pauseMs, wanted, attempt, clock }: Rec
 
   const schedule = (): void => {
     timer?.[Symbol.dispose]()
-    timer = over ? undefined : clock.after(Math.max(pauseMs(), shortestPauseMs), probe)
+    timer = over ? undefined : clock.after(Math.max(pauseMs(), minPauseMs), probe)
   }
 
   return {

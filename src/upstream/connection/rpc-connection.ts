@@ -5,7 +5,7 @@ import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { integerMember, maxDepth } from '../../lib/json-text.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
-import { toldByServers } from '../../wire/defined-members.ts'
+import { serverNotifications } from '../../wire/defined-members.ts'
 import { type Id, notificationBytes, type ResultMessage, readMessage, requestBytes } from '../../wire/message.ts'
 import { metaKeys, modernRevision } from '../../wire/revisions.ts'
 import type { CallTurns } from '../requests/call-turns.ts'
@@ -324,7 +324,7 @@ export async function openRpcConnection(
 
 /** A notification's params, reduced to the defined members; undefined if the notification must be ignored (V1). */
 function definedNotification(method: string, params: Buffer = empty): Buffer | undefined {
-  const level = Object.hasOwn(toldByServers, method) ? toldByServers[method] : undefined
+  const level = Object.hasOwn(serverNotifications, method) ? serverNotifications[method] : undefined
   if (level === undefined) return undefined
   try {
     return definedBytes(params, level, { revision: modernRevision }, [])

@@ -58,7 +58,7 @@ const optional: Readonly<Record<ListedKind, Readonly<Record<string, Check>>>> = 
       readOnlyHint: isFlag,
       destructiveHint: isFlag,
       idempotentHint: isFlag,
-      openWorldHint: isFlag,
+      openBrowserSetupHint: isFlag,
     }),
     execution: having({ taskSupport: oneOf('forbidden', 'optional', 'required') }),
   },

@@ -132,7 +132,7 @@ function refusal(server: string | undefined, error: unknown): unknown {
   return new ToolwayError(code, sentence, { server, cause: error })
 }
 
-const patienceMs = 10 * 60_000
+const signInTimeoutMs = 10 * 60_000
 /** The maximum number of pending sign-ins. Beyond it, the oldest one is dropped. */
 const maxSignIns = 32
 
@@ -142,12 +142,12 @@ function createPendingSignIns(clock: Clock) {
   return {
     add(server: string, signIn: SignIn): void {
       const living = flows.filter(({ until }) => until > clock.monotonic())
-      flows = [...living, { server, signIn, until: clock.monotonic() + patienceMs }].slice(-maxSignIns)
+      flows = [...living, { server, signIn, until: clock.monotonic() + signInTimeoutMs }].slice(-maxSignIns)
     },
     /** Finishes the matching sign-in; returns the server's name. */
     async finish(answer: URLSearchParams): Promise<string> {
       const flow = flows.find(({ signIn, until }) => until > clock.monotonic() && sameState(answer, signIn.state))
-      const minutes = patienceMs / 60_000
+      const minutes = signInTimeoutMs / 60_000
       if (!flow) {
         const sentence = `unknown or expired sign-in (valid for ${minutes} min, a fixed limit): start again`
         throw refusal(undefined, new OAuthError(sentence))

@@ -126,7 +126,7 @@ test('B6: somebody who says no is told so', async () => {
   expect(issuer.tokenRequests).toEqual([])
 })
 
-test('B6: sign-ins whose answer comes to our own door are told apart by their state', async () => {
+test('B6: sign-ins whose answer comes to our own endpoint are told apart by their state', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })
   const [oauth, config] = [openOAuth(), serverConfig(resource.url)]

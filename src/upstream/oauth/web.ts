@@ -38,7 +38,7 @@ export interface WebOptions {
   readonly clock: Clock
 }
 
-const withinMs = 10_000
+const timeoutMs = 10_000
 /** The maximum size of a response, about 100 times what servers publish. */
 const maxBytes = 256 * 1024
 const maxRedirects = 3
@@ -72,8 +72,8 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
     request: OAuthRequest,
   ): Promise<OAuthHttpResponse & { location?: string }> {
     safeAddress(url.href, 'an authorization server URL')
-    const slow = `${url.origin} did not answer within ${withinMs / 1000} s (a fixed limit)`
-    using limit = deadline(clock, withinMs, () => new OAuthError(slow, { unreachable: true }))
+    const slow = `${url.origin} did not answer within ${timeoutMs / 1000} s (a fixed limit)`
+    using limit = deadline(clock, timeoutMs, () => new OAuthError(slow, { unreachable: true }))
     const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)
     const accepts = (status: number) => status < 300 || status >= 400
     try {

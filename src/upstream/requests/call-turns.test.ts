@@ -3,7 +3,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Peer } from '../../core/call.ts'
 import { Json } from '../../core/json.ts'
-import { createCallTurns, type ToolHabit } from './call-turns.ts'
+import { createCallTurns, type ToolMessaging } from './call-turns.ts'
 
 const never = new AbortController().signal
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
@@ -19,7 +19,7 @@ const peerOf = (name: string, log: string[]): Peer => ({
 
 function started(caughtUp = async () => {}) {
   const clock = createManualClock()
-  const habits = new Map<string, ToolHabit>()
+  const habits = new Map<string, ToolMessaging>()
   const turns = createCallTurns(clock, habits, { strict: true, caughtUp })
   const sent: string[] = []
   const log: string[] = []

@@ -2,7 +2,7 @@ import type { Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 
 /** Whether calls to a tool send messages (requests, log messages) to the caller before they respond. */
-export type ToolHabit = 'speaks' | 'quiet'
+export type ToolMessaging = 'speaks' | 'quiet'
 
 /**
  * Attributes requests and log messages to parallel calls on a connection that does not show which call they belong to.
@@ -50,7 +50,7 @@ interface CallTurnsOptions {
 
 export function createCallTurns(
   clock: Clock,
-  habits: Map<string, ToolHabit>,
+  habits: Map<string, ToolMessaging>,
   { strict, caughtUp }: CallTurnsOptions,
 ): CallTurns {
   const running = new Set<Turn>()

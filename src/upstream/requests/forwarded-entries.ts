@@ -7,7 +7,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result, ResultBody } from '../../core/result.ts'
 import type { Descriptors } from '../../core/stores.ts'
-import { everySecond, tellWaiting } from '../../core/waiting.ts'
+import { everySecond, notifyWaiting } from '../../core/waiting.ts'
 import { parseExactly } from '../../lib/exact-number.ts'
 import { elements, hasMoreValues, members } from '../../lib/json-text.ts'
 import type { Seal } from '../../lib/seal.ts'
@@ -224,7 +224,7 @@ async function useWithProgress(
   const { input, peer } = call
   if (input.meta.progressToken === undefined) return use(call, work)
   const began = clock.monotonic()
-  using telling = everySecond(clock, () => tellWaiting(input.meta, peer, clock.monotonic() - began, [server]))
+  using telling = everySecond(clock, () => notifyWaiting(input.meta, peer, clock.monotonic() - began, [server]))
   return await use(call, (open) => {
     telling[Symbol.dispose]()
     return work(open)

@@ -18,9 +18,9 @@ export interface ResponseStreamOptions {
 }
 
 /** The maximum number of consecutive resume attempts without a new event. */
-const maxFruitless = 5
+const maxFailedReconnects = 5
 const firstPauseMs = 1_000
-const shortestPauseMs = 100
+const minPauseMs = 100
 const maxPauseMs = 30_000
 /** How long a server may keep the stream open after its response. */
 const lingerMs = 1_000
@@ -70,8 +70,8 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
     const signal = exchange.signal()
     if (signal.aborted) return finish()
     if (lastId === undefined) return finish('ended the stream without a response')
-    if (++fruitless > maxFruitless) return finish('closed the stream and could not be reached again')
-    const backoff = { firstMs: Math.max(pauseMs, shortestPauseMs), maxMs: maxPauseMs }
+    if (++fruitless > maxFailedReconnects) return finish('closed the stream and could not be reached again')
+    const backoff = { firstMs: Math.max(pauseMs, minPauseMs), maxMs: maxPauseMs }
     await pause(clock, backoffMs(fruitless - 1, backoff), signal).catch(() => {})
     if (signal.aborted) return finish()
     try {

@@ -864,7 +864,7 @@ export const honestHeldOut: readonly DefinitionCase[] = [
   [
     'misc',
     tool('smart_lock', "Locks or unlocks a door. Unlocking always needs the user's consent.", {
-      door: 'Door',
+      server: 'Door',
       action: { type: 'string', enum: ['lock', 'unlock'] },
     }),
   ],

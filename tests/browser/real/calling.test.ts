@@ -7,16 +7,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inBrowser } from '../in-browser.ts'
 import type { Visit } from '../visit.ts'
 import { expectFits, expectWhole, go, row, rows, title } from './pages.ts'
-import { openWorld, type World } from './world.ts'
+import { type BrowserSetup, openBrowserSetup } from './setup.ts'
 
 const execute = promisify(execFile)
 
 /** For all tests of this file: starting its servers takes longer than most tests. */
-let opening: Promise<World> | undefined
-let world: World
+let opening: Promise<BrowserSetup> | undefined
+let setup: BrowserSetup
 const open = async () => {
-  opening ??= openWorld({ capture: ['everything'] })
-  world = await opening
+  opening ??= openBrowserSetup({ capture: ['everything'] })
+  setup = await opening
 }
 afterAll(async () => (await opening)?.[Symbol.asyncDispose]())
 
@@ -27,8 +27,8 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
 
   test('a captured call shows its result, runs again, and works when copied as curl', async () => {
     const message = `it's "quoted" $HOME \`x\``
-    await world.client.callTool('everything__echo', { message })
-    const visitor = await world.shared.at()
+    await setup.client.callTool('everything__echo', { message })
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await go(page, 'Calls')
     await row(page, 'Calls', 'everything.echo', 'answered')
@@ -45,7 +45,7 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
 
     await call.getByRole('button', { name: 'curl' }).click()
     const command = await call.getByRole('group', { name: 'Call as curl', exact: true }).textContent()
-    const env = { ...process.env, TOOLWAY_TOKEN: world.toolway.token ?? '' }
+    const env = { ...process.env, TOOLWAY_TOKEN: setup.toolway.token ?? '' }
     const { stdout } = await execute('sh', ['-c', command ?? ''], { env })
     expect(JSON.parse(stdout)).toMatchObject({ result: { content: [{ text: `Echo: ${message}` }] }, error: null })
     await call.getByRole('button', { name: 'CLI' }).click()
@@ -54,13 +54,13 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
   })
 
   test('the list does not move while a call is open; a button shows new calls', async () => {
-    const visitor = await world.shared.at()
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await go(page, 'Calls')
     await page.getByRole('link', { name: 'everything.echo' }).first().click()
     const newest = () => page.locator('tbody tr').first().getByRole('link').getAttribute('href')
     const held = await newest()
-    await world.client.callTool('everything__get-sum', { a: 2, b: 3 })
+    await setup.client.callTool('everything__get-sum', { a: 2, b: 3 })
     await page.getByRole('button', { name: /^[1-9]\d* new$/ }).waitFor()
     expect(await newest()).toBe(held)
     await page.getByRole('button', { name: /^[1-9]\d* new$/ }).click()
@@ -73,7 +73,7 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
   })
 
   test('a tool reports its progress and is cancelled', async () => {
-    const visitor = await world.shared.at()
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await visitor.follow('/tools/everything__trigger-long-running-operation?view=try')
     await page.getByLabel('duration').fill('60')
@@ -91,7 +91,7 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
   })
 
   test('an elicitation and a sampling request are answered in the page', async () => {
-    const visitor = await world.shared.at()
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await visitor.follow('/tools/everything__trigger-elicitation-request?view=try')
     await title(page, 'everything__trigger-elicitation-request')
@@ -112,7 +112,7 @@ inBrowser('V11: captured calls and the playground, with real servers', () => {
   })
 
   test('resources are read, a template is filled in, and a prompt is completed', async () => {
-    const visitor = await world.shared.at()
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await go(page, 'Tools')
     await page.getByRole('tab', { name: 'Resources' }).click()
@@ -147,7 +147,7 @@ inBrowser('G10: with real servers', () => {
 
   /** Searches for a tool and opens its form. */
   const trying = async (name: string): Promise<Visit> => {
-    const visitor = await world.shared.at()
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await go(page, 'Tools')
     await page.getByRole('searchbox', { name: 'Search tools' }).fill(name.replace('__', ' '))
@@ -160,7 +160,7 @@ inBrowser('G10: with real servers', () => {
   const outcome = (page: Page) => page.getByTestId('outcome')
 
   test('a search filters the tools; a tool shows its input, cost and permissions', async () => {
-    const visitor = await world.shared.at()
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await go(page, 'Tools')
     await page.getByRole('searchbox', { name: 'Search tools' }).fill('read text')
@@ -204,14 +204,14 @@ inBrowser('G10: with real servers', () => {
     await page.getByRole('tab', { name: 'Structured' }).click()
     await outcome(page).getByText('entityType').waitFor()
     await expectWhole(visitor)
-    const graph = await readFile(join(world.toolway.folder, 'memory.jsonl'), 'utf8')
+    const graph = await readFile(join(setup.toolway.folder, 'memory.jsonl'), 'utf8')
     expect(JSON.parse(graph)).toMatchObject({ name: 'Toolway', entityType: 'gateway' })
   })
 
   test('a destructive tool runs after confirmation', async () => {
     const visitor = await trying('filesystem__write_file')
     const { page } = visitor
-    const path = join(world.files, 'written.txt')
+    const path = join(setup.files, 'written.txt')
     await page.getByLabel('path').fill(path)
     await page.getByLabel('content').fill('by hand')
     await run(page)
@@ -229,8 +229,8 @@ inBrowser('G10: with real servers', () => {
   test('G6, F11: a denied call shows its code and rule, and appears in the calls and the audit log', async () => {
     const visitor = await trying('filesystem__move_file')
     const { page } = visitor
-    await page.getByLabel('source').fill(join(world.files, 'notes.md'))
-    await page.getByLabel('destination').fill(join(world.files, 'moved.md'))
+    await page.getByLabel('source').fill(join(setup.files, 'notes.md'))
+    await page.getByLabel('destination').fill(join(setup.files, 'moved.md'))
     await page.getByLabel('Act as agent').selectOption('researcher.junior')
     await run(page)
     await page.getByRole('dialog').getByRole('button', { name: 'Run' }).click()
@@ -265,8 +265,8 @@ inBrowser('G10: with real servers', () => {
   })
 
   test('F11: the hash chain of the audit log can be verified', async () => {
-    await world.client.callTool('everything__echo', { message: 'for the record' })
-    const visitor = await world.shared.at()
+    await setup.client.callTool('everything__echo', { message: 'for the record' })
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await go(page, 'Audit')
     await page.getByText('not checked yet').waitFor()
@@ -280,7 +280,7 @@ inBrowser('G10: with real servers', () => {
   })
 
   test('G6: the permission matrix links to the explanation of each decision', async () => {
-    const visitor = await world.shared.at()
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await go(page, 'Policy')
     await row(page, 'Agents', 'researcher.junior', 'inherits from researcher')
@@ -298,10 +298,10 @@ inBrowser('G10: with real servers', () => {
   })
 
   test('calls of agents appear live', async () => {
-    const visitor = await world.shared.at()
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await go(page, 'Calls')
-    await world.client.callTool('everything__get-tiny-image')
+    await setup.client.callTool('everything__get-tiny-image')
     await row(page, 'Calls', 'everything.get-tiny-image', 'answered')
     await page.getByLabel('Server').selectOption('everything')
     await page.getByRole('link', { name: 'everything.get-tiny-image' }).first().click()

@@ -3,14 +3,14 @@ import { stdioServers } from '../../fixtures/servers.ts'
 import { inBrowser } from '../in-browser.ts'
 import { type Visit, visit } from '../visit.ts'
 import { expectFits, expectWhole, go, row, rows, tile, title } from './pages.ts'
-import { openWorld, type World } from './world.ts'
+import { type BrowserSetup, openBrowserSetup } from './setup.ts'
 
 /** For all tests of this file: starting its servers takes longer than most tests. */
-let opening: Promise<World> | undefined
-let world: World
+let opening: Promise<BrowserSetup> | undefined
+let setup: BrowserSetup
 const open = async () => {
-  opening ??= openWorld()
-  world = await opening
+  opening ??= openBrowserSetup()
+  setup = await opening
 }
 afterAll(async () => (await opening)?.[Symbol.asyncDispose]())
 
@@ -19,7 +19,7 @@ inBrowser('G10: a real gateway', () => {
   let visitor: Visit
   beforeAll(async () => {
     await open()
-    visitor = await visit(world.browser, world.origin)
+    visitor = await visit(setup.browser, setup.origin)
   })
   afterAll(() => visitor[Symbol.asyncDispose]())
 
@@ -31,7 +31,7 @@ inBrowser('G10: a real gateway', () => {
     await page.getByLabel('Token or API key').fill('not the token')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('alert').getByText('Invalid or expired token').waitFor()
-    await page.getByLabel('Token or API key').fill(world.toolway.token)
+    await page.getByLabel('Token or API key').fill(setup.toolway.token)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await title(page, 'memory')
     expect(await page.evaluate('document.cookie')).toBe('')
@@ -43,12 +43,12 @@ inBrowser('G10: a real gateway', () => {
   })
 
   test('every page has no axe violations, no overflow and no script errors', async () => {
-    const { client } = world
+    const { client } = setup
     await client.callTool('everything__echo', { message: 'hello' })
-    await client.callTool('filesystem__list_directory', { path: world.files })
+    await client.callTool('filesystem__list_directory', { path: setup.files })
     const { page } = visitor
     await page.emulateMedia({ colorScheme: 'light' })
-    await page.goto(`/#token=${world.toolway.token}`)
+    await page.goto(`/#token=${setup.toolway.token}`)
     const link = (name: string) => page.getByRole('link', { name, exact: true }).first().click()
     const tab = (name: string) => page.getByRole('tab', { name, exact: true }).click()
 
@@ -97,10 +97,10 @@ inBrowser('G10: a real gateway', () => {
 inBrowser('G10: an operator', () => {
   beforeAll(open)
 
-  const call = (tool: string, args = {}) => world.client.callTool(tool, args).catch((error: unknown) => error)
+  const call = (tool: string, args = {}) => setup.client.callTool(tool, args).catch((error: unknown) => error)
 
   test('sees statistics grow while agents make calls', async () => {
-    const visitor = await world.shared.at('/')
+    const visitor = await setup.shared.at('/')
     const { page } = visitor
     await title(page, 'Overview')
     const calls = async () => Number.parseFloat((await tile(page, 'Calls per second')) ?? '')
@@ -117,7 +117,7 @@ inBrowser('G10: an operator', () => {
   })
 
   test('restarts a server: a new process, one more restart', async () => {
-    const visitor = await world.shared.at()
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await go(page, 'Servers')
     await page.getByRole('link', { name: 'memory', exact: true }).click()
@@ -134,7 +134,7 @@ inBrowser('G10: an operator', () => {
   })
 
   test('turns a server off and on: its tools disappear and return', async () => {
-    const visitor = await world.shared.at()
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await go(page, 'Servers')
     await page.getByRole('link', { name: 'filesystem', exact: true }).click()
@@ -156,8 +156,8 @@ inBrowser('G10: an operator', () => {
   })
 
   test('J3: sees a breaker open, reject calls and close again', async () => {
-    await using glance = await world.visit()
-    const visitor = await world.shared.at()
+    await using glance = await setup.visit()
+    const visitor = await setup.shared.at()
     const { page } = visitor
     await go(page, 'Servers')
     await row(page, 'Servers', 'orders', 'closed')
@@ -189,20 +189,20 @@ inBrowser('G8: configuration reload', () => {
   beforeAll(open)
 
   const withServers = (mcpServers: object) => ({
-    ...world.config,
-    mcpServers: { ...world.config.mcpServers, ...mcpServers },
+    ...setup.config,
+    mcpServers: { ...setup.config.mcpServers, ...mcpServers },
   })
 
   test('a new server appears automatically, the history lists changes, and an invalid configuration shows its error', async () => {
-    const visitor = await world.shared.at('/config')
-    await using other = await world.visit({ at: '/servers' })
+    const visitor = await setup.shared.at('/config')
+    await using other = await setup.visit({ at: '/servers' })
     const { page } = visitor
     await title(page, 'Configuration')
     await page.getByText('None since Toolway started').waitFor()
     await row(other.page, 'Servers', 'memory')
     expect(await rows(other.page, 'Servers', 'extra').count()).toBe(0)
 
-    await world.toolway.rewrite(withServers({ extra: stdioServers.manyTools('extra', 3) }))
+    await setup.toolway.rewrite(withServers({ extra: stdioServers.manyTools('extra', 3) }))
     await page.getByText('server extra added').waitFor()
     await page.getByText(/^1 of \d+ applied$/).waitFor()
     await other.page.getByRole('link', { name: 'extra', exact: true }).click()
@@ -217,7 +217,7 @@ inBrowser('G8: configuration reload', () => {
     await row(page, 'Tools', 'extra__tool_1')
     await go(other.page, 'Servers')
 
-    await world.toolway.rewrite({ ...world.config, limits: { perMinute: 'many' } })
+    await setup.toolway.rewrite({ ...setup.config, limits: { perMinute: 'many' } })
     await go(page, 'Configuration')
     const reason = page.getByRole('alert')
     await reason.getByText('The last reload failed').waitFor()
@@ -229,7 +229,7 @@ inBrowser('G8: configuration reload', () => {
     await row(other.page, 'Servers', 'extra')
     await expectWhole(visitor)
 
-    await world.toolway.rewrite(world.config)
+    await setup.toolway.rewrite(setup.config)
     await go(page, 'Configuration')
     await page.getByText('server extra removed').waitFor()
     await page.getByRole('button', { name: 'Reload now' }).click()

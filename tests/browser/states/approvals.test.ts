@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene } from '../stand-in/door.ts'
+import { openScene } from '../stand-in/server.ts'
 import { visit } from '../visit.ts'
 
 inBrowser('V8: approvals', () => {
   test('V8: what waits is counted and answered; what others must answer has no buttons', async () => {
     await using open = new AsyncDisposableStack()
     const browser = open.adopt(await openBrowser(), (one) => one.close())
-    const door = open.use(await openScene('usual'))
-    await using visitor = await visit(browser, door.origin, 'operator')
+    const server = open.use(await openScene('usual'))
+    await using visitor = await visit(browser, server.origin, 'operator')
     const { page } = visitor
     const menu = page.getByRole('navigation', { name: 'Pages' })
     const list = page.getByRole('list', { name: 'Calls waiting for approval' })
@@ -34,7 +34,7 @@ inBrowser('V8: approvals', () => {
     await expect.poll(() => items.count()).toBe(1)
     await menu.getByText('4 need attention').waitFor()
     // Users without an inbox have the count beside the page, and a section on the overview.
-    await using guest = await visit(browser, door.origin, 'dev')
+    await using guest = await visit(browser, server.origin, 'dev')
     await guest.page.getByRole('navigation', { name: 'Pages' }).getByText('1 waiting').waitFor()
     await guest.page.getByRole('heading', { name: 'Waiting for approval' }).waitFor()
     expect([...visitor.troubles, ...guest.troubles]).toEqual([])

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene } from '../stand-in/door.ts'
+import { openScene } from '../stand-in/server.ts'
 import { visit } from '../visit.ts'
 
 inBrowser('V11: the list of calls', () => {
@@ -12,8 +12,8 @@ inBrowser('V11: the list of calls', () => {
   afterAll(() => browser.close())
 
   test('many calls are shown in pages; filters and the page are in the address', async () => {
-    await using door = await openScene('busy')
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
+    await using server = await openScene('busy')
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/calls' })
     const { page } = visitor
     const rows = page.locator('tbody tr')
     await expect.poll(() => rows.count()).toBe(50)
@@ -34,8 +34,8 @@ inBrowser('V11: the list of calls', () => {
   })
 
   test('the list stands still under the pointer and while the focus is in it', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
+    await using server = await openScene('usual')
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/calls' })
     const { page } = visitor
     const newest = () => page.locator('tbody tr').first().getByRole('link').getAttribute('href')
     const fresh = page.getByRole('button', { name: /^[1-9]\d* new$/ })
@@ -52,8 +52,8 @@ inBrowser('V11: the list of calls', () => {
   })
 
   test('V11: other filters show calls that came while the list stood still', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls' })
+    await using server = await openScene('usual')
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/calls' })
     const { page } = visitor
     const newestAt = async () => Date.parse((await page.locator('tbody time').first().getAttribute('datetime')) ?? '')
     const fresh = page.getByRole('button', { name: /^[1-9]\d* new$/ })
@@ -68,8 +68,8 @@ inBrowser('V11: the list of calls', () => {
   })
 
   test('a call that was loaded before the event stream has it stays under the pointer', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/calls', own: true })
+    await using server = await openScene('usual')
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/calls', own: true })
     const { page } = visitor
     await page.route('**/admin/api/calls?*', async (route) => {
       const response = await route.fetch()
@@ -86,9 +86,9 @@ inBrowser('V11: the list of calls', () => {
   })
 
   test('a call shows what was captured at 390 px and in the dark', async () => {
-    await using door = await openScene('usual')
+    await using server = await openScene('usual')
     const options = { at: '/calls', colorScheme: 'dark', viewport: { width: 390, height: 800 } } as const
-    await using visitor = await visit(browser, door.origin, 'operator', options)
+    await using visitor = await visit(browser, server.origin, 'operator', options)
     const { page } = visitor
     await page.locator('tbody tr').nth(3).getByRole('link').click()
     const call = page.getByRole('complementary', { name: 'Call' })

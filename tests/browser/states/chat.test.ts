@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
 import { hugeTable } from '../stand-in/chat.ts'
-import { openScene, type SceneDoor } from '../stand-in/door.ts'
+import { openScene, type SceneServer } from '../stand-in/server.ts'
 import { visit } from '../visit.ts'
 
 /** A PNG of one pixel. */
@@ -14,18 +14,18 @@ const pixel = Buffer.from(
 
 inBrowser('G10, S6: the chat page', () => {
   let browser: Browser
-  let door: SceneDoor
+  let server: SceneServer
   beforeAll(async () => {
     browser = await openBrowser()
-    door = await openScene('usual')
+    server = await openScene('usual')
   })
   afterAll(async () => {
     await browser.close()
-    await door[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
   })
 
   const chatting = async (token = 'operator') => {
-    const visitor = await visit(browser, door.origin, token, { at: '/chat' })
+    const visitor = await visit(browser, server.origin, token, { at: '/chat' })
     await visitor.page.getByLabel('Message').waitFor()
     return visitor
   }

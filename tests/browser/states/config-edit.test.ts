@@ -1,24 +1,24 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene, type SceneDoor } from '../stand-in/door.ts'
+import { openScene, type SceneServer } from '../stand-in/server.ts'
 import { visit } from '../visit.ts'
 
 inBrowser('V9: editing the configuration', () => {
   let browser: Browser
-  let door: SceneDoor
+  let server: SceneServer
   beforeAll(async () => {
     browser = await openBrowser()
-    door = await openScene('usual')
+    server = await openScene('usual')
   })
   afterAll(async () => {
     await browser.close()
-    await door[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
   })
 
   test('V9: a server is added with the keyboard only, on a dark phone; an edit with problems cannot be saved', async () => {
     const phone = { at: '/servers', viewport: { width: 390, height: 800 }, colorScheme: 'dark' as const }
-    await using visitor = await visit(browser, door.origin, 'operator', phone)
+    await using visitor = await visit(browser, server.origin, 'operator', phone)
     const { page } = visitor
     const dialog = page.getByRole('dialog')
     const press = async (name: string) => {

@@ -2,8 +2,8 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene } from '../stand-in/door.ts'
 import type { SceneName } from '../stand-in/scene.ts'
+import { openScene } from '../stand-in/server.ts'
 import { allLooks, axeSeesAll, type Look, type Visit, visit, widths } from '../visit.ts'
 
 const paths = [
@@ -123,8 +123,8 @@ inBrowser('G10: every page', () => {
 
   describe.each(scenes)('G10: scene $scene on $device', ({ scene, options, token, axe, at }) => {
     test('every page has a title, no axe violations, no horizontal overflow, no small texts in tables and no script errors', async () => {
-      await using door = await openScene(scene)
-      await using visitor = await visit(browser, door.origin, token, options)
+      await using server = await openScene(scene)
+      await using visitor = await visit(browser, server.origin, token, options)
       const { page } = visitor
       for (const path of at) {
         await visitor.follow(path)
@@ -167,8 +167,8 @@ inBrowser('G10: every page', () => {
   }
 
   test('G10: every page and dialog is accessible in light and dark from 390 to 1,920 px, and its tables can be read and sorted', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'operator')
+    await using server = await openScene('usual')
+    await using visitor = await visit(browser, server.origin, 'operator')
     const { page } = visitor
     const problems: string[] = []
     for (const [index, path] of paths.entries()) {
@@ -191,8 +191,8 @@ inBrowser('G10: every page', () => {
   }, 900_000)
 
   test('G10: users without admin rights find no link to a page that refuses them', async () => {
-    await using door = await openScene('usual')
-    await using visitor = await visit(browser, door.origin, 'dev')
+    await using server = await openScene('usual')
+    await using visitor = await visit(browser, server.origin, 'dev')
     const { page } = visitor
     const links = () => page.evaluate(`[...document.querySelectorAll('a[href^="/"]')].map(({ pathname }) => pathname)`)
     const seen = new Set<string>()

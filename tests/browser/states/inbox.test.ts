@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene } from '../stand-in/door.ts'
+import { openScene } from '../stand-in/server.ts'
 import { visit } from '../visit.ts'
 
 inBrowser('V7: the inbox', () => {

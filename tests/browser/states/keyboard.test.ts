@@ -2,21 +2,21 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene, type SceneDoor } from '../stand-in/door.ts'
+import { openScene, type SceneServer } from '../stand-in/server.ts'
 import { emptyPage, type SharedVisit, shareVisit, visit } from '../visit.ts'
 
 inBrowser('G10: keyboard', () => {
   let browser: Browser
-  let door: SceneDoor
+  let server: SceneServer
   let shared: SharedVisit
   beforeAll(async () => {
     browser = await openBrowser()
-    door = await openScene('usual')
-    shared = shareVisit(() => visit(browser, door.origin, 'operator', { at: emptyPage }))
+    server = await openScene('usual')
+    shared = shareVisit(() => visit(browser, server.origin, 'operator', { at: emptyPage }))
   })
   afterAll(async () => {
     await browser.close()
-    await door[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
   })
 
   const focused = (page: Page) => page.evaluate('document.activeElement.textContent')
@@ -122,7 +122,7 @@ inBrowser('G10: keyboard', () => {
 
   test('G10: on a phone the menu opens and closes', async () => {
     const phone = { at: emptyPage, viewport: { width: 360, height: 740 } }
-    await using visitor = await visit(browser, door.origin, 'operator', phone)
+    await using visitor = await visit(browser, server.origin, 'operator', phone)
     const { page } = visitor
     const menu = page.getByRole('navigation', { name: 'Pages' })
     expect(await menu.isVisible()).toBe(false)

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene, type SceneDoor } from '../stand-in/door.ts'
+import { openScene, type SceneServer } from '../stand-in/server.ts'
 import { emptyPage, type SharedVisit, shareVisit, visit } from '../visit.ts'
 
 inBrowser('G10: live pages', () => {
   let browser: Browser
-  let door: SceneDoor
+  let server: SceneServer
   let shared: SharedVisit
   beforeAll(async () => {
     browser = await openBrowser()
-    door = await openScene('usual')
-    shared = shareVisit(() => visit(browser, door.origin, 'operator', { at: emptyPage }))
+    server = await openScene('usual')
+    shared = shareVisit(() => visit(browser, server.origin, 'operator', { at: emptyPage }))
   })
   afterAll(async () => {
     await browser.close()
-    await door[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
   })
 
   test('G10: calls appear live; a paused list does not change and counts new calls', async () => {
@@ -70,7 +70,7 @@ inBrowser('G10: live pages', () => {
   })
 
   test('G10: while the event stream is down, a list shows what was loaded since', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
+    await using visitor = await visit(browser, server.origin, 'operator', { at: emptyPage })
     const { page } = visitor
     const noServers = { contentType: 'text/event-stream', body: 'event: servers\ndata: []\n\n' }
     let streams = 0
@@ -135,7 +135,7 @@ inBrowser('G10: live pages', () => {
   })
 
   test('V12: latencies have a logarithmic axis and a line of their own for cache hits; outcomes are stacked', async () => {
-    await using visitor = await visit(browser, door.origin)
+    await using visitor = await visit(browser, server.origin)
     const { page } = visitor
     // A canvas has no text, so collect the labels that are drawn.
     await page.addInitScript(`
@@ -157,7 +157,7 @@ inBrowser('G10: live pages', () => {
   })
 
   test('V12: charts are drawn in a browser whose language is not a language tag', async () => {
-    await using visitor = await visit(browser, door.origin)
+    await using visitor = await visit(browser, server.origin)
     const { page } = visitor
     await page.addInitScript(
       `Object.defineProperty(navigator, 'language', { value: 'en-US@posix', configurable: true })`,

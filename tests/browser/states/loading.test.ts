@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene, type SceneDoor } from '../stand-in/door.ts'
+import { openScene, type SceneServer } from '../stand-in/server.ts'
 import { emptyPage, visit } from '../visit.ts'
 
 /** The bound for the overview: main script and charts. */
@@ -10,18 +10,18 @@ const maxBytes = 75 * 1024
 
 inBrowser('G10: loading', () => {
   let browser: Browser
-  let door: SceneDoor
+  let server: SceneServer
   beforeAll(async () => {
     browser = await openBrowser()
-    door = await openScene('usual')
+    server = await openScene('usual')
   })
   afterAll(async () => {
     await browser.close()
-    await door[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
   })
 
   test('G10: the overview needs at most 75 KB of JavaScript, compressed, in few files', async () => {
-    await using visitor = await visit(browser, door.origin)
+    await using visitor = await visit(browser, server.origin)
     const { page } = visitor
     const scripts: Promise<Buffer>[] = []
     page.on('response', (response) => {
@@ -35,7 +35,7 @@ inBrowser('G10: loading', () => {
   })
 
   test('G10: a page whose code is gone after an update says so, and works after a reload', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
+    await using visitor = await visit(browser, server.origin, 'operator', { at: emptyPage })
     const { page } = visitor
     await page.route(/\/assets\/servers-/, (route) => route.fulfill({ status: 404 }))
     await page.keyboard.press('g')
@@ -49,7 +49,7 @@ inBrowser('G10: loading', () => {
   })
 
   test('G10: charts whose code cannot be loaded say so, and one retry is enough for all', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
+    await using visitor = await visit(browser, server.origin, 'operator', { at: emptyPage })
     const { page } = visitor
     await page.route(/\/assets\/plot-/, (route) => route.abort())
     await page.keyboard.press('g')
@@ -68,7 +68,7 @@ inBrowser('G10: loading', () => {
   })
 
   test('G10: headers sort a table, and the address keeps the order', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { at: '/servers' })
+    await using visitor = await visit(browser, server.origin, 'operator', { at: '/servers' })
     const { page } = visitor
     const names = () => page.locator('tbody .row-link').allTextContents()
     const header = page.getByRole('columnheader', { name: 'Server' })

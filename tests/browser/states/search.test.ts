@@ -2,21 +2,21 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene, type SceneDoor } from '../stand-in/door.ts'
+import { openScene, type SceneServer } from '../stand-in/server.ts'
 import { emptyPage, type SharedVisit, shareVisit, visit } from '../visit.ts'
 
 inBrowser('G10: the search dialog', () => {
   let browser: Browser
-  let door: SceneDoor
+  let server: SceneServer
   let shared: SharedVisit
   beforeAll(async () => {
     browser = await openBrowser()
-    door = await openScene('usual')
-    shared = shareVisit(() => visit(browser, door.origin, 'operator', { at: emptyPage }))
+    server = await openScene('usual')
+    shared = shareVisit(() => visit(browser, server.origin, 'operator', { at: emptyPage }))
   })
   afterAll(async () => {
     await browser.close()
-    await door[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
   })
 
   const open = async (page: Page, keys = 'Control+k') => {
@@ -78,7 +78,7 @@ inBrowser('G10: the search dialog', () => {
   })
 
   test('G10: users without admin rights are offered only pages that they may see', async () => {
-    await using visitor = await visit(browser, door.origin, 'dev')
+    await using visitor = await visit(browser, server.origin, 'dev')
     const { page } = visitor
     await open(page)
     const names = await page.getByRole('option').allTextContents()
@@ -92,7 +92,7 @@ inBrowser('G10: the search dialog', () => {
   })
 
   test('G10: a dialog whose code cannot be loaded says so and can be tried again', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
+    await using visitor = await visit(browser, server.origin, 'operator', { at: emptyPage })
     const { page } = visitor
     await page.route(/\/assets\/search-box-/, (route) => route.fulfill({ status: 404 }))
     await page.keyboard.press('Control+k')

@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene, type SceneDoor } from '../stand-in/door.ts'
+import { openScene, type SceneServer } from '../stand-in/server.ts'
 import { emptyPage, visit } from '../visit.ts'
 
 inBrowser('G10: sessions', () => {
   let browser: Browser
-  let door: SceneDoor
+  let server: SceneServer
   beforeAll(async () => {
     browser = await openBrowser()
-    door = await openScene('usual')
+    server = await openScene('usual')
   })
   afterAll(async () => {
     await browser.close()
-    await door[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
   })
 
   test('G10: signing in leads to the requested page', async () => {
-    await using visitor = await visit(browser, door.origin)
+    await using visitor = await visit(browser, server.origin)
     const { page } = visitor
     await page.goto('/servers/memory')
     await page.getByLabel('Token or API key').fill('a wrong one')
@@ -30,11 +30,11 @@ inBrowser('G10: sessions', () => {
   })
 
   test('B6: a token in the address is removed after use, and scripts cannot read the session', async () => {
-    await using visitor = await visit(browser, door.origin)
+    await using visitor = await visit(browser, server.origin)
     const { page } = visitor
     await page.goto('/tools?q=hash#token=operator')
     await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor()
-    expect(page.url()).toBe(`${door.origin}/tools?q=hash`)
+    expect(page.url()).toBe(`${server.origin}/tools?q=hash`)
     await page.goBack()
     expect(page.url()).not.toContain('operator')
     await page.goto('/tools')
@@ -43,7 +43,7 @@ inBrowser('G10: sessions', () => {
   })
 
   test('G10: signing out ends the session', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
+    await using visitor = await visit(browser, server.origin, 'operator', { at: emptyPage })
     const { page } = visitor
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('Token or API key').waitFor()
@@ -52,7 +52,7 @@ inBrowser('G10: sessions', () => {
   })
 
   test('G10: the sign-in page explains why a session ended', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage })
+    await using visitor = await visit(browser, server.origin, 'operator', { at: emptyPage })
     await visitor.context.clearCookies()
     const click = visitor.page.getByRole('link', { name: 'Tools', exact: true }).click()
     // A request of the page itself may have ended the session before the click.
@@ -61,7 +61,7 @@ inBrowser('G10: sessions', () => {
   })
 
   test('G10: without admin rights, action buttons are disabled and explain why', async () => {
-    await using visitor = await visit(browser, door.origin, 'dev', { at: '/servers/memory' })
+    await using visitor = await visit(browser, server.origin, 'dev', { at: '/servers/memory' })
     const { page } = visitor
     const restart = page.getByRole('button', { name: 'Restart' })
     await restart.waitFor()
@@ -76,7 +76,7 @@ inBrowser('G10: sessions', () => {
   })
 
   test('G10: the chosen theme persists and applies from the first paint', async () => {
-    await using visitor = await visit(browser, door.origin, 'operator', { at: emptyPage, colorScheme: 'light' })
+    await using visitor = await visit(browser, server.origin, 'operator', { at: emptyPage, colorScheme: 'light' })
     const { page } = visitor
     const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
     const light = await background()

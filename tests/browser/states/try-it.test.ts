@@ -2,21 +2,21 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Browser, openBrowser } from '../chromium.ts'
 import { inBrowser } from '../in-browser.ts'
-import { openScene, type SceneDoor } from '../stand-in/door.ts'
+import { openScene, type SceneServer } from '../stand-in/server.ts'
 import { emptyPage, type SharedVisit, shareVisit, type Visit, visit } from '../visit.ts'
 
 inBrowser('G10: trying a tool', () => {
   let browser: Browser
-  let door: SceneDoor
+  let server: SceneServer
   let shared: SharedVisit
   beforeAll(async () => {
     browser = await openBrowser()
-    door = await openScene('usual')
-    shared = shareVisit(() => visit(browser, door.origin, 'operator', { at: emptyPage }))
+    server = await openScene('usual')
+    shared = shareVisit(() => visit(browser, server.origin, 'operator', { at: emptyPage }))
   })
   afterAll(async () => {
     await browser.close()
-    await door[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
   })
 
   const trying = async (tool: string): Promise<Visit> => {

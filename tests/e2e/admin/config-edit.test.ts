@@ -134,10 +134,10 @@ describe('V9: servers are managed through the admin API', () => {
   })
 
   test('a server that does not start reports its error and its output', async () => {
-    const input = `node -e "console.error('cannot open the door'); process.exit(3)"`
+    const input = `node -e "console.error('cannot open the file'); process.exit(3)"`
     const { json } = await ask('config/servers/test', { body: { add: { input, name: 'broken' } } })
     expect(json).toMatchObject([{ name: 'broken', ok: false }])
-    expect(json[0].stderr.join()).toContain('cannot open the door')
+    expect(json[0].stderr.join()).toContain('cannot open the file')
   })
 
   test('edits that are invalid or ask for two things at once are refused', async () => {

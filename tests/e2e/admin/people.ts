@@ -28,5 +28,5 @@ export const asking =
     return { status, text, json: text === '' ? undefined : JSON.parse(text) }
   }
 
-/** Where the door of a gateway is. */
+/** Where a gateway listens. */
 export const originOf = ({ url }: { readonly url: string }): string => new URL(url).origin

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectCaller, type Params, type StoryCaller } from '../../fixtures/callers.ts'
-import { connect, stdioDoor } from '../../fixtures/clients.ts'
+import { connect, stdioProgram } from '../../fixtures/clients.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { toolwayWords } from '../../fixtures/programs.ts'
@@ -118,7 +118,7 @@ async function oneShot() {
   const home = open.use(await temporaryFolder())
   const mcpServers = { two: serversIn(home.path).two }
   const configFile = await writeConfig(home.path, { mcpServers, discovery }, 'one-shot')
-  await using client = await connect('v1', stdioDoor(configFile))
+  await using client = await connect('v1', stdioProgram(configFile))
   const [tools] = await Promise.all([client.listTools(), finishAwaitedDownload(home.path, 'two')])
   return { tools, result: await client.callTool('two__echo', { message: 'one shot' }) }
 }

@@ -16,7 +16,7 @@ export async function caller(endpoint: Endpoint, agent?: string): Promise<Call> 
   }
 }
 
-/** GET of another place of the same door. */
+/** GET of another path of the same server. */
 export const get = (endpoint: Endpoint, path: string) =>
   rawRequest(endpoint.url, { method: 'GET', path, headers: goodHeaders(endpoint) })
 

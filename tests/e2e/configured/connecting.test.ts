@@ -6,28 +6,28 @@ import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 import { caller, reading } from './ask.ts'
-import { type Desk, startDesk } from './desk.ts'
+import { type RecordingMcpServer, startRecordingMcpServer } from './recording-server.ts'
 
-const listed = (desk: Desk, times = 1) =>
-  until(() => desk.got('tools/list').length >= times, { what: `the tools to be listed ${times} times` })
+const listed = (recorder: RecordingMcpServer, times = 1) =>
+  until(() => recorder.got('tools/list').length >= times, { what: `the tools to be listed ${times} times` })
 
 test.each(['http', 'sse'])(
   'T3, G1: headers and the bearer token of a server are sent to it over %s',
   async (transport) => {
-    await using desk = await startDesk()
+    await using recorder = await startRecordingMcpServer()
     const headers = { 'X-Tenant': 'acme' }
     const auth = { type: 'bearer', token: 'given-to-us' }
-    await using toolway = await startToolway({ mcpServers: { one: { url: desk.url, transport, headers, auth } } })
+    await using toolway = await startToolway({ mcpServers: { one: { url: recorder.url, transport, headers, auth } } })
     await toolway.gateway.refresh()
-    const sent = desk.requests.map(({ headers }) => [headers.authorization, headers['x-tenant']])
+    const sent = recorder.requests.map(({ headers }) => [headers.authorization, headers['x-tenant']])
     expect(sent.length).toBeGreaterThan(0)
     for (const one of sent) expect(one).toEqual(['Bearer given-to-us', 'acme'])
   },
 )
 
 test('G2: an eager server is connected at the start, and by default none is', async () => {
-  await using eager = await startDesk()
-  await using lazy = await startDesk()
+  await using eager = await startRecordingMcpServer()
+  await using lazy = await startRecordingMcpServer()
   const mcpServers = { lazy: { url: lazy.url }, eager: { url: eager.url, connect: 'eager' } }
   await using toolway = await startToolway({ mcpServers })
   await listed(eager)
@@ -46,42 +46,42 @@ test.each([
 ])('S1: with discovery.mode $mode a start asks: $asked, and remembers $remembered tools', async (expected) => {
   const { mode, asked, remembered } = expected
   await using folder = await temporaryFolder()
-  await using desk = await startDesk()
-  await using eager = await startDesk()
-  const mcpServers = { one: { url: desk.url }, eager: { url: eager.url, connect: 'eager' } }
+  await using recorder = await startRecordingMcpServer()
+  await using eager = await startRecordingMcpServer()
+  const mcpServers = { one: { url: recorder.url }, eager: { url: eager.url, connect: 'eager' } }
   const config = { mcpServers, discovery: { mode } }
   {
     await using before = await startToolway(config, { folder })
     await before.gateway.refresh()
   }
-  const [ours, theirs] = [desk, eager].map((one) => one.got('tools/list').length) as [number, number]
+  const [ours, theirs] = [recorder, eager].map((one) => one.got('tools/list').length) as [number, number]
   await using toolway = await startToolway(config, { folder })
   expect(known(toolway, 'one')).toBe(remembered)
   // The one that is connected in any case shows that whoever else is asked has been asked by now.
   await listed(eager, theirs + 1)
-  if (asked) await listed(desk, ours + 1)
-  expect(desk.got('tools/list').length).toBe(ours + (asked ? 1 : 0))
+  if (asked) await listed(recorder, ours + 1)
+  expect(recorder.got('tools/list').length).toBe(ours + (asked ? 1 : 0))
 })
 
 test('S1, G8: a changed discovery.mode is taken over for the servers that are there', async () => {
-  await using desk = await startDesk()
-  const config = (mode: string) => ({ mcpServers: { one: { url: desk.url } }, discovery: { mode } })
+  await using recorder = await startRecordingMcpServer()
+  const config = (mode: string) => ({ mcpServers: { one: { url: recorder.url } }, discovery: { mode } })
   await using toolway = await startToolway(config('runtime'))
   await toolway.rewrite(config('startup'))
   await toolway.gateway.reload()
-  await listed(desk)
+  await listed(recorder)
 })
 
 test('S1, F4: each server is asked again as often as its own refresh says, else discovery.refresh', async () => {
-  await using desk = await startDesk()
-  await using other = await startDesk()
+  await using recorder = await startRecordingMcpServer()
+  await using other = await startRecordingMcpServer()
   const config = (refresh: string) => ({
-    mcpServers: { one: { url: desk.url, refresh: '20ms' }, two: { url: other.url } },
+    mcpServers: { one: { url: recorder.url, refresh: '20ms' }, two: { url: other.url } },
     discovery: { refresh },
   })
   await using toolway = await startToolway(config('1h'))
   await toolway.gateway.refresh()
-  await listed(desk, 4)
+  await listed(recorder, 4)
   expect(other.got('tools/list')).toHaveLength(1)
   await toolway.rewrite(config('20ms'))
   await toolway.gateway.reload()
@@ -90,9 +90,9 @@ test('S1, F4: each server is asked again as often as its own refresh says, else 
 })
 
 test('F15: connections, restarts and sessions on /metrics are those that there are', async () => {
-  await using desk = await startDesk()
+  await using recorder = await startRecordingMcpServer()
   const gone = { url: `http://127.0.0.1:${await unusedPort()}/mcp` }
-  const mcpServers = { one: { url: desk.url }, gone, probe: stdioServers.probe() }
+  const mcpServers = { one: { url: recorder.url }, gone, probe: stdioServers.probe() }
   await using toolway = await startToolway({ mcpServers })
   const readings = async (metric: string) =>
     Promise.all(Object.keys(mcpServers).map((server) => reading(toolway, metric, server)))

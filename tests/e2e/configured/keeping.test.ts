@@ -9,16 +9,16 @@ import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { createKeptLog } from '../../fixtures/log.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 import { caller } from './ask.ts'
-import { startDesk } from './desk.ts'
+import { startRecordingMcpServer } from './recording-server.ts'
 
 test.each([
   { room: 'all of them', settings: {}, third: '1' },
   { room: 'cache.maxEntries of them', settings: { maxEntries: 1 }, third: '2' },
   { room: 'cache.maxBytes of them', settings: { maxBytes: '1KiB' }, third: '2' },
 ])('F13: results are kept as far as there is room: for $room', async ({ settings, third }) => {
-  await using desk = await startDesk()
+  await using recorder = await startRecordingMcpServer()
   const cache = { enabled: true, tools: ['one.look'], ...settings }
-  await using toolway = await startToolway({ mcpServers: { one: { url: desk.url } }, cache })
+  await using toolway = await startToolway({ mcpServers: { one: { url: recorder.url } }, cache })
   const call = await caller(toolway)
   const look = (key: string) => call('one__look', { key })
   expect([await look('a'), await look('a')]).toEqual(['1', '1'])
@@ -27,9 +27,9 @@ test.each([
 })
 
 test('G8, F13: a changed cache section forgets what was kept, another change does not', async () => {
-  await using desk = await startDesk()
+  await using recorder = await startRecordingMcpServer()
   const config = (ttl: string, perMinute: number) => ({
-    mcpServers: { one: { url: desk.url } },
+    mcpServers: { one: { url: recorder.url } },
     cache: { enabled: true, tools: ['one.look'], ttl },
     limits: { perMinute },
   })
@@ -52,11 +52,11 @@ test.each([
   // A random part of this is longer than the call has.
   { retry: { backoff: '24d' }, tries: 1 },
 ])('F12: with retry $retry a read that fails is tried $tries times', async ({ retry, tries }) => {
-  await using desk = await startDesk()
-  const one = { url: desk.url, readTools: ['drop'] }
+  await using recorder = await startRecordingMcpServer()
+  const one = { url: recorder.url, readTools: ['drop'] }
   await using toolway = await startToolway({ mcpServers: { one }, retry, breaker: { failures: 100 } })
   expect(await (await caller(toolway))('one__drop')).toBe('OUTCOME_UNKNOWN')
-  expect(desk.got('tools/call')).toHaveLength(tries)
+  expect(recorder.got('tools/call')).toHaveLength(tries)
 })
 
 const dayMs = 24 * 60 * 60 * 1000

@@ -6,12 +6,12 @@ import { temporaryFolder } from '../../fixtures/folders.ts'
 import { rawSession } from '../../fixtures/raw-http.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 import { caller, get } from './ask.ts'
-import { startDesk } from './desk.ts'
+import { startRecordingMcpServer } from './recording-server.ts'
 
 test('J1: a sink, a server, a native tool and a meta-tool are called in one way, and nothing else is', async () => {
-  await using desk = await startDesk()
+  await using recorder = await startRecordingMcpServer()
   await using toolway = await startToolway({
-    mcpServers: { one: { url: desk.url } },
+    mcpServers: { one: { url: recorder.url } },
     sinks: { notes: { kind: 'file', path: './notes' } },
   })
   const session = await rawSession(toolway)
@@ -82,13 +82,13 @@ test('B6: a secret that is filled into the arguments of a server is warned of at
 })
 
 test('F9, S2: fetch reaches this machine only where native.fetch.allowPrivate says so', async () => {
-  await using desk = await startDesk()
+  await using recorder = await startRecordingMcpServer()
   for (const [allowPrivate, answer, arrived] of [
     [false, 'UNSAFE_URL', 0],
     [true, expect.stringContaining('405'), 1],
   ] as const) {
     await using toolway = await startToolway({ native: { fetch: { allowPrivate } } })
-    expect(await (await caller(toolway))('native__fetch', { url: desk.url })).toEqual(answer)
-    expect(desk.requests).toHaveLength(arrived)
+    expect(await (await caller(toolway))('native__fetch', { url: recorder.url })).toEqual(answer)
+    expect(recorder.requests).toHaveLength(arrived)
   }
 })

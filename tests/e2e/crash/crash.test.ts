@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { connect, stdioDoor, type TestClient } from '../../fixtures/clients.ts'
+import { connect, stdioProgram, type TestClient } from '../../fixtures/clients.ts'
 import { type Command, startCommand } from '../../fixtures/command.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
@@ -94,14 +94,14 @@ describe.concurrent('the end of Toolway', () => {
     await client[Symbol.asyncDispose]()
   })
 
-  test('G1: the stdio door ends with its client, and its servers with it', async () => {
+  test('G1: the stdio front end ends with its client, and its servers with it', async () => {
     await using folder = await temporaryFolder()
     const configFile = await writeConfig(folder.path, { mcpServers: servers }, randomUUID())
-    const client = await connect('v2', stdioDoor(configFile))
+    const client = await connect('v2', stdioProgram(configFile))
     const { content } = await client.callTool('wrapped.pid')
     const pid = Number((content[0] as { text: string }).text)
     expect(alive(pid)).toBe(true)
     await client[Symbol.asyncDispose]()
-    await until(() => !alive(pid), { what: 'the server of the stdio door to end' })
+    await until(() => !alive(pid), { what: 'the server of the stdio front end to end' })
   })
 })

@@ -17,7 +17,7 @@ type Era = 'legacy' | 'modern'
 
 interface RawCaller {
   readonly era: Era
-  readonly door: string
+  readonly transport: string
   readonly ask: RawAsk
 }
 
@@ -43,10 +43,10 @@ beforeAll(async () => {
     }),
   )
   callers = [
-    { era: 'legacy', door: 'HTTP', ask: (await rawSession(toolway)).ask },
-    { era: 'modern', door: 'HTTP', ask: rawModern(toolway) },
-    { era: 'legacy', door: 'stdio', ask: open.use(await rawLines(toolway.gateway, 'legacy')).ask },
-    { era: 'modern', door: 'stdio', ask: open.use(await rawLines(toolway.gateway, 'modern')).ask },
+    { era: 'legacy', transport: 'HTTP', ask: (await rawSession(toolway)).ask },
+    { era: 'modern', transport: 'HTTP', ask: rawModern(toolway) },
+    { era: 'legacy', transport: 'stdio', ask: open.use(await rawLines(toolway.gateway, 'legacy')).ask },
+    { era: 'modern', transport: 'stdio', ask: open.use(await rawLines(toolway.gateway, 'modern')).ask },
   ]
   for (const { ask } of callers) expect(await ask('tools/list')).toContain('new-stdio__say')
 })
@@ -109,11 +109,11 @@ async function everywhere(
     const params = error === undefined ? request(name, method, result) : failing(name, error)
     const answers = await Promise.all(callers.map(({ ask }) => ask(method, params)))
     for (const [index, received] of answers.entries()) {
-      const { era, door } = callers[index] as RawCaller
+      const { era, transport } = callers[index] as RawCaller
       try {
         checked(received, era, serverEra)
       } catch (cause) {
-        const way = `${method} of ${name} to a ${era} caller over ${door}`
+        const way = `${method} of ${name} to a ${era} caller over ${transport}`
         throw new Error(`${way}\nsent     ${error ?? result}\nreceived ${received}`, { cause })
       }
     }

@@ -15,7 +15,7 @@ import { asking, originOf } from '../admin/people.ts'
 const program = serverProgram('verbatim')
 const open = new AsyncDisposableStack()
 const servers = ['old-http', 'new-http', 'old-stdio', 'new-stdio']
-const doors = ['legacy HTTP', 'modern HTTP', 'legacy stdio', 'modern stdio'] as const
+const frontEnds = ['legacy HTTP', 'modern HTTP', 'legacy stdio', 'modern stdio'] as const
 
 /** Sends a request whose params are written by hand, and gives the message that answers it. */
 type Send = (method: string, params: string) => Promise<string>
@@ -29,7 +29,7 @@ const enveloped = (params: string) => `${params.slice(0, -1)},"_meta":{${meta}}}
 const rpc = (id: number, method: string, params: string) =>
   `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`
 
-/** A client at the stdio door; both eras can share it. */
+/** A client at the stdio frontEnd; both eras can share it. */
 async function lineSender(): Promise<(method: string, params: string) => Promise<string>> {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const waiting = new Map<number, (line: string) => void>()
@@ -96,8 +96,8 @@ function heard(answer: string): string {
 const odd =
   '{"id":1326954198812345679, "f":1.0,"e":1e2,"z":-0,"d":0.1000000000000000055,"s":"\\u0061\\/é","n":[9007199254740993 ]}'
 
-describe.each(doors)('V5: through the door for %s', (door) => {
-  const send: Send = (method, params) => (senders.get(door) as Send)(method, params)
+describe.each(frontEnds)('V5: through the frontEnd for %s', (frontEnd) => {
+  const send: Send = (method, params) => (senders.get(frontEnd) as Send)(method, params)
 
   test.each(servers)('arguments of tools, prompts and completions reach %s byte by byte', async (server) => {
     const call = await send('tools/call', `{"name":"${server}__hear","arguments": ${odd} }`)
@@ -128,7 +128,7 @@ describe.each(doors)('V5: through the door for %s', (door) => {
   })
 
   test('line breaks between tokens become spaces, and names that occur twice are refused', async () => {
-    if (door.endsWith('HTTP')) {
+    if (frontEnd.endsWith('HTTP')) {
       const call = await send('tools/call', '{"name":"old-stdio__hear",\r\n"arguments":{\n"a":1.0\n}\n}')
       expect(heard(call)).toContain('"arguments":{ "a":1.0 }')
     }
@@ -152,10 +152,13 @@ test('V5: whatever numbers are in the arguments, every server gets their digits'
   const args = fc.array(number, { maxLength: 5 }).map((numbers) => `{"n":[${numbers.join(' , ')}]}`)
   const carried = fc.asyncProperty(
     args,
-    fc.constantFrom(...doors),
+    fc.constantFrom(...frontEnds),
     fc.constantFrom(...servers),
-    async (text, door, server) => {
-      const answer = await (senders.get(door) as Send)('tools/call', `{"name":"${server}__hear","arguments":${text}}`)
+    async (text, frontEnd, server) => {
+      const answer = await (senders.get(frontEnd) as Send)(
+        'tools/call',
+        `{"name":"${server}__hear","arguments":${text}}`,
+      )
       expect(heard(answer)).toContain(`"arguments":${text}`)
     },
   )

@@ -113,6 +113,6 @@ beforeAll(() => {
 afterAll(() => commands[Symbol.asyncDispose]())
 
 /** A story takes seconds, and much longer where all tests run at the same time on few cores. */
-const patienceMs = 180_000
+const timeoutMs = 180_000
 
-test.concurrent.each(stories)('what $name says is what happens', ({ blocks }) => tell(blocks, commands), patienceMs)
+test.concurrent.each(stories)('what $name says is what happens', ({ blocks }) => tell(blocks, commands), timeoutMs)

@@ -76,7 +76,7 @@ test.concurrent('B6: XDG folders are respected', async () => {
   expect((await readdir(place.path)).some((name) => name === 'state' || name === 'data')).toBe(true)
 })
 
-test.concurrent('B11: the stdio door works without configuration too', async () => {
+test.concurrent('B11: the stdio front end works without configuration too', async () => {
   await using open = new AsyncDisposableStack()
   const place = await emptyPlace(open)
   const program = { command: process.execPath, args: [...toolwayWords, 'stdio'], env: place.env, cwd: place.cwd }

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { connect, type Sdk, stdioDoor, type TestClient } from '../../fixtures/clients.ts'
+import { connect, type Sdk, stdioProgram, type TestClient } from '../../fixtures/clients.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { startEverything, stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
@@ -39,22 +39,22 @@ beforeAll(async () => {
 
 afterAll(() => open.disposeAsync())
 
-const doors = { http: () => ({ endpoint: toolway }), stdio: () => stdioDoor(toolway.configFile) }
+const transports = { http: () => ({ endpoint: toolway }), stdio: () => stdioProgram(toolway.configFile) }
 const everythings = ['everything', 'remote', 'older'] as const
 
-describe.each<[Sdk, keyof typeof doors]>([
+describe.each<[Sdk, keyof typeof transports]>([
   ['v1', 'http'],
   ['v2', 'http'],
   ['v1', 'stdio'],
   ['v2', 'stdio'],
-])('the official client %s over %s', (sdk, door) => {
+])('the official client %s over %s', (sdk, transport) => {
   let client: TestClient
   /** The same client, connected to the server itself. */
   let direct: TestClient
 
   beforeAll(async () => {
     direct = directly[sdk]
-    client = await connect(sdk, doors[door]())
+    client = await connect(sdk, transports[transport]())
   })
 
   afterAll(() => client[Symbol.asyncDispose]())
@@ -94,7 +94,7 @@ describe.each<[Sdk, keyof typeof doors]>([
   test('T3: calls the tools of the filesystem and memory servers', async () => {
     const read = await client.callTool('files__read_text_file', { path: join(files.path, 'note.txt') })
     expect(read.content).toEqual([{ type: 'text', text: 'a file behind Toolway' }])
-    const entity = { name: `${sdk} ${door}`, entityType: 'client', observations: ['was here'] }
+    const entity = { name: `${sdk} ${transport}`, entityType: 'client', observations: ['was here'] }
     await client.callTool('memory__create_entities', { entities: [entity] })
     const found = await client.callTool('memory__open_nodes', { names: [entity.name] })
     expect(found.structuredContent).toMatchObject({ entities: [entity] })

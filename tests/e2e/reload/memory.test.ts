@@ -4,7 +4,7 @@ import { stdioServers } from '../../fixtures/servers.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
-test('G8: a world that is over leaves nothing in memory, however many there were', async () => {
+test('G8: generations that have ended leave nothing in memory, however many there were', async () => {
   const mcpServers = { many: stdioServers.manyTools('many', 500, 500) }
   await using toolway = await startToolway({ history: {}, mcpServers })
   const { gateway } = toolway
@@ -19,7 +19,7 @@ test('G8: a world that is over leaves nothing in memory, however many there were
     return settledHeap(enough)
   }
   const before = await reload(0, 5)
-  // A world with 500 tools takes more than a megabyte.
+  // A generation with 500 tools takes more than a megabyte.
   const allowed = 5 * 1024 * 1024
   expect((await reload(5, 15, before + allowed)) - before).toBeLessThan(allowed)
 })

@@ -57,7 +57,7 @@ describe.concurrent('G8: while it runs', () => {
     expect(toolway.servers()).toEqual([process])
   })
 
-  test('a key that leaves the file no longer opens the door', async () => {
+  test('a key that leaves the file no longer gives access', async () => {
     const key = `twk_ci_${'a'.repeat(43)}`
     const digest = Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(key))).toString('hex')
     const keys = [{ id: 'ci', hash: `sha256:${digest}`, agents: [] }]

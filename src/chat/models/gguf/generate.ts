@@ -19,7 +19,7 @@ export interface GenerateResult {
 }
 
 /** Minimum number of tokens that must be available for the answer. */
-const leastRoom = 64
+const minAnswerTokens = 64
 /** The prompt is evaluated in slices of this many tokens, so that evaluation can be cancelled between slices. */
 const slice = 128
 
@@ -28,7 +28,7 @@ export async function generate(loaded: LoadedModel, request: GenerateRequest): P
   const { signal } = request
   const prompt = promptFor(loaded, request)
   const room = context - prompt.length
-  if (room < leastRoom) throw request.tooLong(prompt.length)
+  if (room < minAnswerTokens) throw request.tooLong(prompt.length)
   const maxTokens = Math.min(request.maxTokens ?? room, room - 1)
   // Do not evaluate the last token yet: it is evaluated when the answer is generated.
   await sequence.adaptStateToTokens(prompt.slice(0, -1), false)

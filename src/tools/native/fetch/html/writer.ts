@@ -1,6 +1,6 @@
 export type Writer = ReturnType<typeof createWriter>
 
-const deepestIndent = 8
+const maxIndent = 8
 
 /** Assembles readable text: collapses whitespace, starts blocks on new lines, and stops at a maximum length. */
 export function createWriter(maxCharacters: number) {
@@ -12,7 +12,7 @@ export function createWriter(maxCharacters: number) {
   const indents: string[] = []
   /** The number of indents that apply both before and after the pending line break. */
   let shared = 0
-  const margin = (depth: number) => indents.slice(0, Math.min(depth, deepestIndent)).join('')
+  const margin = (depth: number) => indents.slice(0, Math.min(depth, maxIndent)).join('')
 
   const put = (piece: string): void => {
     pieces.push(piece)

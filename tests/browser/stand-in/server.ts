@@ -19,7 +19,7 @@ import { sceneChat } from './chat.ts'
 import { createScene, type SceneName } from './scene.ts'
 
 /** A dashboard on a free port. The tokens are `operator` (admin) and `dev` (no admin rights). */
-export interface SceneDoor extends AsyncDisposable {
+export interface SceneServer extends AsyncDisposable {
   readonly origin: string
 }
 
@@ -38,13 +38,13 @@ const chats: Readonly<Record<SceneName, () => Chat | undefined>> = {
 }
 
 /** The real HTTP server, API and pages, with a fake admin service. */
-export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneDoor> {
+export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneServer> {
   const server = createServer({ requireHostHeader: false })
   const port = await listen(server, '127.0.0.1', wantedPort)
   const config = httpConfig({})
   const scene = createSceneAdmin(createScene(name, Date.now()), Date.now)
   const authenticate = people()
-  const door = createAdminEndpoint({
+  const endpoint = createAdminEndpoint({
     ...{
       admin: name === 'failing' ? createFailingAdmin(scene) : scene,
       access: createTestAccess(),
@@ -60,7 +60,8 @@ export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneD
   server.on('request', (request: IncomingMessage, response) => {
     try {
       const path = (request.url ?? '').split('?')[0] as string
-      if (!door.handle(request, response, path)) throw new HttpError(404, rpcCodes.request, 'There is nothing here.')
+      if (!endpoint.handle(request, response, path))
+        throw new HttpError(404, rpcCodes.request, 'There is nothing here.')
     } catch (thrown) {
       sendHttpError(response, toHttpError(thrown, silentLog), systemClock)
     }
@@ -68,7 +69,7 @@ export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneD
   return {
     origin: `http://127.0.0.1:${port}`,
     async [Symbol.asyncDispose]() {
-      door[Symbol.dispose]()
+      endpoint[Symbol.dispose]()
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },

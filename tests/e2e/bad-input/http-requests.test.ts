@@ -81,7 +81,7 @@ describe('what is no message', () => {
     try {
       await until(() => answer.includes('maxBody'), { what: 'the refusal' })
       expect(answer).toMatch(/^HTTP\/1\.1 413 /)
-      await until(() => socket.destroyed, { what: 'the door to hang up' })
+      await until(() => socket.destroyed, { what: 'the server to hang up' })
     } finally {
       clearInterval(flood)
       socket.destroy()

@@ -4,7 +4,7 @@ import { lineage, parentName } from './agents.ts'
 import { closedBy, type RuleFamily } from './evaluate-rules.ts'
 import type { GlobalPolicy } from './global.ts'
 
-export interface Doubtful {
+export interface RuleWarningsOptions {
   readonly agents: Readonly<Record<string, WrittenAgent>>
   readonly families: ReadonlyMap<string, { readonly family: RuleFamily }>
   readonly policy: GlobalPolicy
@@ -15,7 +15,7 @@ export const knownServers = (configured: readonly string[]): ReadonlySet<string>
   new Set([...configured, 'native', 'sink', 'toolway'])
 
 /** Warnings about rules that are valid but probably unintended. */
-export function doubtfulRules({ agents, families, policy, servers }: Doubtful): string[] {
+export function ruleWarnings({ agents, families, policy, servers }: RuleWarningsOptions): string[] {
   return [
     ...Object.entries(agents).flatMap(([agent, written]) => [
       ...unknownServers(agent, written, servers),
@@ -23,14 +23,16 @@ export function doubtfulRules({ agents, families, policy, servers }: Doubtful): 
       ...withoutEffect(agent, written, families.get(agent)!.family, servers),
       ...usesNothing(agent, written, families.get(agent)!.family, servers),
     ]),
-    ...policy.allowedServers.flatMap((name, index) => noServer(`policy.allowedServers[${index}]`, name, servers)),
+    ...policy.allowedServers.flatMap((name, index) =>
+      unknownServerWarning(`policy.allowedServers[${index}]`, name, servers),
+    ),
     ...(['allowedTools', 'blockedTools', 'requireAuth'] as const).flatMap((list) =>
-      policy[list].flatMap((pattern, index) => doubtfulPattern(`policy.${list}[${index}]`, list, pattern, servers)),
+      policy[list].flatMap((pattern, index) => patternWarnings(`policy.${list}[${index}]`, list, pattern, servers)),
     ),
   ]
 }
 
-export const noServer = (key: string, name: string, servers: ReadonlySet<string>): string[] =>
+export const unknownServerWarning = (key: string, name: string, servers: ReadonlySet<string>): string[] =>
   name.includes('*') || servers.has(name) ? [] : [`${key}: there is no server ${name}${didYouMean(name, servers, '')}`]
 
 /** The servers whose tools a pattern may mean. Server names may contain dots, so `a.b.c` may be on `a` or `a.b`. */
@@ -43,10 +45,10 @@ export function serversMeant(pattern: string, servers: ReadonlySet<string>): str
 const unknownServers = (agent: string, written: WrittenAgent, servers: ReadonlySet<string>): string[] =>
   (['allow', 'deny'] as const).flatMap((effect) => [
     ...written[effect].servers.flatMap((name, index) =>
-      noServer(`agents.${agent}.${effect}.servers[${index}]`, name, servers),
+      unknownServerWarning(`agents.${agent}.${effect}.servers[${index}]`, name, servers),
     ),
     ...Object.keys(written[effect].tools).flatMap((name) =>
-      noServer(`agents.${agent}.${effect}.tools.${name}`, name, servers),
+      unknownServerWarning(`agents.${agent}.${effect}.tools.${name}`, name, servers),
     ),
   ])
 
@@ -111,7 +113,7 @@ function usesNothing(
   return some ? [] : [`agents.${agent} may use only the meta-tools: its rules allow no server`]
 }
 
-function doubtfulPattern(
+function patternWarnings(
   key: string,
   list: 'allowedTools' | 'blockedTools' | 'requireAuth',
   pattern: string,
@@ -123,7 +125,7 @@ function doubtfulPattern(
   if (list !== 'blockedTools' && plain.startsWith('toolway.'))
     return [`${key} has no effect: meta-tools are allowed unless blocked or denied`]
   const meant = serversMeant(pattern, servers)
-  if (meant.length === 0) return noServer(key, plain.split('.', 1)[0] as string, servers)
+  if (meant.length === 0) return unknownServerWarning(key, plain.split('.', 1)[0] as string, servers)
   if (list !== 'allowedTools' || meant.length === 1) return []
   return [`${key} is ambiguous: it allows tools on ${meant.join(' and ')}`]
 }

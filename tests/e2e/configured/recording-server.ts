@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { type Got, json, result, rogueHttp } from '../../fixtures/rogue-http.ts'
 
 /** An MCP server inside this process, which keeps what it was sent. */
-export interface Desk extends AsyncDisposable {
+export interface RecordingMcpServer extends AsyncDisposable {
   readonly url: string
   /** What was sent to it, in the order in which it came. */
   readonly requests: readonly Got[]
@@ -21,7 +21,7 @@ const introduction = {
 
 const tools = ['hold', 'look', 'drop'].map((name) => ({ name, inputSchema: { type: 'object' } }))
 
-export async function startDesk(): Promise<Desk> {
+export async function startRecordingMcpServer(): Promise<RecordingMcpServer> {
   const waiting: (() => void)[] = []
   const looked = new Map<unknown, number>()
   const answer = (response: ServerResponse, id: unknown, text: string) =>

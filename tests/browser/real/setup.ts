@@ -10,7 +10,7 @@ import { type Browser, type BrowserOptions, openBrowser } from '../chromium.ts'
 import { emptyPage, type SharedVisit, shareVisit, type Visit, type VisitOptions, visit } from '../visit.ts'
 
 /** A gateway with real servers, a connected client and a browser. */
-export interface World extends AsyncDisposable {
+export interface BrowserSetup extends AsyncDisposable {
   readonly toolway: LocalToolway
   readonly config: WrittenConfig & { readonly mcpServers: NonNullable<WrittenConfig['mcpServers']> }
   /** The folder that the filesystem server serves. */
@@ -28,7 +28,7 @@ export interface World extends AsyncDisposable {
 /** How long the breaker of `orders` stays open: long enough to observe, short enough to wait for. */
 const openFor = '5s'
 
-export interface WorldOptions extends BrowserOptions {
+export interface BrowserSetupOptions extends BrowserOptions {
   /** A temporary folder if omitted. */
   readonly folder?: Folder
   /** A free port if 0. */
@@ -37,7 +37,7 @@ export interface WorldOptions extends BrowserOptions {
   readonly capture?: readonly string[]
 }
 
-export async function openWorld(options: WorldOptions = {}): Promise<World> {
+export async function openBrowserSetup(options: BrowserSetupOptions = {}): Promise<BrowserSetup> {
   const { folder: given, port = 0, capture = [], ...browserOptions } = options
   await using open = new AsyncDisposableStack()
   const folder = given ?? open.use(await temporaryFolder())

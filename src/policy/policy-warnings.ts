@@ -1,13 +1,13 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
 import { skeletonOf } from '../lib/lookalikes.ts'
 import { didYouMean } from '../lib/near.ts'
+import { knownServers, serversMeant, unknownServerWarning } from './rule-warnings.ts'
 import { compileRules } from './rules.ts'
-import { knownServers, noServer, serversMeant } from './warnings.ts'
 
 /** Warnings about valid but probably unintended policy settings, such as rules for servers that do not exist. */
-export const policyDoubts = (config: Config): readonly string[] => [
+export const policyWarnings = (config: Config): readonly string[] => [
   ...compileRules({ ...config, servers: Object.keys(config.mcpServers) }).warnings,
-  ...doubtfulLimits({ limits: config.limits, servers: Object.keys(config.mcpServers) }),
+  ...limitWarnings({ limits: config.limits, servers: Object.keys(config.mcpServers) }),
   ...unknownAgents(config),
   ...openAgents(config),
   ...readsNothing(config),
@@ -49,7 +49,7 @@ function openAgents({ agents, auth }: Config): string[] {
   ]
 }
 
-interface DoubtfulLimits {
+interface LimitWarningsOptions {
   readonly limits: Pick<LimitsConfig, 'servers' | 'tools'>
   /** The configured servers, including disabled ones. `native`, `toolway` and `sink` need not be listed. */
   readonly servers: readonly string[]
@@ -58,12 +58,12 @@ interface DoubtfulLimits {
 }
 
 /** Warnings about limits that are valid but probably unintended. */
-export function doubtfulLimits({ limits, servers: configured, tools = [] }: DoubtfulLimits): string[] {
+export function limitWarnings({ limits, servers: configured, tools = [] }: LimitWarningsOptions): string[] {
   const servers = knownServers(configured)
   const toolsOf = Map.groupBy(tools, ({ server }) => server)
   return [
     ...Object.keys(limits.servers).flatMap((name) => doubtfulServer(name, servers)),
-    ...Object.keys(limits.tools).flatMap((pattern) => doubtfulTool(pattern, servers, toolsOf)),
+    ...Object.keys(limits.tools).flatMap((pattern) => toolLimitWarnings(pattern, servers, toolsOf)),
   ]
 }
 
@@ -71,18 +71,18 @@ function doubtfulServer(name: string, servers: ReadonlySet<string>): string[] {
   if (servers.has(name)) return []
   const key = `limits.servers.${name}`
   if (name.includes('*')) return [`${key}: patterns are not supported here; use limits.tools for patterns`]
-  return noServer(key, name, servers)
+  return unknownServerWarning(key, name, servers)
 }
 
 type Tools = ReadonlyMap<string, readonly { readonly server: string; readonly name: string }[]>
 
-function doubtfulTool(pattern: string, servers: ReadonlySet<string>, toolsOf: Tools): string[] {
+function toolLimitWarnings(pattern: string, servers: ReadonlySet<string>, toolsOf: Tools): string[] {
   const key = `limits.tools.${pattern}`
   const plain = pattern.split('*', 1)[0] as string
   const isName = plain === pattern
   if (isName && !plain.includes('.')) return [`${key} has no effect; write it as server.tool`]
   const possible = serversMeant(pattern, servers)
-  if (possible.length === 0) return noServer(key, plain.split('.', 1)[0] as string, servers)
+  if (possible.length === 0) return unknownServerWarning(key, plain.split('.', 1)[0] as string, servers)
   // Check only exact names, because a pattern may be intended for tools that do not exist yet.
   const known = possible.map((server) => toolsOf.get(server) ?? [])
   if (!isName || known.some((tools) => tools.length === 0)) return []
