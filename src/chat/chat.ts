@@ -98,7 +98,7 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
   }
 }
 
-/** Each is looked up in a small thread pool that file access also needs. */
+/** Max image URLs per request, because DNS lookups share a small thread pool with file access. */
 const maxImageUrls = 32
 
 const imageUrls = ({ content }: ChatMessage): readonly string[] =>

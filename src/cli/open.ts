@@ -1,4 +1,4 @@
-import { keepState } from '../config/load.ts'
+import { claimDefaultState } from '../config/load.ts'
 import { locate } from '../config/locate.ts'
 import type { Config } from '../config/schema.ts'
 import { homeOf } from '../core/home.ts'
@@ -34,7 +34,7 @@ export async function openWatching(
 /** If somebody has created a configuration file, keeps using this state folder after a restart and in commands. */
 async function keepFoundState({ env, cwd }: Shell): Promise<void> {
   const { paths } = await locate([], env, cwd, homeOf(env))
-  if (paths[0] !== undefined) await keepState(paths[0], env)
+  if (paths[0] !== undefined) await claimDefaultState(paths[0], env)
 }
 
 /** Opens a gateway for one command: it waits longer for servers than a client would, and logs only errors. */

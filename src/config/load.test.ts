@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { chmod, chown, lchown, mkdir, rename, symlink } from 'node:fs/promises'
 import { delimiter } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { keepState } from './load.ts'
+import { claimDefaultState } from './load.ts'
 import { project } from './project.fixture.ts'
 
 const port = (number: number) => `server: { port: ${number} }`
@@ -106,8 +106,8 @@ describe('B6: the first configuration file', () => {
     const { load, at } = await project({ [`${defaultState}/keys.json`]: '', 'a.yaml': '', 'b.yaml': '' })
     const env = { HOME: at('home') }
     const kept = { folder: at(defaultState), keeper: at('a.yaml') }
-    expect(await keepState(at('a.yaml'), env)).toEqual(kept)
-    expect(await keepState(at('b.yaml'), env)).toEqual(kept)
+    expect(await claimDefaultState(at('a.yaml'), env)).toEqual(kept)
+    expect(await claimDefaultState(at('b.yaml'), env)).toEqual(kept)
     const [none, a, b] = await Promise.all([[], ['a.yaml'], ['b.yaml']].map((paths) => load({ paths })))
     expect(none?.config.stores.path).toBe(kept.folder)
     expect(a?.config.stores).toMatchObject({ path: kept.folder, common: at('home/.local/state/toolway') })
@@ -117,11 +117,11 @@ describe('B6: the first configuration file', () => {
   test('has a folder of its own if there was no state, or if it has state already', async () => {
     const { load, at } = await project({ 'a.yaml': '' })
     const env = { HOME: at('home') }
-    expect(await keepState(at('a.yaml'), env)).toBeUndefined()
+    expect(await claimDefaultState(at('a.yaml'), env)).toBeUndefined()
     const own = (await load({ paths: ['a.yaml'] })).config.stores.path
     await mkdir(own, { recursive: true })
     await mkdir(at(defaultState, 'pins'), { recursive: true })
-    expect(await keepState(at('a.yaml'), env)).toBeUndefined()
+    expect(await claimDefaultState(at('a.yaml'), env)).toBeUndefined()
     expect((await load({ paths: ['a.yaml'] })).config.stores.path).toBe(own)
   })
 })

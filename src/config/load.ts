@@ -133,7 +133,7 @@ type Checked = z.output<typeof configSchema>
 /** Sets the folders whose defaults depend on the location of the configuration. */
 function withFolders(config: Checked, tree: ConfigTree, paths: readonly string[], env: EnvVars, home: string): Config {
   const state = stateFolder(env, home)
-  const path = config.stores.path ?? join(state, keeperOf(state) === paths.join('\n') ? 'default' : nameOf(paths))
+  const path = config.stores.path ?? join(state, ownerOf(state) === paths.join('\n') ? 'default' : nameOf(paths))
   const common = config.stores.path ?? state
   return {
     ...config,
@@ -147,21 +147,21 @@ const stateFolder = (env: EnvVars, home: string): string =>
   join(folder(env.XDG_STATE_HOME, join(home, '.local', 'state')), 'toolway')
 
 /** Names the configuration file that keeps using the state folder of a gateway without a file. */
-const keeperFile = (state: string): string => join(state, 'default', 'configuration')
+const ownerFile = (state: string): string => join(state, 'default', 'configuration')
 
-function keeperOf(state: string): string | undefined {
+function ownerOf(state: string): string | undefined {
   try {
-    return readFileSync(keeperFile(state), 'utf8').trimEnd()
+    return readFileSync(ownerFile(state), 'utf8').trimEnd()
   } catch {
     return undefined
   }
 }
 
-interface KeptState {
+interface ClaimedState {
   /** The state folder of a gateway without a configuration file. */
   readonly folder: string
   /** The configuration file that keeps using it. */
-  readonly keeper: string
+  readonly configFile: string
 }
 
 /**
@@ -169,15 +169,15 @@ interface KeptState {
  * log from before it existed. Otherwise a running gateway and the commands would use different state folders. Returns
  * undefined if there is no such state. Only one file can keep it.
  */
-export async function keepState(path: string, env: EnvVars): Promise<KeptState | undefined> {
+export async function claimDefaultState(path: string, env: EnvVars): Promise<ClaimedState | undefined> {
   const state = stateFolder(env, homeOf(env))
   const known = join(state, 'default')
   const content = await readdir(known).catch(() => [])
   if (content.length === 0 || existsSync(join(state, nameOf([path])))) return undefined
-  // If it cannot be written, or another file is its keeper, the new file has a state folder of its own.
-  await writeFile(keeperFile(state), `${path}\n`, { flag: 'wx', mode: 0o600 }).catch(() => {})
-  const keeper = keeperOf(state)
-  return keeper === undefined ? undefined : { folder: known, keeper }
+  // If it cannot be written, or another configuration file already uses the folder, the new file has a state folder of its own.
+  await writeFile(ownerFile(state), `${path}\n`, { flag: 'wx', mode: 0o600 }).catch(() => {})
+  const configFile = ownerOf(state)
+  return configFile === undefined ? undefined : { folder: known, configFile }
 }
 
 /** Name of this configuration's subfolder in the user's state folder. State is not stored in the project. */

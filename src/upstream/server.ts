@@ -280,7 +280,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (findings.exceeded(limit, method, entry) === 1) changed()
   }
 
-  /** The server as those see it who see this listing; `session` is set if it is for one session. */
+  /** The source for the callers that use this listing; `session` is set if it belongs to one session. */
   function sourceOf(listing: () => ServerListing, session?: string): Source {
     return {
       name,

@@ -16,7 +16,7 @@ export function captureJson(redactor: Redactor, json: Json, maxBytes: number): C
     const clean = redactor.whole(value)
     // Also search the text itself if it has numbers that were rounded in parsing: one of them may be a secret.
     const unchanged = longNumber.test(text) ? redactor.line(text) : text
-    // Of a repeated key, only the last value was searched.
+    // Parsing keeps only the last value of a repeated key, so write the parsed text.
     const same = clean === value && !repeatsKey(original, value)
     const concealed = same ? unchanged : (JSON.stringify(clean) ?? 'null')
     if (concealed.length <= maxBytes) return { text: concealed, bytes, truncated: false, redacted: concealed !== text }

@@ -57,7 +57,7 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
     if (value === undefined) return undefined
     const clean = walk(value, within, depth + 1)
     if (clean === dropped) return redacted
-    // Of a repeated key, only the last value was searched.
+    // Parsing keeps only the last value of a repeated key, so write the parsed text.
     return clean === value && !repeatsKey(Buffer.from(text), value) ? text : JSON.stringify(clean)
   }
 

@@ -25,16 +25,16 @@ export function createNotices(log: Log, mode: PinsMode) {
   const effect = mode === 'quarantine' ? 'it is quarantined until it is approved' : 'it stays usable'
 
   return {
-    changed(server: string, pin: Pin, sight: DefinitionSnapshot): void {
+    changed(server: string, pin: Pin, snapshot: DefinitionSnapshot): void {
       const label = labelOf(server, pin.kind, pin.name)
-      if (!once('changed', label, sight.hash)) return
+      if (!once('changed', label, snapshot.hash)) return
       const count = (counts.get(label) ?? 0) + 1
       counts.set(label, count)
       if (count > maxChanges) return
       const facts = {
         server,
         definition: visible(label),
-        diff: summarizeChanges(latestApproval(pin)?.definition, sight.definition),
+        diff: summarizeChanges(latestApproval(pin)?.definition, snapshot.definition),
       }
       const more = count === maxChanges ? '. Further changes to it are not logged' : ''
       log.warn(

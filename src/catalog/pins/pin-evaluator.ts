@@ -52,8 +52,8 @@ export function createPinEvaluator(
     const verdict = verdictOf(findings)
     const pin = store.pin(kind, name)
     if (!pin) return
-    const withVerdict = <T extends DefinitionSnapshot>(sight: T): T =>
-      sight.hash === look.hash ? { ...sight, ...verdict } : sight
+    const withVerdict = <T extends DefinitionSnapshot>(snapshot: T): T =>
+      snapshot.hash === look.hash ? { ...snapshot, ...verdict } : snapshot
     const before = [...pin.approved, ...pin.pending].find(({ hash }) => hash === look.hash)
     store.put({ ...pin, approved: pin.approved.map(withVerdict), pending: pin.pending.map(withVerdict) })
     // After an upgrade of the scanner, do not report again what an earlier version found.
@@ -73,19 +73,19 @@ export function createPinEvaluator(
       return pinned.denial ? { ...pinned, denial: denialForCrowd(pinned.denial, labelOf(server, kind, name)) } : pinned
     }
     const approval = pin && approvalOf(pin, hash)
-    const waiting = pin?.pending.find((sight) => sight.hash === hash)
-    const sight = approval ?? waiting ?? snapshotOf(look, at)
+    const waiting = pin?.pending.find((snapshot) => snapshot.hash === hash)
+    const snapshot = approval ?? waiting ?? snapshotOf(look, at)
     const seen = pin?.seen.hash === hash ? pin.seen : { hash, at }
-    if (!pin) first(store, subject, sight)
+    if (!pin) first(store, subject, snapshot)
     else if (approval) {
       if (seen !== pin.seen) store.put({ ...pin, seen })
     } else {
-      if (!waiting || seen !== pin.seen) store.put({ ...pin, pending: [...pin.pending, { ...sight, at }], seen })
-      if (pin.approved.length > 0) notices.changed(server, pin, sight)
+      if (!waiting || seen !== pin.seen) store.put({ ...pin, pending: [...pin.pending, { ...snapshot, at }], seen })
+      if (pin.approved.length > 0) notices.changed(server, pin, snapshot)
       else notices.unapproved(server)
       options.waiting?.(server)
     }
-    if (!isScanned(sight)) {
+    if (!isScanned(snapshot)) {
       // In quarantine mode, scan before callers can see the definition.
       if (mode === 'quarantine') inspect(store, subject, look)
       else queue.add(() => inspect(store, subject, look))
@@ -93,10 +93,16 @@ export function createPinEvaluator(
     return pinnedBy(subject, store.pin(kind, name) as Pin, hash)
   }
 
-  function first(store: ServerPinStore, { server, kind, name }: PinSubject, sight: DefinitionSnapshot): void {
+  function first(store: ServerPinStore, { server, kind, name }: PinSubject, snapshot: DefinitionSnapshot): void {
     const trusted = trustsFirstSight(store.record)
-    const approved = trusted ? [{ ...sight, by: 'first sight' as const }] : []
-    store.put({ kind, name, approved, pending: trusted ? [] : [sight], seen: { hash: sight.hash, at: sight.at } })
+    const approved = trusted ? [{ ...snapshot, by: 'first sight' as const }] : []
+    store.put({
+      kind,
+      name,
+      approved,
+      pending: trusted ? [] : [snapshot],
+      seen: { hash: snapshot.hash, at: snapshot.at },
+    })
     if (!trusted) notices.unapproved(server)
     else if (store.wasKnown) notices.isNew(server, labelOf(server, kind, name))
   }

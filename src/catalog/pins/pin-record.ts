@@ -18,7 +18,7 @@ export type PinKind = (typeof pinKinds)[number]
 const time = z.number().nonnegative()
 const hash = z.string().regex(/^[0-9a-f]{64}$/)
 
-const sight = z.object({
+const snapshot = z.object({
   hash,
   /** When the definition was first seen. In an approval, the time of the approval. */
   at: time,
@@ -29,7 +29,7 @@ const sight = z.object({
   high: z.boolean(),
   scanner: z.number(),
 })
-const approval = sight.extend({ by: z.enum(['first sight', 'operator']) })
+const approval = snapshot.extend({ by: z.enum(['first sight', 'operator']) })
 
 /** An operator's decision that a definition must not be used, and the time at which an approval lifted it. */
 const block = z.object({ hash, at: time, lifted: time.optional() })
@@ -38,7 +38,7 @@ const pin = z.object({
   kind: z.enum(pinKinds),
   name: z.string(),
   approved: z.array(approval),
-  pending: z.array(sight),
+  pending: z.array(snapshot),
   seen: z.object({ hash, at: time }),
   blocked: z.array(block).optional(),
 })
@@ -57,7 +57,7 @@ const recordSchema = z.object({
   pins: z.array(pin),
 })
 
-export type DefinitionSnapshot = Readonly<z.output<typeof sight>>
+export type DefinitionSnapshot = Readonly<z.output<typeof snapshot>>
 export type Approval = Readonly<z.output<typeof approval>>
 export type RecordedOrigin = Readonly<z.output<typeof origin>>
 type Block = Readonly<z.output<typeof block>>
@@ -211,7 +211,7 @@ function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demote
   const [first, ...others] = approvals.filter(({ by }) => by === 'first sight').sort(byTime)
   return {
     approved: [...(first ? [first] : []), ...byOperator.slice(-maxApproved)],
-    demoted: others.map(({ by: _, ...sight }) => sight),
+    demoted: others.map(({ by: _, ...snapshot }) => snapshot),
   }
 }
 

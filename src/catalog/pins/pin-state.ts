@@ -56,7 +56,7 @@ export function stateOf(server: string, pin: Pin, mode: PinsMode): PinState {
   const { kind, name, seen, pending } = pin
   const approval = approvalOf(pin, seen.hash)
   const latest = approval ?? latestApproval(pin)
-  const sight: DefinitionSnapshot | undefined = approval ?? pending.find(({ hash }) => hash === seen.hash)
+  const snapshot: DefinitionSnapshot | undefined = approval ?? pending.find(({ hash }) => hash === seen.hash)
   const blocked = mode !== 'off' && isBlocked(pin, seen.hash)
   return {
     server,
@@ -69,8 +69,8 @@ export function stateOf(server: string, pin: Pin, mode: PinsMode): PinState {
     hash: seen.hash,
     seenAt: seen.at,
     ...(latest && { approvedAt: latest.at, approvedBy: latest.by }),
-    changed: approval || !latest ? [] : changedFields(latest.definition, sight?.definition),
-    flags: sight?.flags ?? [],
+    changed: approval || !latest ? [] : changedFields(latest.definition, snapshot?.definition),
+    flags: snapshot?.flags ?? [],
     pending: pending.map(({ hash }) => hash),
   }
 }
@@ -122,9 +122,9 @@ export function approveIn(
     // A definition that was trusted at first sight needs approval only if the scanner found something of high severity
     // or an operator blocked it. If its hash is given, the approval is recorded in any case.
     const isApproved = known && !blocked && isReleased(known) && (!selection.hash || known.by === 'operator')
-    const sight = isApproved ? undefined : (known ?? pin.pending.find(({ hash }) => hash === target))
-    if (!sight) continue
-    const approval = { ...sight, at, by: 'operator' as const }
+    const snapshot = isApproved ? undefined : (known ?? pin.pending.find(({ hash }) => hash === target))
+    if (!snapshot) continue
+    const approval = { ...snapshot, at, by: 'operator' as const }
     const lifted = pin.blocked?.map((block) =>
       block.hash === target ? { ...block, lifted: Math.max(at, block.at) } : block,
     )

@@ -148,9 +148,9 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
       if (!store || !state) return looseFlags(entry)
       // Look the pin up again, because the scanner may have run since the state was created.
       const pin = store.of(entry.server).pin(state.kind, state.name)
-      const sight = pin && [...pin.approved, ...pin.pending].find(({ hash }) => hash === state.hash)
+      const snapshot = pin && [...pin.approved, ...pin.pending].find(({ hash }) => hash === state.hash)
       const approved = state.condition === 'pinned' || state.condition === 'changed back'
-      return approved ? (sight?.flags ?? []) : [...(sight?.flags ?? []), 'changed']
+      return approved ? (snapshot?.flags ?? []) : [...(snapshot?.flags ?? []), 'changed']
     },
     list: () => [...(store?.all() ?? [])].flatMap(([, { record }]) => statesOf(record, mode)),
     async approve(selection) {

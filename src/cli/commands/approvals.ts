@@ -96,7 +96,7 @@ function print(approval: ListedApproval, { print, paint }: Output, clock: Clock)
   print(`${paint('bold', shortId(id))}  ${printable(`${agent} wants to call ${server}.${tool}`)}  ${left} left`)
   for (const line of approval.arguments.split('\n')) print(`  ${printable(line)}`)
   print(paint('dim', `  by ${printable(principal)}, because of ${printable(rule)}`))
-  if (!mayAnswer) print(paint('dim', '  somebody else must answer (approvals.by)'))
+  if (!mayAnswer) print(paint('dim', '  another person must answer (approvals.by)'))
 }
 
 const shortId = (id: string): string => id.slice(0, 8)

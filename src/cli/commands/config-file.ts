@@ -6,7 +6,7 @@ import { type FileSnapshot, lockForEdit, readSnapshot, replaceFile } from '../..
 import { addServers, type ServersText, serversBlock, serversText } from '../../config/edit/servers-text.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
-import { keepState } from '../../config/load.ts'
+import { claimDefaultState } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import { isWithin } from '../../config/tree.ts'
@@ -94,13 +94,13 @@ export async function writeConfig(
   await using _lock = await lockForEdit(before)
   const isFirst = before.bytes === undefined && (await isFoundFirst(before.path, shell))
   await replaceFile(before, Buffer.from(before.mark + after))
-  const kept = isFirst ? await keepState(before.path, shell.env) : undefined
+  const kept = isFirst ? await claimDefaultState(before.path, shell.env) : undefined
   if (!kept) return undefined
   const folder = shortPath(kept.folder, shell)
   const what = 'Keys, approvals and audit records from before this file existed'
-  return kept.keeper === before.path
+  return kept.configFile === before.path
     ? `${what} are still used; they are in ${folder}.`
-    : `${what} are not used with it: they are in ${folder}, which belongs to ${shortPath(kept.keeper, shell)}.`
+    : `${what} are not used with it: they are in ${folder}, which belongs to ${shortPath(kept.configFile, shell)}.`
 }
 
 /** Whether a new file will be loaded by default where none has been found so far. */

@@ -32,9 +32,9 @@ export function translateClaudeCode(tree: BranchNode, report: TranslationReport)
   const found = new Map<string, TreeMember>()
   const read = (section: ConfigTree | undefined, folder: string | undefined) => {
     if (section?.kind !== 'branch') return
-    const manner = { label: 'Claude Code', timeout: 'ms', tolerant: true, folder: folder || undefined } as const
+    const format = { label: 'Claude Code', timeout: 'ms', tolerant: true, folder: folder || undefined } as const
     for (const [name, { at, value }] of section.members) {
-      const server = value.kind === 'branch' ? clientServer(value, name, manner, report) : value
+      const server = value.kind === 'branch' ? clientServer(value, name, format, report) : value
       add(found, name, { at, value: server }, folder, report)
     }
   }

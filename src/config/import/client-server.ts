@@ -27,29 +27,29 @@ import type { RewriteVariable } from './variables.ts'
 export function clientServer(
   written: BranchNode,
   name: string,
-  manner: ClientFormat,
+  format: ClientFormat,
   report: TranslationReport,
 ): BranchNode {
-  const { respell } = manner
+  const { respell } = format
   const server = respell ? (mapLeaves(written, (part) => mapText(part, respell)) as BranchNode) : written
   const members = new Map<string, TreeMember>()
   for (const [key, entry] of server.members) {
     const reason = leftAside[key]
     const { value } = entry
-    if (key === 'timeout' && manner.timeout) members.set(key, { at: entry.at, value: inUnit(value, manner.timeout) })
+    if (key === 'timeout' && format.timeout) members.set(key, { at: entry.at, value: inUnit(value, format.timeout) })
     else if (key === 'oauth' || (key === 'auth' && isForeignAuth(value))) {
       const auth = oauthOf(value, `mcpServers.${name}`, report)
       if (auth) members.set('auth', { at: entry.at, value: auth })
     } else if (reason !== undefined) report.warnings.push(`${keyPath(['mcpServers', name, key])} ${reason}`)
     else if (serverKeys.includes(key)) members.set(key, entry)
-    else if (!harmless.includes(key) && !startTimeouts.has(key)) unknown(key, entry, name, manner, members, report)
+    else if (!harmless.includes(key) && !startTimeouts.has(key)) unknown(key, entry, name, format, members, report)
   }
   for (const [key, unit] of startTimeouts) {
     const entry = server.members.get(key)
     if (entry) members.set('startTimeout', { at: entry.at, value: inUnit(entry.value, unit) })
   }
   const normal = normaliseServer(branch(server.at, members), name, report)
-  return inFolder(withSession(normal, name, report), manner.folder)
+  return inFolder(withSession(normal, name, report), format.folder)
 }
 
 /** Sets `session: caller` for stateful servers: clients start one process each, so the server expects one caller. */
@@ -169,7 +169,7 @@ const leftAside: Readonly<Record<string, string>> = {
 interface ClientFile {
   readonly tree: BranchNode
   readonly servers: TreeMember | undefined
-  readonly manner: ClientFormat
+  readonly format: ClientFormat
   /** The file's name in the import note. */
   readonly called: string
   /** Other top-level keys that concern servers; they are not counted as ignored settings. */
@@ -178,7 +178,7 @@ interface ClientFile {
 
 /** Converts a client's servers. A note says how many of the client's other settings are ignored. */
 export function clientServers(
-  { tree, servers, manner, called, known = [] }: ClientFile,
+  { tree, servers, format, called, known = [] }: ClientFile,
   report: TranslationReport,
 ): BranchNode {
   const shaped = shape(tree.at, { mcpServers: servers })
@@ -186,8 +186,8 @@ export function clientServers(
   const others = [...tree.members].filter(
     ([key, entry]) => entry !== servers && key !== '$schema' && !known.includes(key),
   )
-  if (others.length > 0) report.notes.push(`${count(others.length, 'setting')} from ${manner.label} ignored`)
-  return mapServers(shaped, (server, name) => clientServer(server, name, manner, report))
+  if (others.length > 0) report.notes.push(`${count(others.length, 'setting')} from ${format.label} ignored`)
+  return mapServers(shaped, (server, name) => clientServer(server, name, format, report))
 }
 
 /** Drops each server for which `reasonFor` returns a reason, with a warning. */

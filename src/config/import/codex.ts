@@ -25,8 +25,8 @@ export function translateCodex(document: BranchNode, report: TranslationReport):
   const tree = mapLeaves(document, (part) => mapText(part, escapeVariables)) as BranchNode
   const named = shape(tree.at, { mcpServers: tree.members.get('mcp_servers') })
   const servers = mapServers(named, (server, name) => codexServer(server, name, report)).members.get('mcpServers')
-  const manner = { label: 'Codex', folder: folderOf(tree.at.file.path), tolerant: true }
-  return clientServers({ tree, servers, manner, called: "Codex's config.toml", known: ['mcp_servers'] }, report)
+  const format = { label: 'Codex', folder: folderOf(tree.at.file.path), tolerant: true }
+  return clientServers({ tree, servers, format, called: "Codex's config.toml", known: ['mcp_servers'] }, report)
 }
 
 const renamed: Readonly<Record<string, string>> = { enabled_tools: 'includeTools', disabled_tools: 'excludeTools' }

@@ -22,9 +22,9 @@ export const isGemini = (tree: BranchNode): boolean =>
 /** Converts Gemini CLI's file. Servers excluded by `mcp.allowed` or `mcp.excluded` become disabled. */
 export function translateGemini(tree: BranchNode, report: TranslationReport): BranchNode {
   const folder = folderOf(tree.at.file.path)
-  const manner = { label: 'Gemini CLI', timeout: 'ms', respell: bareVariables, folder, tolerant: true } as const
+  const format = { label: 'Gemini CLI', timeout: 'ms', respell: bareVariables, folder, tolerant: true } as const
   const servers = tree.members.get('mcpServers')
-  const read = clientServers({ tree, servers, manner, called: "Gemini CLI's settings", known: ['mcp'] }, report)
+  const read = clientServers({ tree, servers, format, called: "Gemini CLI's settings", known: ['mcp'] }, report)
   const allowed = namesIn(find(tree, ['mcp', 'allowed']))
   const excluded = namesIn(find(tree, ['mcp', 'excluded'])) ?? []
   return mapServers(read, (server, name, at) => {

@@ -48,7 +48,7 @@ export function translateMcpJson(
   kind?: PlainClient,
 ): BranchNode {
   const folder = folderOf(tree.at.file.path)
-  const manner: ClientFormat = {
+  const format: ClientFormat = {
     label: kind ? clientLabels[kind] : 'a client',
     respell: editorVariables(workspaceOf(tree.at.file.path, home)),
     folder,
@@ -57,7 +57,7 @@ export function translateMcpJson(
   }
   const called =
     kind === undefined || kind === 'claude-code' ? 'a plain mcpServers file' : `${clientLabels[kind]}'s file`
-  return clientServers({ tree, servers: tree.members.get('mcpServers'), manner, called }, report)
+  return clientServers({ tree, servers: tree.members.get('mcpServers'), format, called }, report)
 }
 
 /** Whether the file contains only servers and no other settings. */

@@ -26,8 +26,8 @@ export function translateOpencode(tree: BranchNode, report: TranslationReport): 
   const complete = withoutThose(written, reasonFor, report)
   const shaped = shape(tree.at, { mcpServers: complete })
   const servers = mapServers(shaped, opencodeServer).members.get('mcpServers')
-  const manner = { label: 'OpenCode', timeout: 'ms', respell: bracedVariables, tolerant: true } as const
-  return clientServers({ tree, servers, manner, called: "OpenCode's configuration", known: ['mcp'] }, report)
+  const format = { label: 'OpenCode', timeout: 'ms', respell: bracedVariables, tolerant: true } as const
+  return clientServers({ tree, servers, format, called: "OpenCode's configuration", known: ['mcp'] }, report)
 }
 
 /** Returns the reason to exclude an entry that only enables or disables a server defined elsewhere. */

@@ -31,14 +31,14 @@ export function translateVscode(file: BranchNode, report: TranslationReport, hom
   membersOf(document, ['servers', 'inputs', '$schema'], report)
   const tree = mapLeaves(document, inputs(find(document, ['inputs']), report)) as BranchNode
   const folder = folderOf(tree.at.file.path)
-  const manner = {
+  const format = {
     label: 'the editor',
     respell: editorVariables(workspaceOf(tree.at.file.path, home)),
     folder,
     tolerant: true,
   }
   const servers = tree.members.get('servers')
-  return clientServers({ tree, servers, manner, called: "an editor's mcp.json", known: ['inputs'] }, report)
+  return clientServers({ tree, servers, format, called: "an editor's mcp.json", known: ['inputs'] }, report)
 }
 
 /** Replaces `${input:id}` with `${INPUT_ID}`, or `${INPUT_ID:-default}` if the input has a default. */

@@ -13,8 +13,8 @@ export function translateZed(tree: BranchNode, report: TranslationReport): Branc
   const shaped = shape(tree.at, { mcpServers: runnable })
   const servers = mapServers(shaped, (server, name) => zedServer(server, name, report)).members.get('mcpServers')
   const folder = folderOf(tree.at.file.path)
-  const manner = { label: 'Zed', timeout: 's', respell: escapeVariables, folder, tolerant: true } as const
-  return clientServers({ tree, servers, manner, called: "Zed's settings", known: ['context_servers'] }, report)
+  const format = { label: 'Zed', timeout: 's', respell: escapeVariables, folder, tolerant: true } as const
+  return clientServers({ tree, servers, format, called: "Zed's settings", known: ['context_servers'] }, report)
 }
 
 const reasonFor = ({ members }: BranchNode): string | undefined =>

@@ -52,7 +52,7 @@ function notYours({ principal, by, rule }: PendingApproval, caller: Caller): Too
   const people = [...new Set(by.flat())].join(', ')
   const why =
     principal === caller.principal
-      ? 'The call was made with your own credential, so somebody else must answer (or add own to approvals.by).'
+      ? 'The call was made with your own credential, so somebody else must answer (or add `own` to approvals.by).'
       : `You may not answer this approval: ${people} may (approvals.by).`
   return new ToolwayError('DENIED_BY_POLICY', why, { rule })
 }

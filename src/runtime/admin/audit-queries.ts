@@ -169,9 +169,9 @@ interface ChainVerification extends Pick<AdminService, 'chain' | 'verifyChain'> 
   verified(): ChainView
 }
 
-/** When the first check is due without anybody asking for it. */
+/** Delay of the first automatic check. */
 const firstCheckMs = 60_000
-/** How long a result is good enough for those who do not ask for a check. */
+/** How long a result is reused if no check is requested. */
 const recheckMs = 600_000
 /** The time until the next check, as a multiple of what the last one took: a long log is checked less often. */
 const recheckFactor = 50

@@ -105,7 +105,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
     return { values: asRecord(values), hashAt }
   }
 
-  /** Reloads all processes and returns what came of it in this one. */
+  /** Reloads all processes. Returns this process's outcome. */
   const reloaded = async (): Promise<ReloadEvent> => {
     const events: ReloadEvent[] = []
     using _ = reload.history.onEvent((event) => events.push(event))

@@ -253,7 +253,7 @@ const changedMeanwhile = (path: string) =>
 const warningsOf = (loaded: LoadedConfig | undefined): readonly string[] =>
   loaded ? [...loaded.warnings, ...policyWarnings(loaded.config)] : []
 
-/** What somebody has to do who copies the new text because the file cannot be written here. */
+/** Instructions for copying the new text by hand if the file cannot be written here. */
 function copyWarnings(shown: string, secrets: ReturnType<typeof secretFiles>['files']['files']): string[] {
   const places = shown
     .split('\n')

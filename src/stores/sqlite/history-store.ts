@@ -19,7 +19,7 @@ export interface SqliteHistoryOptions extends Omit<HistoryThreadData, 'path'> {
 export interface SqliteHistory extends HistoryStore {
   /** Why the file cannot be used; undefined if it can. */
   trouble(): string | undefined
-  /** The process stops: what is written from now on no longer needs a thread. */
+  /** Set when the process stops: from then on, batches are written without the thread. */
   stopping(): void
 }
 

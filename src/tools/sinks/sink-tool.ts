@@ -62,7 +62,7 @@ async function written(sink: Sink, artifact: Artifact, { call, signal }: ToolCon
 }
 
 const maxRemembered = 1_000
-/** How long other processes find a write. */
+/** How long a write is shared with other processes. */
 const sharedMs = 24 * 3_600_000
 
 /** Where processes that serve as one find each other's writes. The seal encrypts them, because others may read the store. */

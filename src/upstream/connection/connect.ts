@@ -92,7 +92,7 @@ export function createConnector(options: ConnectorOptions): Connector {
     isKnown = true
   }
 
-  /** Adds the setting that keeps a server from being used, if it may be that. */
+  /** Adds a hint to remove `era` if that setting may be the cause. */
   function explained(error: unknown): unknown {
     if (config.era !== 'legacy' || !mayBeOtherEra(error)) return error
     const why =

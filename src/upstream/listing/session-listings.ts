@@ -37,7 +37,7 @@ interface SessionListing extends ConnectionSession {
 /** The maximum number of sessions with their own listing, of all callers and of one. Others see the common listing. */
 const maxListings = 256
 const maxPerPrincipal = 64
-/** The maximum number of bytes in all of them. Beyond it, the sessions with the largest ones see the common listing. */
+/** Max size of these listings together. Beyond it, the sessions with the largest listings see the common one. */
 const maxBytes = 64 * 1024 * 1024
 
 export function createSessionListings(options: SessionListingsOptions): SessionListings {

@@ -112,7 +112,7 @@ export const sessionEnded = ({ name }: TransportState): ToolwayError =>
 
 /** The error for requests that a server of another revision rejected unread. */
 export const protocolChanged = ({ name }: TransportState): ToolwayError =>
-  unsentError(name, `${name} no longer speaks the protocol revision that it did; try again.`)
+  unsentError(name, `${name} now uses another protocol revision; try again.`)
 
 /** The error for a request rejected because of its session. Some servers run such a request before rejecting it. */
 export function rejectedSession(server: string, status: number, fresh: boolean, repeatable = false): ToolwayError {

@@ -20,7 +20,7 @@ export function Dialog({ title, keepOpen = false, wide = false, onClose, childre
     const dialog = element.current
     dialog?.showModal()
     return () => {
-      // Its owner removes it. Closing it first returns the focus; the event follows later and is not news.
+      // Its owner removes it. Close it first to return the focus. The later close event is ignored.
       shown.current = false
       dialog?.close()
     }

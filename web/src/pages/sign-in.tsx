@@ -46,7 +46,7 @@ export function SignIn() {
         <h1>Sign in</h1>
         {query.value.get('signIn') === 'done' && (
           <Note>
-            <p>The sign-in to the server has ended. To see the server, sign in to the dashboard.</p>
+            <p>You are signed in to the server. To see the server, sign in to the dashboard.</p>
           </Note>
         )}
         {error.value && (

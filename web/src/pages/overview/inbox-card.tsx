@@ -117,7 +117,7 @@ const perform = ({ name, path, body }: InboxAction) =>
         location.assign(result.url)
         return 'Opening the sign-in page…'
       }
-      if (result?.state === 'checking') return 'Verification started. The page Audit shows the result.'
+      if (result?.state === 'checking') return 'Verification started. See the result on the Audit page.'
       const [, action] = /^servers\/[^/]+\/(restart|disable)$/.exec(path) ?? []
       // Throws if the server still does not work.
       return action ? actionOutcome(action as ServerAction, { process: null }, result as ServerView) : `${name}: done.`
