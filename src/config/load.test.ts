@@ -105,7 +105,7 @@ describe('B6: the first configuration file', () => {
   test('keeps the state from before it existed; later ones get a folder each', async () => {
     const { load, at } = await project({ [`${defaultState}/keys.json`]: '', 'a.yaml': '', 'b.yaml': '' })
     const env = { HOME: at('home') }
-    const kept = { folder: at(defaultState), keeper: at('a.yaml') }
+    const kept = { folder: at(defaultState), configFile: at('a.yaml') }
     expect(await claimDefaultState(at('a.yaml'), env)).toEqual(kept)
     expect(await claimDefaultState(at('b.yaml'), env)).toEqual(kept)
     const [none, a, b] = await Promise.all([[], ['a.yaml'], ['b.yaml']].map((paths) => load({ paths })))

@@ -174,7 +174,7 @@ export async function claimDefaultState(path: string, env: EnvVars): Promise<Cla
   const known = join(state, 'default')
   const content = await readdir(known).catch(() => [])
   if (content.length === 0 || existsSync(join(state, nameOf([path])))) return undefined
-  // If it cannot be written, or another configuration file already uses the folder, the new file has a state folder of its own.
+  // If it cannot be written, or another configuration file already uses the folder, the new file has its own folder.
   await writeFile(ownerFile(state), `${path}\n`, { flag: 'wx', mode: 0o600 }).catch(() => {})
   const configFile = ownerOf(state)
   return configFile === undefined ? undefined : { folder: known, configFile }

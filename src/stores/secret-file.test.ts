@@ -23,7 +23,7 @@ test('B6: many starts at once agree on one token', async () => {
   expect(new Set(tokens).size).toBe(1)
 })
 
-test('B6: a damaged token file is named in the error, never replaced by no protection', async () => {
+test('B6: a damaged token file is named in the error and not replaced', async () => {
   await keptToken(folder)
   for (const left of ['', '\0'.repeat(40)]) {
     await writeFile(join(folder, 'token'), left)
