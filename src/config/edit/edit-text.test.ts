@@ -228,3 +228,83 @@ describe('V9: an edit is bounded', () => {
     expect(value).toEqual({ allow: ['a'] })
   })
 })
+
+describe('V9: edits keep the comments around what they change', () => {
+  const tomlFile = [
+    '# first',
+    '[mcpServers.files] # header',
+    'command = "npx" # command',
+    'args = [',
+    '  # questions',
+    '  "-y", # none',
+    '  "server", # package',
+    ']',
+    '',
+    '[mcpServers.files.env] # environment',
+    'A = "1" # one',
+    '',
+    '[mcpServers."other one"]',
+    'command = "x" # last',
+    '',
+  ].join('\n')
+  const edit = (change: TextChange) => editText('toolway.toml', tomlFile, [change])
+
+  test('a renamed TOML table stays where it is, with its subtables', () => {
+    expect(edit({ path: ['mcpServers', 'files'], rename: 'docs of mine' })).toBe(
+      tomlFile.replaceAll('mcpServers.files', 'mcpServers."docs of mine"'),
+    )
+    expect(edit({ path: ['mcpServers', 'other one'], rename: 'b' })).toBe(tomlFile.replace('"other one"', 'b'))
+    expect(
+      editText('a.toml', 'mcpServers.a.command = "x" # 1\nmcpServers.a.cwd = "/" # 2\n', [
+        { path: ['mcpServers', 'a'], rename: 'b' },
+      ]),
+    ).toBe('mcpServers.b.command = "x" # 1\nmcpServers.b.cwd = "/" # 2\n')
+    expect(
+      editText('a.toml', 'mcpServers = { "a" = { command = "x" } } # 1\n', [
+        { path: ['mcpServers', 'a'], rename: 'b' },
+      ]),
+    ).toBe('mcpServers = { b = { command = "x" } } # 1\n')
+  })
+
+  test('of a TOML table that is replaced, only the values that differ change', () => {
+    expect(edit({ path: ['mcpServers', 'files', 'env'], value: { A: '1', B: '2' } })).toBe(
+      tomlFile.replace('A = "1" # one\n', 'A = "1" # one\nB = "2"\n'),
+    )
+  })
+
+  test('items of a TOML list are added and removed in place', () => {
+    const args = ['mcpServers', 'files', 'args']
+    expect(edit({ path: [...args, 0], value: 'a', insert: true })).toBe(
+      tomlFile.replace('args = [\n', 'args = [\n  "a",\n'),
+    )
+    expect(edit({ path: [...args, 1], value: 'b', insert: true })).toBe(
+      tomlFile.replace('# none\n', '# none\n  "b",\n'),
+    )
+    expect(edit({ path: [...args, 2], value: 'c', insert: true })).toBe(
+      tomlFile.replace('# package\n', '# package\n  "c",\n'),
+    )
+    expect(edit({ path: [...args, 0] })).toBe(tomlFile.replace('  "-y", # none', '  # none'))
+    const short = (text: string, change: TextChange) => editText('a.toml', `a = ${text} # 1\n`, [change])
+    expect(short('["x", "y"]', { path: ['a', 2], value: 'z', insert: true })).toBe('a = ["x", "y", "z"] # 1\n')
+    expect(short('["x", "y"]', { path: ['a', 1] })).toBe('a = ["x"] # 1\n')
+    expect(short('["x"]', { path: ['a', 0] })).toBe('a = [] # 1\n')
+  })
+
+  test('items are inserted into JSON lists in place', () => {
+    const insert = (text: string, index: number) =>
+      editText('a.json', text, [{ path: ['a', index], value: 'x', insert: true }])
+    expect(insert('{ "a": ["b", /* 1 */ "c" /* 2 */] }', 1)).toBe('{ "a": ["b", "x", /* 1 */ "c" /* 2 */] }')
+    expect(insert('{ "a": [/* 1 */ "b"] }', 0)).toBe('{ "a": [/* 1 */ "x", "b"] }')
+    expect(insert('{\n  "a": [\n    "b", // 1\n    // 2\n    "c"\n  ]\n}\n', 1)).toBe(
+      '{\n  "a": [\n    "b", // 1\n    "x",\n    // 2\n    "c"\n  ]\n}\n',
+    )
+  })
+
+  test('items are removed from YAML lists in brackets in place', () => {
+    const text = 'a: [\n  b, # 1\n  # 2\n  c, # 3\n  d # 4\n]\n'
+    const remove = (index: number) => editText('a.yaml', text, [{ path: ['a', index] }])
+    expect(remove(0)).toBe('a: [\n  # 1\n  # 2\n  c, # 3\n  d # 4\n]\n')
+    expect(remove(1)).toBe('a: [\n  b, # 1\n  # 2\n  # 3\n  d # 4\n]\n')
+    expect(remove(2)).toBe('a: [\n  b, # 1\n  # 2\n  c # 3\n  # 4\n]\n')
+  })
+})

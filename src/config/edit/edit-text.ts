@@ -69,32 +69,35 @@ function editJson(text: string, { path, value, rename, insert }: TextChange): st
   const edited = jsonText(text)
   if (rename !== undefined) return edited.rename(path, rename)
   if (value === undefined) return edited.remove(path)
-  if (!insert) return edited.set(path, value)
-  const list = path.slice(0, -1)
-  const items = valueAt(json.parse(text), list)
-  if (!Array.isArray(items)) return edited.set(list, [value])
-  const index = path.at(-1) as number
-  return index >= items.length ? edited.set(path, value) : edited.set(list, items.toSpliced(index, 0, value))
+  return insert ? edited.insert(path, value) : edited.set(path, value)
 }
 
 /** Changes values of a TOML file where they are written and, if that is not possible, writes their whole entry again. */
 const editToml = (file: string, text: string, changes: readonly TextChange[]): string =>
   changes.reduce((before, change) => {
-    const wanted = withChanges(contentOf(file, before), [change])
-    const after = change.rename === undefined ? tomlWith(before, change, wanted) : undefined
-    return after !== undefined && says(toml, after, wanted) ? after : withWholeEntry(file, before, change, wanted)
+    const content = contentOf(file, before)
+    const old = valueAt(content, change.path)
+    if (isRecord(old) && isRecord(change.value)) {
+      return editToml(file, before, changesBetween(old, change.value, change.path))
+    }
+    const wanted = withChanges(content, [change])
+    const after = [...tomlWith(before, change, wanted)].find((one) => says(toml, one, wanted))
+    return after ?? withWholeEntry(file, before, change, wanted)
   }, text)
 
-function tomlWith(text: string, { path, value, insert }: TextChange, wanted: unknown): string | undefined {
-  const isInList = typeof path.at(-1) === 'number'
-  if (isInList && (insert || value === undefined)) {
+/** The ways to write a change, best first. */
+function* tomlWith(text: string, { path, value, rename, insert }: TextChange, wanted: unknown): Generator<string> {
+  const edited = tomlText(text)
+  if (rename !== undefined) return yield edited.rename(path.map(String), rename)
+  if (typeof path.at(-1) === 'number' && (insert || value === undefined)) {
     const list = path.slice(0, -1)
-    return tomlText(text).setValue(list, valueAt(wanted, list))
+    const written = insert ? edited.insertItem(path, value) : edited.removeItem(path)
+    if (written !== undefined) yield written
+    return yield edited.setValue(list, valueAt(wanted, list))
   }
-  if (value === undefined) return tomlText(text).remove(path.map(String))
+  if (value === undefined) return yield edited.remove(path.map(String))
   // A new entry gets a table of its own.
-  const isTable = isRecord(value) && path.length <= 2
-  return isTable ? undefined : tomlText(text).setValue(path, value)
+  if (!(isRecord(value) && path.length <= 2)) yield edited.setValue(path, value)
 }
 
 /** Writes an entry such as `mcpServers.files`, or a new section, as one table. */

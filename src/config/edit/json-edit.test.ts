@@ -62,7 +62,7 @@ describe('B11: a server is taken out', () => {
 
   test('on one line, and with trailing commas', () => {
     expect(remove('{"s": {"a": 1, "b": 2}}', 'a')).toBe('{"s": {"b": 2}}')
-    expect(remove('{"s": {"a": 1, "b": 2}}', 'b')).toBe('{"s": {"a": 1 }}')
+    expect(remove('{"s": {"a": 1, "b": 2}}', 'b')).toBe('{"s": {"a": 1}}')
     expect(remove('{"s": {"a": 1,}}', 'a')).toBe('{"s": {}}')
   })
 })

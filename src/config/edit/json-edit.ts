@@ -1,6 +1,7 @@
 import { type Node, type ParseError, parseTree } from 'jsonc-parser'
 import type { Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
+import { type BracketedList, between, indentAt, insertItem, removeItem, startsLine } from './list-items.ts'
 
 interface Style {
   readonly eol: string
@@ -43,7 +44,18 @@ export function jsonText(text: string) {
       let section: Node | undefined = root
       for (const key of path.slice(0, -1)) section = section && childOf(section, key)
       const index = section ? indexOf(section, path.at(-1) ?? '') : -1
-      return section && index >= 0 ? removed(text, section, index) : text
+      return section && index >= 0 ? removeItem(text, listOf(section), index, 'slashes') : text
+    },
+    /** Inserts an item into a list, before the item that has this index. */
+    insert(path: Path, value: unknown): string {
+      const list = path.slice(0, -1)
+      const found = root && list.reduce<Node | undefined>((node, part) => node && childOf(node, part), root)
+      const index = Number(path.at(-1))
+      if (found?.type !== 'array' || !found.children?.length) return this.set(list, [value])
+      if (index >= found.children.length) return this.set(path, value)
+      const first = found.children[0] as Node
+      const own = startsLine(text, first.offset) ? render(value, indentAt(text, first.offset), style) : spaced(value)
+      return insertItem(text, listOf(found), index, own, 'slashes')
     },
     rename(path: Path, name: string): string {
       const key = root && path.slice(0, -1).reduce<Node | undefined>((node, part) => node && childOf(node, part), root)
@@ -69,16 +81,16 @@ function childOf(section: Node, key: string | number): Node | undefined {
   return section.type === 'array' ? found : found?.children?.[1]
 }
 
+const listOf = (section: Node): BracketedList => ({
+  start: section.offset,
+  end: endOf(section),
+  items: (section.children ?? []).map((one) => ({ start: one.offset, end: endOf(one) })),
+})
+
 const endOf = ({ offset, length }: Node): number => offset + length
 
 function render(value: unknown, indent: string, { eol, unit }: Style): string {
   return JSON.stringify(value, undefined, unit).replaceAll('\n', eol + indent)
-}
-
-/** The indentation of the line at `offset`. */
-function indentAt(text: string, offset: number): string {
-  const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset)
-  return /^[ \t]*/.exec(line)?.[0] ?? ''
 }
 
 function replaceValue(text: string, node: Node, value: unknown, style: Style): string {
@@ -100,7 +112,7 @@ function insert(text: string, section: Node, key: string | number, value: unknow
   const close = endOf(section) - 1
   const name = section.type === 'array' ? '' : `${JSON.stringify(key)}: `
   const from = last ? endOf(last) : section.offset + 1
-  const tokens = between(text, from, close)
+  const tokens = between(text, from, close, 'slashes')
   const end = tokens.at(-1)?.end ?? from
   const separator = last && !tokens.some(({ kind }) => kind === 'comma') ? ',' : ''
   const at = last ? from : end
@@ -112,53 +124,10 @@ function insert(text: string, section: Node, key: string | number, value: unknow
   }
   const outer = indentAt(text, section.offset)
   const first = children[0]
-  const ownLine = first && /^[ \t]*$/.test(text.slice(text.lastIndexOf('\n', first.offset - 1) + 1, first.offset))
-  const inner = first && ownLine ? indentAt(text, first.offset) : outer + style.unit
+  const inner = first && startsLine(text, first.offset) ? indentAt(text, first.offset) : outer + style.unit
   const closing = text.slice(end, close).includes('\n') ? '' : style.eol + outer
   const entry = `${style.eol}${inner}${name}${render(value, inner, style)}${closing}`
   // Drop the whitespace between empty braces: `closing` already contains the line break.
   const rest = closing === '' ? text.slice(end) : text.slice(close)
   return `${text.slice(0, at)}${separator}${kept}${entry}${rest}`
-}
-
-interface Token {
-  readonly kind: 'comma' | 'comment'
-  readonly start: number
-  readonly end: number
-}
-
-/** Commas and comments between the offsets `from` and `to`. */
-function between(text: string, from: number, to: number): Token[] {
-  return [...text.slice(from, to).matchAll(/,|\/\/[^\r\n]*|\/\*.*?\*\//gs)].map(({ 0: token, index }) => ({
-    kind: token === ',' ? 'comma' : 'comment',
-    start: from + index,
-    end: from + index + token.length,
-  }))
-}
-
-function removed(text: string, section: Node, index: number): string {
-  const children = section.children ?? []
-  const property = children[index] as Node
-  const next = children[index + 1]
-  const comma = commaIn(text, endOf(property), next?.offset ?? endOf(section) - 1)
-  const [from, to] = wholeLines(text, property.offset, comma === undefined ? endOf(property) : comma + 1)
-  const without = text.slice(0, from) + text.slice(to)
-  const before = children[index - 1]
-  const leading = before && commaIn(text, endOf(before), property.offset)
-  // After removing the last member, also remove the comma before it, unless the file uses trailing commas.
-  if (comma !== undefined || leading === undefined) return without
-  return without.slice(0, leading) + without.slice(leading + 1)
-}
-
-const commaIn = (text: string, from: number, to: number): number | undefined =>
-  between(text, from, to).find(({ kind }) => kind === 'comma')?.start
-
-/** Extends the range to whole lines if they contain nothing else. Otherwise adds the spaces that follow the range. */
-function wholeLines(text: string, from: number, to: number): [number, number] {
-  const start = text.lastIndexOf('\n', from - 1) + 1
-  const feed = text.indexOf('\n', to)
-  const alone = feed >= 0 && /^\s*$/.test(text.slice(start, from)) && /^\s*$/.test(text.slice(to, feed))
-  if (alone && start > 0) return [start, feed + 1]
-  const space = /^[ \t]*/.exec(text.slice(to))?.[0].length ?? 0
-  return [from, to + space]
 }

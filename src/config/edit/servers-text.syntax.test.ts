@@ -66,7 +66,7 @@ test('B11: a server takes the place of the one of its name, where that stood', (
     '{"mcpServers": {"b": { "command": "new", "args": [ "-v" ] }, "c": {}}, /* mine */}',
   )
   expect(serversText('a.toml', '[mcpServers.b]\nurl = "x"\n# mine\n').set(server)).toBe(
-    '[mcpServers.b]\ncommand = "new"\nargs = ["-v"]\n\n# mine\n',
+    '[mcpServers.b]\ncommand = "new"\nargs = ["-v"]\n# mine\n',
   )
 })
 

@@ -2,10 +2,18 @@ import { parse } from 'smol-toml'
 import { placeKey, scanToml, unescaped } from '../parse/toml.ts'
 import type { Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
+import { type BracketedList, insertItem, removeItem } from './list-items.ts'
 
 /** Part of a TOML file: a table (header and body, up to the next header), or a single `key = value`. */
 interface Part {
   readonly path: readonly string[]
+  readonly start: number
+  readonly end: number
+  /** For each part of the path that is written here, its position. */
+  readonly keyed: readonly (Span | undefined)[]
+}
+
+interface Span {
   readonly start: number
   readonly end: number
 }
@@ -20,6 +28,16 @@ export function tomlText(text: string) {
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const { tables, statements } = partsIn(text)
   const below = (parts: readonly Part[], path: readonly string[]) => parts.filter((part) => isBelow(part.path, path))
+  const listAt = (path: Path): BracketedList | undefined => {
+    const places = scanToml(text)
+    const place = places.get(placeKey(path))
+    if (!place || place.value < place.key) return undefined
+    const items: { start: number; end: number }[] = []
+    for (let item = places.get(placeKey([...path, 0])); item; item = places.get(placeKey([...path, items.length]))) {
+      items.push({ start: item.value, end: item.end })
+    }
+    return items.length > 0 ? { start: place.value, end: place.end, items } : undefined
+  }
   /** Returns the text without the table at `path` and its subtables, in any notation. */
   const without = (path: readonly string[]): string => {
     const own = below(tables, path)
@@ -60,6 +78,25 @@ export function tomlText(text: string) {
       return `${text.slice(0, end)}${/[^\n]$/.test(text.slice(0, end)) ? eol : ''}${line}${text.slice(end)}`
     },
     remove: without,
+    /** Inserts an item into a list, or returns undefined if the list is not written in brackets or is empty. */
+    insertItem(path: Path, value: unknown): string | undefined {
+      const list = listAt(path.slice(0, -1))
+      return list && insertItem(text, list, Number(path.at(-1)), inline(value), 'hash')
+    },
+    removeItem(path: Path): string | undefined {
+      const list = listAt(path.slice(0, -1))
+      return list && removeItem(text, list, Number(path.at(-1)), 'hash')
+    },
+    /** Renames a table wherever its name is written: in headers, dotted keys or an inline table. */
+    rename(path: readonly string[], name: string): string {
+      const keys = [...below(tables, path), ...below(statements, path)].flatMap(
+        ({ keyed }) => keyed[path.length - 1] ?? [],
+      )
+      const place = scanToml(text).get(placeKey(path))
+      if (keys.length === 0 && place) keys.push({ start: place.key, end: place.key + writtenKey(text, place.key) })
+      const sorted = keys.sort((a, b) => b.start - a.start)
+      return sorted.reduce((rest, { start, end }) => rest.slice(0, start) + word(name) + rest.slice(end), text)
+    },
   }
 }
 
@@ -91,14 +128,22 @@ function partsIn(text: string): { readonly tables: readonly Part[]; readonly sta
   const statements: Part[] = []
   for (const { start, end } of linesIn(text)) {
     const line = text.slice(start, end)
-    const header = headerLine.exec(line)?.[1]
-    if (header !== undefined) headers.push({ path: pathOf(header), start, end })
-    const key = statementLine.exec(line)?.[1]
-    if (key !== undefined) statements.push({ path: [...(headers.at(-1)?.path ?? []), ...pathOf(key)], start, end })
+    const header = headerLine.exec(line)
+    if (header) {
+      const parts = keysIn(header, start)
+      headers.push({ path: parts.map(({ key }) => key), start, end, keyed: parts })
+    }
+    const statement = statementLine.exec(line)
+    if (statement) {
+      const above = headers.at(-1)?.path ?? []
+      const parts = keysIn(statement, start)
+      const path = [...above, ...parts.map(({ key }) => key)]
+      statements.push({ path, start, end, keyed: [...above.map(() => undefined), ...parts] })
+    }
   }
-  const tables = headers.map(({ path, start, end }, index) => {
+  const tables = headers.map((header, index) => {
     const next = headers[index + 1]?.start ?? text.length
-    return { path, start, end: bodyEnd(text, end, next) }
+    return { ...header, end: bodyEnd(text, header.end, next) }
   })
   return { tables, statements }
 }
@@ -133,7 +178,17 @@ const name = String.raw`(${oneWord}(?:\s*\.\s*${oneWord})*)`
 const headerLine = new RegExp(String.raw`^[ \t]*\[\[?\s*${name}\s*\]`)
 const statementLine = new RegExp(String.raw`^[ \t]*${name}\s*=`)
 
-function pathOf(dotted: string): string[] {
-  const parts = [...dotted.matchAll(/"((?:\\.|[^"\\])*)"|'([^']*)'|([\w-]+)/g)]
-  return parts.map(([, quoted, plain, bare]) => (quoted !== undefined ? unescaped(quoted) : (plain ?? bare ?? '')))
+const dottedPart = /"((?:\\.|[^"\\])*)"|'([^']*)'|([\w-]+)/g
+
+/** The parts of a dotted key that starts a line or header, with their positions in the text. */
+function keysIn(line: RegExpExecArray, lineStart: number): (Span & { readonly key: string })[] {
+  const dotted = line[1] ?? ''
+  const offset = lineStart + line[0].indexOf(dotted)
+  return [...dotted.matchAll(dottedPart)].map(({ 0: written, 1: quoted, 2: plain, 3: bare, index }) => ({
+    key: quoted !== undefined ? unescaped(quoted) : (plain ?? bare ?? ''),
+    start: offset + index,
+    end: offset + index + written.length,
+  }))
 }
+
+const writtenKey = (text: string, at: number): number => new RegExp(oneWord, 'y').exec(text.slice(at))?.[0].length ?? 0

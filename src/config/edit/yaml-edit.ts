@@ -17,6 +17,7 @@ import {
 import { jsonValue } from '../../lib/parse-json.ts'
 import { keyPath, type Path } from '../tree.ts'
 import { FileProblem } from './file.ts'
+import { removeItem } from './list-items.ts'
 
 /** Indentation of what is written below a key. */
 export const unit = '  '
@@ -179,12 +180,11 @@ export function yamlText(text: string) {
     },
     remove(path: Path): string {
       const entry = at(path)
-      const { parent, index, start, end } = entry
+      const { parent, index, start } = entry
       const next = parent.items.length > index + 1 ? entryAt(parent, index + 1) : undefined
-      const before = index > 0 ? entryAt(parent, index - 1) : undefined
       if (parent.flow) {
-        if (next) return text.slice(0, start) + text.slice(next.start)
-        return text.slice(0, before ? before.end : start) + text.slice(end)
+        const items = parent.items.map((_, at) => entryAt(parent, at))
+        return removeItem(text, { start: parent.range[0], end: parent.range[1], items }, index, 'hash')
       }
       const own = lineStart(text, start)
       const indent = text.slice(own, start)
