@@ -119,7 +119,17 @@ test.each([
     'the file /srv/dist/index.js does not exist',
     'ls -l /srv/dist/index.js',
   ],
+  [
+    "Error: Cannot find module '/srv/node_modules/a/b.js'",
+    'the file /srv/node_modules/a/b.js of an installed package does not exist',
+    'cd /srv && x',
+  ],
   ["ModuleNotFoundError: No module named 'mcp'", 'the Python module mcp is not installed', 'pip install mcp'],
+  [
+    "ModuleNotFoundError: No module named 'mcp.server.old'",
+    'the Python module mcp.server.old does not exist in the installed version',
+    'cd /srv && x',
+  ],
 ])('B11: %s', async (line, message, remedy) => {
   const finding = await findingOf({ command: 'x', cwd: '/srv' }, { stderr: [line], failure: ended })
   expect(finding).toMatchObject({ message, remedy: expect.stringContaining(remedy) })

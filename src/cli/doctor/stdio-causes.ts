@@ -144,6 +144,9 @@ const moduleMissing: RecogniseCause<StdioServer> = ({ result: { stderr }, config
   const [, node] = /Cannot find (?:module|package) '([^']+)'/.exec(output) ?? []
   if (node !== undefined) {
     const isFile = node.startsWith('/') || node.startsWith('.')
+    if (isFile && node.includes('/node_modules/')) {
+      return { message: `the file ${node} of an installed package does not exist`, remedy: byHand(config) }
+    }
     const message = isFile ? `the file ${node} does not exist` : `the package ${node} is not installed`
     const where = config.cwd === undefined ? '' : `cd ${quoted(config.cwd)} && `
     return {
@@ -152,9 +155,11 @@ const moduleMissing: RecogniseCause<StdioServer> = ({ result: { stderr }, config
     }
   }
   const [, python] = /No module named '?([\w.]+)/.exec(output) ?? []
-  if (python !== undefined)
-    return { message: `the Python module ${python} is not installed`, remedy: `pip install ${python}` }
-  return undefined
+  if (python === undefined) return undefined
+  // A part of a module is missing if the package is installed in another version, and it has no package of that name.
+  return python.includes('.')
+    ? { message: `the Python module ${python} does not exist in the installed version`, remedy: byHand(config) }
+    : { message: `the Python module ${python} is not installed`, remedy: `pip install ${python}` }
 }
 
 const dockerWithoutInput: RecogniseCause<StdioServer> = ({ name, config: { command, args } }) => {
