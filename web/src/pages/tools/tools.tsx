@@ -19,6 +19,7 @@ import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { Prompts, Resources } from '../playground/entries.tsx'
+import { unlistedServers } from './unlisted-servers.ts'
 
 const views = { tools: 'Tools', resources: 'Resources', prompts: 'Prompts' } as const
 const viewNames = ['tools', 'resources', 'prompts'] as const
@@ -30,12 +31,19 @@ export function Tools() {
   const filter = { query: text, server }
   const sort = parseToolSort(query.value.get('sort'))
   const servers = useResource(queries.servers, 'servers')
+  const unlisted = unlistedServers(servers.data ?? [])
   return (
     <Page title="Tools" note="Tools as agents see them, with the number of tokens that each definition takes.">
       <div class="filters">
         <SearchField key={view} label={`Search ${view}`} />
         <SelectFilter label="Server" name="server" options={servers.data?.map(({ name }) => name) ?? []} all="all" />
       </div>
+      {unlisted.length > 0 && (
+        <p class="quiet">
+          Not listed yet: {unlisted.join(', ')}. Toolway connects to a server when it is first needed, or with Refresh
+          tools on the server's <a href={pathTo('servers')}>page</a>.
+        </p>
+      )}
       <Tabs
         label="What servers offer"
         names={views}
