@@ -37,7 +37,7 @@ async function captured(call: Call, next: Handler, options: CaptureOptions): Pro
       record = make()
       store.put(record)
     } catch (cause) {
-      log.warn({ cause, call: call.id }, 'could not capture a call')
+      log.warn({ err: cause, call: call.id }, 'could not capture a call')
     }
   }
   const end = (how: () => Pick<CapturedCall, 'result' | 'error'>) => {

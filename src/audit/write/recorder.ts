@@ -263,10 +263,7 @@ function createOutage(clock: Clock, log: Log) {
       if (outage.active) return
       outage.active = true
       outage.count++
-      log.error(
-        { error: outage.error },
-        'audit records cannot be written; refusing write calls until the log works again',
-      )
+      log.error({ err: thrown }, 'audit records cannot be written; refusing write calls until the log works again')
     },
     end(): void {
       if (!outage.active) return

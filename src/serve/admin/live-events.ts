@@ -155,7 +155,7 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
         try {
           tick()
         } catch (cause) {
-          log.error({ cause }, 'cannot send events to dashboards')
+          log.error({ err: cause }, 'cannot send events to dashboards')
         }
       })
     }

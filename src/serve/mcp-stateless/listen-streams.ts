@@ -155,7 +155,7 @@ async function followAll(
       await followed.add(uri)
       following.add(uri)
     } catch (cause) {
-      log.debug({ uri, cause }, 'cannot subscribe to a resource')
+      log.debug({ uri, err: cause }, 'cannot subscribe to a resource')
     }
   })
   await settles(Promise.all(all), followMs, clock)
