@@ -47,9 +47,7 @@ export interface Chatting {
   readonly log: KeptLog
 }
 
-export interface ChattingOptions
-  extends Partial<HouseOptions>,
-    Partial<Pick<CreateChatOptions, 'hooks' | 'clientToolState'>> {
+export interface ChattingOptions extends Partial<HouseOptions>, Partial<Pick<CreateChatOptions, 'clientToolState'>> {
   readonly config?: object
   /** Of the model. */
   readonly model?: object
@@ -75,7 +73,7 @@ function searching(view: View): View {
 
 /** A chat over real tools and a model server that replies by script; all of it ends with the test. */
 export async function chatting(replies: readonly Reply[], options: ChattingOptions = {}): Promise<Chatting> {
-  const { config = {}, model = {}, hooks, clientToolState, ...own } = options
+  const { config = {}, model = {}, clientToolState, ...own } = options
   const server = await modelServer(...replies)
   const house = createHouse({ servers: { weather: [forecast], arithmetic: [add] }, ...own })
   const clock = createManualClock()
@@ -92,7 +90,6 @@ export async function chatting(replies: readonly Reply[], options: ChattingOptio
     validate: argumentValidator({ log }),
     clock,
     log,
-    ...(hooks && { hooks }),
     clientToolState: clientToolState ?? handoversIn(memoryTtlStore(clock)),
   })
   onTestFinished(async () => {
