@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { doubtfulLimits } from '../config-warnings.ts'
+import { doubtfulLimits } from './config-warnings.ts'
 
 const tools = [
   { server: 'files', name: 'read_file' },
