@@ -2,7 +2,7 @@ import type { Exposure, Page } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
-import type { Source } from '../core/source.ts'
+import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import { type Item, renamed } from './item.ts'
 import { type CatalogSnapshot, type PerKind, perKind } from './snapshot.ts'
@@ -92,8 +92,6 @@ function makePage(items: readonly Item[], start: number): Page {
 
 /** An item's cursor: opaque to clients, equal on all replicas, and valid as long as the entry is listed. */
 const cursorOf = (item: Item): string => Buffer.from(item.name).toString('base64url')
-
-export const metaSource = 'toolway'
 
 /** Summaries of the sources that have some of these items, without the meta-tools. */
 export function summariesOf(

@@ -6,6 +6,7 @@ import { withoutBrackets } from '../../config/schema/server.ts'
 import type { Config } from '../../config/schema.ts'
 import { refuseUnauthenticated } from '../../config/unauthenticated.ts'
 import { systemClock } from '../../core/clock.ts'
+import { metaSource } from '../../core/source.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { currentWorker } from '../../runtime/workers/worker.ts'
@@ -124,7 +125,7 @@ function bannerFacts({ loaded, token, view, local, servers }: Gateway, url: stri
     url,
     servers: Object.values(loaded.config.mcpServers).filter(({ disabled }) => !disabled).length,
     nativeTools: servers().find(({ name }) => name === 'native')?.tools ?? 0,
-    metaTools: toolsOf('toolway'),
+    metaTools: toolsOf(metaSource),
     // Keep a token that the operator configured out of service logs.
     token: token === undefined || tokenGenerated || stderr.isTTY ? token : 'YOUR_TOKEN',
     tokenGenerated,
