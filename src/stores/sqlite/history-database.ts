@@ -19,8 +19,9 @@ import {
   tallySteps,
 } from '../../core/history.ts'
 import { addPacked, createLatencies, type Latencies, type Packed, pack } from '../../lib/latency-histogram.ts'
+import { inTransaction } from '../../lib/sqlite.ts'
 import { callColumns, parseSteps, stepsText } from './history-batch.ts'
-import { type HistoryFileOptions, inTransaction, openHistoryFile } from './history-file.ts'
+import { type HistoryFileOptions, openHistoryFile } from './history-file.ts'
 
 export interface HistoryDatabaseOptions extends Pick<HistoryFileOptions, 'path' | 'say' | 'busyMs'> {
   readonly keepMs: number
