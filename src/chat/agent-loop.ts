@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../core/chat.ts'
+import { pluralize } from '../lib/pluralize.ts'
 import { type ChatLoop, type ChatRun, isComplete, reasonOf, stage } from './chat-run.ts'
 import { withSystem, withUniqueIds } from './conversation.ts'
 import { beginsLikeCalls, callsInText, parseCalls } from './parse-answer.ts'
@@ -107,7 +108,7 @@ type StopCondition = (steps: readonly AgentStep[]) => string | undefined
 const stepLimit =
   (max: number): StopCondition =>
   (steps) =>
-    steps.length >= max ? `the limit of ${max} step${max === 1 ? '' : 's'} was reached` : undefined
+    steps.length >= max ? `the limit of ${pluralize(max, 'step')} was reached` : undefined
 
 /** Stop after this many identical calls with identical results. */
 const maxRepeats = 4

@@ -12,10 +12,11 @@ import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
 import { homeOf } from '../../core/home.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { policyDoubts } from '../../policy/config-warnings.ts'
 import { commandName, relativeTo, type Shell, shortPath } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
-import { count, oneLine, printable, quoted } from '../table.ts'
+import { oneLine, printable, quoted } from '../table.ts'
 import { type CheckFinding, type CheckResult, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { privateFile } from './private-file.ts'
 
@@ -114,7 +115,7 @@ function invalidFindings(problems: readonly ConfigProblem[], shell: Shell): Chec
   const shown = problems.slice(0, maxProblems).map((one) => invalidFinding(one, shell))
   const rest = problems.length - shown.length
   const validate = `${commandName(shell.env)} validate`
-  return rest > 0 ? [...shown, problem(`${count(rest, 'problem')} more`, validate)] : shown
+  return rest > 0 ? [...shown, problem(`${pluralize(rest, 'problem')} more`, validate)] : shown
 }
 
 function invalidFinding(found: ConfigProblem, shell: Shell): CheckFinding {
@@ -129,8 +130,8 @@ function invalidFinding(found: ConfigProblem, shell: Shell): CheckFinding {
 function validFindings({ config, files, warnings }: LoadedConfig, shell: Shell): CheckFinding[] {
   const command = commandName(shell.env)
   const read = files.map(({ path }) => shortPath(path, shell)).join(', ')
-  const servers = count(Object.keys(config.mcpServers).length, 'server')
-  const agents = count(Object.keys(config.agents).length, 'agent')
+  const servers = pluralize(Object.keys(config.mcpServers).length, 'server')
+  const agents = pluralize(Object.keys(config.agents).length, 'agent')
   const found =
     files.length === 0
       ? ok('no file was found, so defaults apply', `${command} init`)

@@ -6,8 +6,9 @@ import type { Config } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
 import { isLoopback } from '../../config/unauthenticated.ts'
 import { didYouMean } from '../../lib/near.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { KeyFileProblem, keyFile, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
-import { commandLine, count, quoted, span } from '../table.ts'
+import { commandLine, quoted, span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
 import { octal, privateFile } from './private-file.ts'
 
@@ -54,7 +55,7 @@ export const keyCheck = (config: Config, context: CheckContext): DoctorCheck => 
       const stored = readKeyFile(path)
       const findings = stored.flatMap((key) => keyFindings(key, config, context))
       const number = stored.length + config.auth.keys.length
-      return findingsOr(findings, ok(number === 0 ? 'no API keys' : `${count(number, 'API key')}, none expired`))
+      return findingsOr(findings, ok(number === 0 ? 'no API keys' : `${pluralize(number, 'API key')}, none expired`))
     } catch (error) {
       if (!(error instanceof KeyFileProblem)) throw error
       const closed = error.message.includes('chmod 600')
