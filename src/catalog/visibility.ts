@@ -4,6 +4,7 @@ import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
+import { setBounded } from '../lib/memoize.ts'
 import { type Item, renamed } from './item.ts'
 import { type CatalogSnapshot, type PerKind, perKind } from './snapshot.ts'
 
@@ -48,9 +49,7 @@ export function createVisibility(
     // The key has every caller property that rules depend on: otherwise unauthenticated callers could see too much.
     const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
     const visible = known.get(key) ?? see(snapshot, caller)
-    known.delete(key)
-    known.set(key, visible)
-    if (known.size > maxKept) known.delete(known.keys().next().value as string)
+    setBounded(known, key, visible, maxKept)
     return visible
   }
 }

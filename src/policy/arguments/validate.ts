@@ -4,6 +4,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { isObject } from '../../core/schema-keywords.ts'
 import { foldName } from '../../lib/lookalikes.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import { composed, schemasAt } from '../schema-members.ts'
 import type { Compiled } from './compile.ts'
 import { BudgetSpent, budget, type Fits, plainCheck, stepsPerCheck } from './keyword-checks.ts'
@@ -55,13 +56,12 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     }
     const known = kept.get(key)
     if (known) return known
-    if (kept.size >= maxMade) kept.delete(kept.keys().next().value as string)
     const prepared = prepare(schema)
     const made: Made =
       'unfit' in prepared
         ? { plain: undefined, rounds: false, unfit: prepared.unfit }
         : { plain: prepared.rounds ? undefined : plainCheck(prepared.schema), rounds: prepared.rounds }
-    kept.set(key, made)
+    setBounded(kept, key, made, maxMade)
     if (made.unfit !== undefined) giveUp(made, tool, made.unfit)
     return made
   }
