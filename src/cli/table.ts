@@ -156,10 +156,3 @@ export function span(ms: number): string {
   const [unit, name] = spans.find(([size]) => ms >= size) ?? [1_000, 'second']
   return pluralize(Math.floor(ms / unit), name)
 }
-
-/** A word, quoted for a POSIX shell if necessary. */
-export const quoted = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
-
-/** A command line that can be pasted into a shell. */
-export const commandLine = (words: readonly string[]): string => words.map(quoted).join(' ')

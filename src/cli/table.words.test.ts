@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
 import { pluralize } from '../lib/pluralize.ts'
-import { commandLine, span, took } from './table.ts'
+import { commandLine } from '../lib/shell-words.ts'
+import { span, took } from './table.ts'
 
 test('B11: numbers and times are printed in words', () => {
   expect([pluralize(1, 'tool'), pluralize(0, 'tool'), pluralize(3, 'tool')]).toEqual(['1 tool', '0 tools', '3 tools'])

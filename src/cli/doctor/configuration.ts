@@ -13,10 +13,11 @@ import type { Config } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
 import { homeOf } from '../../core/home.ts'
 import { pluralize } from '../../lib/pluralize.ts'
+import { shellQuote } from '../../lib/shell-words.ts'
 import { policyDoubts } from '../../policy/config-warnings.ts'
 import { commandName, relativeTo, type Shell, shortPath } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
-import { oneLine, printable, quoted } from '../table.ts'
+import { oneLine, printable } from '../table.ts'
 import { type CheckFinding, type CheckResult, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { privateFile } from './private-file.ts'
 
@@ -122,7 +123,8 @@ function invalidFinding(found: ConfigProblem, shell: Shell): CheckFinding {
   const { file, line, column, key, message } = found
   const place = [shortPath(file, shell), line, column].filter((part) => part !== undefined).join(':')
   const variable = unsetVariable(found)
-  const fix = line === undefined ? `ls -l ${quoted(file)}` : `fix ${place}, then: ${commandName(shell.env)} validate`
+  const fix =
+    line === undefined ? `ls -l ${shellQuote(file)}` : `fix ${place}, then: ${commandName(shell.env)} validate`
   const remedy = variable === undefined ? fix : `export ${variable}=…`
   return problem([place, key, message].filter((part) => part !== '').join(': '), remedy)
 }
