@@ -83,7 +83,7 @@ async function withValidServers<T>(
   read: (paths: readonly string[]) => Promise<T>,
 ): Promise<T | undefined> {
   const home = homeOf(env)
-  const { paths } = await locate(config, env, cwd, home)
+  const { paths } = await locate(config, env, cwd)
   const files = await Promise.all(paths.map((path) => readServers(path, home)))
   const valid = files
     .flatMap(({ path, servers }) => servers.map((server) => ({ ...server, runs: runsCommands(path, config, env) })))
