@@ -13,7 +13,7 @@ import {
   type Approved,
   approveIn,
   blockIn,
-  labelOf,
+  findPin,
   type PinState,
   type PinsMode,
   type Selection,
@@ -109,12 +109,8 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
     return pinned
   }
 
-  const find: Pins['find'] = (label) => {
-    for (const [server, { record }] of store?.all() ?? []) {
-      for (const pin of record.pins.values()) if (labelOf(server, pin.kind, pin.name) === label) return { server, pin }
-    }
-    return undefined
-  }
+  const records = () => [...(store?.all().values() ?? [])].map(({ record }) => record)
+  const find: Pins['find'] = (label) => findPin(records(), label)
 
   return {
     mode,
