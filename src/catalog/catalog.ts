@@ -5,14 +5,14 @@ import type { Clock } from '../core/clock.ts'
 import type { Decide, Denial } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
-import type { Source } from '../core/source.ts'
+import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import type { FlagsOf } from './item.ts'
 import { createReadiness } from './readiness.ts'
 import { createSearchIndex } from './search/search-index.ts'
 import { type CatalogSnapshot, createSnapshotBuilder, type KnownItems } from './snapshot.ts'
 import { createView } from './view.ts'
-import { createVisibility, metaSource, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
+import { createVisibility, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
 
 /** How long a list waits by default: for a server whose entries are not known yet, and for any other server. */
 const firstListMs = 15_000

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { NamingConfig } from '../config/schema.ts'
+import { metaSource } from '../core/source.ts'
 
 /** The possible served names of an entry. They depend only on its server, its name and the naming configuration. */
 export interface NameChoice {
@@ -19,8 +20,8 @@ interface EntryName {
 
 export type Namer = (server: string, name: string) => NameChoice
 
-/** Toolway's own sources. Their entries keep their names, and servers' entries cannot take these names. */
-export const ownSources: readonly string[] = ['toolway', 'native']
+/** The built-in sources whose entries keep their names. Servers' entries cannot take these names. */
+export const unprefixedSources: readonly string[] = [metaSource, 'native']
 
 /**
  * Creates the function that names tools and prompts. The name consists of server, separator and tool if every model
@@ -43,7 +44,7 @@ export function createNamer(naming: NamingConfig): Namer {
     const reserved = winner && { reserved: { wanted: joined, winner } }
     const shortened = (text: string) => (attempt: 0 | 1) => hashedName(text, server, name, maxLength, attempt)
 
-    if (ownSources.includes(server) || strategy === 'flat') {
+    if (unprefixedSources.includes(server) || strategy === 'flat') {
       return usable(name)
         ? { plain: [name, ...prefixed], hashed: shortened(joined) }
         : { plain: [], hashed: shortened(name) }

@@ -4,7 +4,14 @@ import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
 import { createItem, type FlagsOf, type Item, type Label, pageOf, renamed } from './item.ts'
-import { assignNames, createNamer, type NameChoice, type NameClaim, type NameConflict, ownSources } from './names.ts'
+import {
+  assignNames,
+  createNamer,
+  type NameChoice,
+  type NameClaim,
+  type NameConflict,
+  unprefixedSources,
+} from './names.ts'
 import { isOwnUri, servedUri, wrappedUri } from './uris.ts'
 
 /** All served entries at one moment. A snapshot never changes; a change to any source creates a new snapshot. */
@@ -100,7 +107,7 @@ export function createChooser(naming: NamingConfig): Choose {
   const named = createNamer(naming)
   return ({ kind, server, name }) => {
     if (kind === 'tool' || kind === 'prompt') return named(server, name)
-    const unchanged = (naming.strategy === 'flat' || ownSources.includes(server)) && !isOwnUri(name)
+    const unchanged = (naming.strategy === 'flat' || unprefixedSources.includes(server)) && !isOwnUri(name)
     const served = servedUri(server, name)
     return { plain: unchanged ? [name, served] : [served], hashed: () => wrappedUri(server, name) }
   }
@@ -130,8 +137,8 @@ export function readPart(source: Source, choose: Choose, warn: Warn): SourcePart
 }
 
 function tierOf(source: Source): number {
-  const own = ownSources.indexOf(source.name)
-  return own < 0 ? ownSources.length : own
+  const own = unprefixedSources.indexOf(source.name)
+  return own < 0 ? unprefixedSources.length : own
 }
 
 type Warn = (facts: object, message: string) => void

@@ -2,8 +2,9 @@ import type { Exposure, Page } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
-import type { Source } from '../core/source.ts'
+import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
+import { setBounded } from '../lib/memoize.ts'
 import { type Item, renamed } from './item.ts'
 import { type CatalogSnapshot, type PerKind, perKind } from './snapshot.ts'
 
@@ -48,9 +49,7 @@ export function createVisibility(
     // The key has every caller property that rules depend on: otherwise unauthenticated callers could see too much.
     const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
     const visible = known.get(key) ?? see(snapshot, caller)
-    known.delete(key)
-    known.set(key, visible)
-    if (known.size > maxKept) known.delete(known.keys().next().value as string)
+    setBounded(known, key, visible, maxKept)
     return visible
   }
 }
@@ -92,8 +91,6 @@ function makePage(items: readonly Item[], start: number): Page {
 
 /** An item's cursor: opaque to clients, equal on all replicas, and valid as long as the entry is listed. */
 const cursorOf = (item: Item): string => Buffer.from(item.name).toString('base64url')
-
-export const metaSource = 'toolway'
 
 /** Summaries of the sources that have some of these items, without the meta-tools. */
 export function summariesOf(

@@ -222,25 +222,6 @@ describe('J5: when it stops', () => {
     expect(server.asked[2]?.body.messages.at(-1)?.content).toMatch(/21 degrees\n\(You made this call before/)
   })
 
-  test('by any condition that looks at the steps', async () => {
-    const stopWhen = [(steps: readonly unknown[]) => (steps.length === 2 ? 'somebody wants it so' : undefined)]
-    const { chat } = await chatting([rome, sum, says('Well.')], { ...agent, hooks: { stopWhen } })
-    expect((await ask(chat, question)).end).toMatchObject({
-      reason: 'steps',
-      notes: [expect.stringContaining('because somebody wants it so')],
-    })
-  })
-
-  test('each step can be prepared', async () => {
-    const prepareStep = ({ round }: { round: number }) =>
-      round === 1 ? { tools: ['arithmetic__add'], toolChoice: 'required' as const } : undefined
-    const { chat, server } = await chatting([rome, says('Well.')], { ...agent, hooks: { prepareStep } })
-    await ask(chat, question)
-    expect(server.asked[0]?.body).toMatchObject({ tool_choice: 'required', tools: { length: 1 } })
-    expect(server.asked[1]?.body).toMatchObject({ tool_choice: 'auto', tools: { length: 2 } })
-    expect(server.asked[1]?.body.messages.at(-1)?.content).toMatch(/There is no tool "weather__forecast"/)
-  })
-
   test('tool_choice required holds for the first step', async () => {
     const { chat, server } = await chatting([rome, says('Well.')], agent)
     await ask(chat, question, { toolChoice: 'required' })

@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../core/chat.ts'
+import { pluralize } from '../lib/pluralize.ts'
 import { type ChatLoop, type ChatRun, isComplete, reasonOf, stage } from './chat-run.ts'
 import { withSystem, withUniqueIds } from './conversation.ts'
 import { beginsLikeCalls, callsInText, parseCalls } from './parse-answer.ts'
@@ -6,36 +7,18 @@ import { answerDirectly, type StreamedAnswer, streamAnswer } from './stages/answ
 import { discover } from './stages/discover.ts'
 import { type CallResult, execute, roundMessages } from './stages/execute.ts'
 import { rawResults } from './stages/interpret.ts'
-import { createToolSet, isForClient, type ToolSet } from './tool-set.ts'
-
-/** Hooks that let library users control the agent loop. */
-export interface AgentHooks {
-  /** Conditions that stop the loop, checked after every step in addition to the step limit and the repetition check. */
-  readonly stopWhen?: readonly StopCondition[]
-  /** Changes the tools or the tool choice for the next step. */
-  prepareStep?(state: StepState): PreparedStep | undefined
-}
-
-interface StepState {
-  readonly round: number
-  readonly steps: readonly AgentStep[]
-}
-
-export interface PreparedStep {
-  /** Offer only these tools, by the names that the model sees. */
-  readonly tools?: readonly string[]
-  readonly toolChoice?: 'auto' | 'required'
-}
+import { isForClient } from './tool-set.ts'
 
 /** The agent loop (J5): the model calls tools and sees their results until it answers or is stopped. */
-export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
+export async function* agent(run: ChatRun): ChatLoop {
   const { request, config } = run
   if (request.toolChoice === 'none') return yield* answerDirectly(run)
   yield stage(run, 'discover')
   const toolSet = await discover(run)
   if (toolSet.tools.length === 0) return yield* answerDirectly(run)
 
-  const stops = [stepLimit(request.maxSteps ?? config.maxSteps), noRepeats, ...(hooks.stopWhen ?? [])]
+  const stops = [stepLimit(request.maxSteps ?? config.maxSteps), noRepeats]
+  const tools = toolSet.tools.map(({ callable }) => callable)
   const opening = withSystem(run.prompt('agent'), run.messages)
   const added: ChatMessage[] = []
   const steps: AgentStep[] = []
@@ -43,19 +26,18 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
 
   for (let round = 1; ; round++) {
     yield stage(run, 'call', round)
-    const { offered, toolChoice } = prepared(run, hooks, toolSet, { round, steps })
+    // `required` applies to the first round only, so that the model can answer afterwards.
+    const toolChoice = round === 1 && request.toolChoice === 'required' ? 'required' : 'auto'
     const messages = [...opening, ...added]
-    const tools = offered.tools.map(({ callable }) => callable)
     let answer: StreamedAnswer
     try {
-      const question = tools.length > 0 ? { messages, tools, toolChoice } : { messages }
-      answer = yield* streamAnswer(run, question, { holds: beginsLikeCalls, before })
+      answer = yield* streamAnswer(run, { messages, tools, toolChoice }, { holds: beginsLikeCalls, before })
     } catch (error) {
       if (run.signal.aborted || added.length === 0) throw error
       return yield* answerWithResults(run, added, 'The model failed before it gave an answer')
     }
 
-    const made = answer.calls.length > 0 ? answer.calls : callsInText(answer.held, offered)
+    const made = answer.calls.length > 0 ? answer.calls : callsInText(answer.held, toolSet)
     if (made.length === 0) {
       if (answer.held !== '') yield { kind: 'text', text: before + answer.held }
       if (answer.text.trim() === '' && added.length > 0) {
@@ -67,7 +49,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
 
     yield stage(run, 'execute', round)
     const commentary = answer.held === '' ? answer.text.trim() : ''
-    const calls = await parseCalls(withUniqueIds(made, messages), offered, run.validate, isComplete(answer.reason))
+    const calls = await parseCalls(withUniqueIds(made, messages), toolSet, run.validate, isComplete(answer.reason))
     const ours = calls.filter((call) => !isForClient(call))
     const ran = warned(steps, yield* execute(run, ours))
     added.push(...roundMessages(commentary, calls, ran))
@@ -76,7 +58,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
       return { reason: 'calls', handed: await run.clientToolState.keep(request.caller, added, theirs) }
 
     if (commentary !== '') before = '\n\n'
-    steps.push({ text: commentary, calls: ran.map(asStep) })
+    steps.push({ calls: ran.map(asStep) })
     const why = stops.map((stop) => stop(steps)).find((reason) => reason !== undefined)
     if (why !== undefined) return yield* lastAnswer(why, round + 1)
   }
@@ -98,14 +80,6 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
   }
 }
 
-/** The tools for one step. `required` applies to the first round only, so that the model can answer afterwards. */
-function prepared(run: ChatRun, hooks: AgentHooks, toolSet: ToolSet, state: StepState) {
-  const isRequired = state.round === 1 && run.request.toolChoice === 'required'
-  const { tools: names, toolChoice = isRequired ? 'required' : 'auto' } = hooks.prepareStep?.(state) ?? {}
-  const offered = names ? createToolSet(toolSet.tools.filter(({ callable }) => names.includes(callable.name))) : toolSet
-  return { offered, toolChoice }
-}
-
 const asStep = ({ call, text, isError }: CallResult) => ({ ...call.function, result: text, isError })
 
 /** Adds a hint to the result of each call that was already made with the same result. */
@@ -123,8 +97,6 @@ async function* answerWithResults(run: ChatRun, added: readonly ChatMessage[], w
 }
 
 interface AgentStep {
-  /** The text that the model wrote alongside its calls. */
-  readonly text: string
   readonly calls: readonly AgentCall[]
 }
 
@@ -136,7 +108,7 @@ type StopCondition = (steps: readonly AgentStep[]) => string | undefined
 const stepLimit =
   (max: number): StopCondition =>
   (steps) =>
-    steps.length >= max ? `the limit of ${max} step${max === 1 ? '' : 's'} was reached` : undefined
+    steps.length >= max ? `the limit of ${pluralize(max, 'step')} was reached` : undefined
 
 /** Stop after this many identical calls with identical results. */
 const maxRepeats = 4

@@ -55,7 +55,7 @@ export interface Chatting {
 
 export interface ChattingOptions
   extends Partial<TestGatewayOptions>,
-    Partial<Pick<CreateChatOptions, 'hooks' | 'clientToolState'>> {
+    Partial<Pick<CreateChatOptions, 'clientToolState'>> {
   readonly config?: object
   /** Of the model. */
   readonly model?: object
@@ -81,7 +81,7 @@ function searching(view: View): View {
 
 /** A chat over real tools and a model server that replies by script; all of it ends with the test. */
 export async function chatting(replies: readonly Reply[], options: ChattingOptions = {}): Promise<Chatting> {
-  const { config = {}, model = {}, hooks, clientToolState, ...own } = options
+  const { config = {}, model = {}, clientToolState, ...own } = options
   const server = await modelServer(...replies)
   const gateway = createTestGateway({ servers: { weather: [forecast], arithmetic: [add] }, ...own })
   const clock = createManualClock()
@@ -98,7 +98,6 @@ export async function chatting(replies: readonly Reply[], options: ChattingOptio
     validate: argumentValidator({ log }),
     clock,
     log,
-    ...(hooks && { hooks }),
     clientToolState: clientToolState ?? handoversIn(memoryTtlStore(clock)),
   })
   onTestFinished(async () => {

@@ -1,7 +1,7 @@
 import type { Chat, ChatEvent, ChatMessage, ChatRequest, ContentPart } from '../core/chat.ts'
 import { invalidArguments, ToolwayError } from '../core/errors.ts'
 import { didYouMean } from '../lib/near.ts'
-import { type AgentHooks, agent } from './agent-loop.ts'
+import { agent } from './agent-loop.ts'
 import { type ChatDependencies, compilePrompts, createChatRun } from './chat-run.ts'
 import { modelNames, visionModels } from './models/create-models.ts'
 import type { Model } from './models/model.ts'
@@ -10,14 +10,13 @@ import { staged } from './staged-loop.ts'
 export interface CreateChatOptions extends Omit<ChatDependencies, 'prompts'> {
   /** The models, keyed by their names in the configuration. The caller disposes of them. */
   readonly models: ReadonlyMap<string, Model>
-  readonly hooks?: AgentHooks
   /** Rejects with the reason if a model server must not fetch this URL. The message continues "The image URL … ". */
   vetImage?(url: string): Promise<unknown>
 }
 
 /** Creates a chat that answers with the staged loop or the agent loop, using any configured model. */
 export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
-  const { models, hooks, vetImage, ...shared } = options
+  const { models, vetImage, ...shared } = options
   const { access, config, clientToolState } = shared
   const dependencies: ChatDependencies = { ...shared, prompts: compilePrompts(config.prompts) }
   const names = () => modelNames(models, config)
@@ -56,7 +55,7 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     const signal = AbortSignal.any([request.signal, own.signal])
     const messages = await clientToolState.restore(request.caller, request.messages)
     const run = createChatRun(dependencies, { request, model, signal, messages })
-    const loop = (request.mode ?? config.mode) === 'agent' ? agent(run, hooks) : staged(run)
+    const loop = (request.mode ?? config.mode) === 'agent' ? agent(run) : staged(run)
     try {
       const { reason, handed = [] } = yield* loop
       const spent = { usage: { ...run.usage }, durationMs: run.elapsedMs() }

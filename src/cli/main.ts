@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { isAbsolute, join } from 'node:path'
-import { homeOf } from '../core/home.ts'
+import { join } from 'node:path'
+import { cacheHome } from '../core/home.ts'
 import { limitMalloc } from './malloc.ts'
 
 // Check the version here: older Node versions cannot parse the other modules and would fail with an unhelpful error.
@@ -20,10 +20,5 @@ process.on('SIGUSR1', () => {})
 
 // Enable the compile cache before anything else is loaded. The cache is in the user's own folder, because anyone who
 // can write to it decides which code runs.
-const { XDG_CACHE_HOME: cacheHome = '' } = process.env
-process
-  .getBuiltinModule('node:module')
-  .enableCompileCache(
-    join(isAbsolute(cacheHome) ? cacheHome : join(homeOf(process.env), '.cache'), 'toolway', 'compiled'),
-  )
+process.getBuiltinModule('node:module').enableCompileCache(join(cacheHome(process.env), 'toolway', 'compiled'))
 void import('./start.ts')

@@ -1,7 +1,6 @@
 import { claimDefaultState } from '../config/load.ts'
 import { locate } from '../config/locate.ts'
 import type { Config } from '../config/schema.ts'
-import { homeOf } from '../core/home.ts'
 import { labelledLog } from '../core/log.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../runtime/gateway.ts'
 import type { Shell } from './kit.ts'
@@ -33,7 +32,7 @@ export async function openWatching(
 
 /** If somebody has created a configuration file, keeps using this state folder after a restart and in commands. */
 async function keepFoundState({ env, cwd }: Shell): Promise<void> {
-  const { paths } = await locate([], env, cwd, homeOf(env))
+  const { paths } = await locate([], env, cwd)
   if (paths[0] !== undefined) await claimDefaultState(paths[0], env)
 }
 

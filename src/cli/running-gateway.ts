@@ -1,7 +1,8 @@
 import { isIPv6 } from 'node:net'
 import type { Config } from '../config/schema.ts'
 import { keptToken } from '../stores/secret-file.ts'
-import { CommandError, exit, UsageError } from './kit.ts'
+import { CommandError, exit, type Shell, UsageError } from './kit.ts'
+import { type CommonOptions, load } from './load.ts'
 
 /** The error if no gateway is running at the configured address. */
 export class NoGateway extends CommandError {
@@ -20,6 +21,18 @@ export class RefusedByGateway extends CommandError {
 const timeoutMs = 10_000
 
 export type RunningGateway = Awaited<ReturnType<typeof runningGateway>>
+
+export interface RunningGatewayOptions extends CommonOptions {
+  readonly host?: string
+  readonly port?: number
+}
+
+/** The running gateway that a command's options mean: that of the configuration, unless they name another address. */
+export async function findRunningGateway(shell: Shell, options: RunningGatewayOptions): Promise<RunningGateway> {
+  const { config } = await load(shell, options)
+  const { host = config.server.host, port = config.server.port } = options
+  return runningGateway({ ...config, server: { ...config.server, host, port } })
+}
 
 /** The gateway for this configuration, which is running in another process. */
 export async function runningGateway({ server, auth, stores }: Config) {

@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
+import { pluralize } from '../lib/pluralize.ts'
 
 export interface Column<Row> {
   readonly title: string
@@ -140,9 +141,6 @@ export function sizeText(bytes: number): string {
   return `${value.toFixed(digits)} ${bytes === 1 ? 'byte' : units[unit]}`
 }
 
-/** A number with its noun: `1 tool`, `3 tools`. */
-export const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`
-
 /** A duration: `12 ms`, `1.5 s`. */
 export const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`)
 
@@ -156,12 +154,5 @@ const spans: readonly (readonly [ms: number, name: string])[] = [
 /** A duration, rounded down to its largest unit: `3 hours`. */
 export function span(ms: number): string {
   const [unit, name] = spans.find(([size]) => ms >= size) ?? [1_000, 'second']
-  return count(Math.floor(ms / unit), name)
+  return pluralize(Math.floor(ms / unit), name)
 }
-
-/** A word, quoted for a POSIX shell if necessary. */
-export const quoted = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
-
-/** A command line that can be pasted into a shell. */
-export const commandLine = (words: readonly string[]): string => words.map(quoted).join(' ')

@@ -2,10 +2,12 @@ import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runs } from '../../tests/fixtures/runs.ts'
-import { commandLine, count, span, took } from './table.ts'
+import { pluralize } from '../lib/pluralize.ts'
+import { commandLine } from '../lib/shell-words.ts'
+import { span, took } from './table.ts'
 
 test('B11: numbers and times are printed in words', () => {
-  expect([count(1, 'tool'), count(0, 'tool'), count(3, 'tool')]).toEqual(['1 tool', '0 tools', '3 tools'])
+  expect([pluralize(1, 'tool'), pluralize(0, 'tool'), pluralize(3, 'tool')]).toEqual(['1 tool', '0 tools', '3 tools'])
   expect([took(12.4), took(1499)]).toEqual(['12 ms', '1.5 s'])
   expect([span(90_000), span(3_600_000), span(5 * 86_400_000), span(10)]).toEqual([
     '1 minute',

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { type ClientKind, clientKinds } from '../config/import/client-kind.ts'
 import { readServers, type ServersFile } from '../config/import/read-servers.ts'
 import type { EnvVars } from '../config/interpolate.ts'
-import { folder, isFile } from '../config/locate.ts'
-import { homeOf } from '../core/home.ts'
+import { isFile } from '../config/locate.ts'
+import { configHome, homeOf } from '../core/home.ts'
 
 /** The parts of the environment that determine the paths of client files. */
 export interface HostEnvironment {
@@ -23,7 +23,7 @@ function settingsFolder({ env, platform }: HostEnvironment): string {
   const home = homeOf(env)
   if (platform === 'darwin') return join(home, 'Library', 'Application Support')
   if (platform === 'win32') return env.APPDATA || join(home, 'AppData', 'Roaming')
-  return folder(env.XDG_CONFIG_HOME, join(home, '.config'))
+  return configHome(env)
 }
 
 const clineName = 'cline_mcp_settings.json'
@@ -33,7 +33,7 @@ function userFiles(around: HostEnvironment): Record<ClientKind, readonly string[
   const { env, platform } = around
   const home = homeOf(env)
   const settings = settingsFolder(around)
-  const config = folder(env.XDG_CONFIG_HOME, join(home, '.config'))
+  const config = configHome(env)
   const editors = ['Code', 'Code - Insiders', 'VSCodium'].map((name) => join(settings, name, 'User'))
   const clineInside = ['globalStorage', 'saoudrizwan.claude-dev', 'settings', clineName]
   return {

@@ -3,13 +3,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type * as z from 'zod'
-import { homeOf } from '../core/home.ts'
+import { homeOf, stateHome } from '../core/home.ts'
 import { proxySecrets } from '../lib/proxy.ts'
 import { type ConfigDocument, type ReadOptions, readDocuments, rulePlaces } from './documents.ts'
 import { withEnvFiles } from './env-file.ts'
 import type { ConfigDialect } from './import/dialect.ts'
 import { type EnvVars, escapeVariables, interpolate } from './interpolate.ts'
-import { folder, locate } from './locate.ts'
+import { locate } from './locate.ts'
 import { absolutePaths } from './paths.ts'
 import { ConfigError, type ConfigProblem, problemAt } from './problems.ts'
 import type { Config, configSchema } from './schema.ts'
@@ -54,7 +54,7 @@ export const runsCommands = (path: string, named: readonly string[], env: EnvVar
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { paths = [], env, cwd, drafts, onNewCommand } = options
   const home = homeOf(env)
-  const located = await locate(paths, env, cwd, home)
+  const located = await locate(paths, env, cwd)
   if (located.problems.length > 0) throw new ConfigError(located.problems)
   const read = await readDocuments(located.paths, { ...options, home })
   const { documents } = read
@@ -75,7 +75,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   ]
   const secretFiles = [...complete.files, ...filled.files]
   if (problems.length > 0 || !('config' in outcome)) throw new ConfigError(problems, secretFiles)
-  const config = withFolders(outcome.config, merged, located.paths, env, home)
+  const config = withFolders(outcome.config, merged, located.paths, env)
   const loaded: LoadedConfig = {
     config,
     files: documents.map(({ path, dialect }) => ({ path, dialect })),
@@ -131,8 +131,8 @@ const overlay = (base: ConfigTree, over: ConfigTree): ConfigTree =>
 type Checked = z.output<typeof configSchema>
 
 /** Sets the folders whose defaults depend on the location of the configuration. */
-function withFolders(config: Checked, tree: ConfigTree, paths: readonly string[], env: EnvVars, home: string): Config {
-  const state = stateFolder(env, home)
+function withFolders(config: Checked, tree: ConfigTree, paths: readonly string[], env: EnvVars): Config {
+  const state = stateFolder(env)
   const path = config.stores.path ?? join(state, ownerOf(state) === paths.join('\n') ? 'default' : nameOf(paths))
   const common = config.stores.path ?? state
   return {
@@ -143,8 +143,7 @@ function withFolders(config: Checked, tree: ConfigTree, paths: readonly string[]
   }
 }
 
-const stateFolder = (env: EnvVars, home: string): string =>
-  join(folder(env.XDG_STATE_HOME, join(home, '.local', 'state')), 'toolway')
+const stateFolder = (env: EnvVars): string => join(stateHome(env), 'toolway')
 
 /** Names the configuration file that keeps using the state folder of a gateway without a file. */
 const ownerFile = (state: string): string => join(state, 'default', 'configuration')
@@ -170,7 +169,7 @@ interface ClaimedState {
  * undefined if there is no such state. Only one file can keep it.
  */
 export async function claimDefaultState(path: string, env: EnvVars): Promise<ClaimedState | undefined> {
-  const state = stateFolder(env, homeOf(env))
+  const state = stateFolder(env)
   const known = join(state, 'default')
   const content = await readdir(known).catch(() => [])
   if (content.length === 0 || existsSync(join(state, nameOf([path])))) return undefined

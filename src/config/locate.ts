@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { lstat, stat } from 'node:fs/promises'
-import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { configHome } from '../core/home.ts'
 import type { EnvVars } from './interpolate.ts'
 import { type ConfigProblem, fileProblem } from './problems.ts'
 import type { SourceFile } from './tree.ts'
@@ -22,12 +23,7 @@ const ownNames = ['yaml', 'yml', 'json', 'jsonc', 'toml'].map((extension) => `to
  * TOOLWAY_CONFIG, GATEWAY_MCP_CONFIG, a file in the current folder, a file in the user's configuration folder. If there
  * is none, no file is read and the defaults apply.
  */
-export async function locate(
-  named: readonly string[],
-  env: EnvVars,
-  cwd: string,
-  home: string,
-): Promise<LocatedConfig> {
+export async function locate(named: readonly string[], env: EnvVars, cwd: string): Promise<LocatedConfig> {
   const all = (names: readonly string[]): LocatedConfig => {
     const paths = names.map((path) => resolve(cwd, path))
     return { paths, places: paths, warnings: [], problems: [] }
@@ -35,7 +31,7 @@ export async function locate(
   if (named.length > 0) return all(named)
   if (env.TOOLWAY_CONFIG) return all(env.TOOLWAY_CONFIG.split(delimiter).filter((path) => path !== ''))
   if (env.GATEWAY_MCP_CONFIG) return all([env.GATEWAY_MCP_CONFIG])
-  const userFolder = join(folder(env.XDG_CONFIG_HOME, join(home, '.config')), 'toolway')
+  const userFolder = join(configHome(env), 'toolway')
   const groups = [
     ownNames.map((name) => join(cwd, name)),
     [join(cwd, '.mcp.json')],
@@ -55,10 +51,6 @@ export async function locate(
   }
   return { paths: [], places, warnings: [], problems: [] }
 }
-
-/** Returns `named` if it is an absolute path, and `otherwise` if not: XDG says to ignore relative paths. */
-export const folder = (named: string | undefined, otherwise: string): string =>
-  named !== undefined && isAbsolute(named) ? named : otherwise
 
 /**
  * Checks a file that was not named, because its commands run as this user. Returns a problem if another user put the

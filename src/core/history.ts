@@ -62,9 +62,23 @@ export interface HistoryFilter {
   readonly operation?: string | undefined
 }
 
+/** The members of a call that a query can require. */
+export const callFilters = ['agent', 'server', 'name', 'operation', 'outcome'] as const
+
+/** The members of a tally's key that a query can require. */
+export const tallyFilters = ['agent', 'server', 'name', 'operation'] as const
+
+/** The members of a tally's key that form the name of a group, joined by a dot. */
+export const tallyGroups = {
+  agent: ['agent'],
+  server: ['server'],
+  operation: ['operation'],
+  tool: ['server', 'name'],
+} as const
+
 /** How to add up tallies: by one member of their keys or all together, and over the whole range or in steps. */
 export interface TallyQuery extends HistoryFilter {
-  readonly by?: 'agent' | 'server' | 'operation' | 'tool' | undefined
+  readonly by?: keyof typeof tallyGroups | undefined
   /** Without it, each group is one sum over the whole range. */
   readonly maxSteps?: number | undefined
 }

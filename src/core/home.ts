@@ -1,11 +1,19 @@
 import { userInfo } from 'node:os'
-import { isAbsolute, sep } from 'node:path'
+import { isAbsolute, join, sep } from 'node:path'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
 /** The user's home folder. Relative paths are ignored, because anyone may put files in the working directory. */
 export const homeOf = ({ HOME = '', USERPROFILE = '' }: Variables): string =>
   [HOME, USERPROFILE].find((folder) => isAbsolute(folder)) ?? homeOfAccount()
+
+/** The folders of the XDG specification. Relative paths are ignored, as for `homeOf`. */
+export const configHome = (env: Variables): string => xdgFolder(env.XDG_CONFIG_HOME, env, '.config')
+export const stateHome = (env: Variables): string => xdgFolder(env.XDG_STATE_HOME, env, join('.local', 'state'))
+export const cacheHome = (env: Variables): string => xdgFolder(env.XDG_CACHE_HOME, env, '.cache')
+
+const xdgFolder = (named = '', env: Variables, inHome: string): string =>
+  isAbsolute(named) ? named : join(homeOf(env), inHome)
 
 function homeOfAccount(): string {
   try {

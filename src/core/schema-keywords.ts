@@ -39,8 +39,6 @@ export const isListOfItems = (keyword: string, value: unknown): value is readonl
 /** Whether `dependencies` lists required properties, which drafts before the latest allowed. */
 export const isListOfNames = (keyword: string, value: unknown) => keyword === 'dependencies' && names(value)
 
-export { isRecord as isObject }
-
 function each<T>(value: T, keywords: string): Record<string, T> {
   return Object.fromEntries(keywords.split(' ').map((keyword) => [keyword, value]))
 }

@@ -2,6 +2,12 @@ import type { Capabilities } from './call.ts'
 import type { Entry, Kind } from './entry.ts'
 import type { SourceStatus } from './source-status.ts'
 
+/** The source of the meta-tools. */
+export const metaSource = 'toolway'
+
+/** The sources that run in the gateway. No server can have such a name. */
+export const builtInSources: readonly string[] = ['native', metaSource, 'sink']
+
 /** A provider of entries: an MCP server, the native tools or the meta-tools. The catalog treats all of them alike. */
 export interface Source extends AsyncDisposable {
   readonly name: string

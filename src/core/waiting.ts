@@ -1,3 +1,4 @@
+import { asRecord } from '../lib/is-record.ts'
 import type { Peer } from './call.ts'
 import type { Clock } from './clock.ts'
 import { Json } from './json.ts'
@@ -34,6 +35,16 @@ export function notifyWaiting(
   servers: readonly string[],
 ): void {
   notifyWaitingFor(meta, peer, waitedMs, `${servers.join(', ')} to start`)
+}
+
+/** The values of a progress notification. */
+export function progressValues(params: Json) {
+  const { progress, total, message } = asRecord(params.value)
+  return {
+    progress: typeof progress === 'number' ? progress : null,
+    total: typeof total === 'number' ? total : null,
+    message: typeof message === 'string' ? message : null,
+  }
 }
 
 const notices = new WeakSet<Json>()

@@ -1,4 +1,7 @@
-export const durationUnits = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+export const hourMs = 3_600_000
+export const dayMs = 24 * hourMs
+
+export const durationUnits = { ms: 1, s: 1_000, m: 60_000, h: hourMs, d: dayMs } as const
 
 const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 

@@ -59,9 +59,9 @@ export function withoutHidden(text: string, lineEnds: 'plain' | 'kept' = 'plain'
   )
 }
 
+/** A character as `\u{…}`. */
+export const escapeCharacter = (character: string): string =>
+  `\\u{${(character.codePointAt(0) as number).toString(16)}}`
+
 /** Spells out control, format and separator characters as `\u{…}`, so that they become visible. */
-export const speltOut = (text: string): string =>
-  text.replaceAll(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`,
-  )
+export const speltOut = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escapeCharacter)

@@ -11,3 +11,10 @@ export function memoize<T>(compute: (text: string) => T, maxEntries = 4096, maxL
     return result
   }
 }
+
+/** Sets an entry of a map and moves it to the end. If there are more than `max` entries, removes the first one. */
+export function setBounded<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, max: number): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > max) map.delete(map.keys().next().value as Key)
+}

@@ -5,6 +5,7 @@ import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import type { Result } from '../core/result.ts'
+import { progressValues } from '../core/waiting.ts'
 
 export interface CaptureOptions {
   /** Whether the operator opted in to capturing this call. */
@@ -37,7 +38,7 @@ async function captured(call: Call, next: Handler, options: CaptureOptions): Pro
       record = make()
       store.put(record)
     } catch (cause) {
-      log.warn({ cause, call: call.id }, 'could not capture a call')
+      log.warn({ err: cause, call: call.id }, 'could not capture a call')
     }
   }
   const end = (how: () => Pick<CapturedCall, 'result' | 'error'>) => {
@@ -46,7 +47,7 @@ async function captured(call: Call, next: Handler, options: CaptureOptions): Pro
   }
   let dropped = 0
   const note = (params: Json) => {
-    if (progress.push(progressOf(params.value, performance.now() - began, redact)) <= maxProgress) return
+    if (progress.push(progressOf(params, performance.now() - began, redact)) <= maxProgress) return
     progress.shift()
     dropped++
   }
@@ -83,14 +84,9 @@ async function captured(call: Call, next: Handler, options: CaptureOptions): Pro
 const maxProgress = 100
 const maxMessage = 1_000
 
-function progressOf(value: unknown, ms: number, redact: (text: string) => string): CapturedProgress {
-  const { progress, total, message } = (value ?? {}) as Readonly<Record<string, unknown>>
-  return {
-    ms,
-    progress: typeof progress === 'number' ? progress : null,
-    total: typeof total === 'number' ? total : null,
-    message: typeof message === 'string' ? redact(message).slice(0, maxMessage) : null,
-  }
+function progressOf(params: Json, ms: number, redact: (text: string) => string): CapturedProgress {
+  const { message, ...values } = progressValues(params)
+  return { ms, ...values, message: message === null ? null : redact(message).slice(0, maxMessage) }
 }
 
 /** The call with a peer that notes progress. If the caller wants none, the server is asked but the caller gets none. */

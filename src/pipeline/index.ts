@@ -10,6 +10,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { type Result, resultOf } from '../core/result.ts'
+import { metaSource } from '../core/source.ts'
 import { type ApproveOptions, approve } from './approve.ts'
 import { auditAndDecide, auditedView, type Recheck, recheck, refuseBy } from './audit-and-decide.ts'
 import { attempt, observe, type Watch } from './observe.ts'
@@ -139,8 +140,6 @@ type ActAs = (call: Pick<Call, 'caller' | 'entry'>, agent: string | undefined) =
  */
 const acting = (actAs: ActAs | undefined): Interceptor[] =>
   actAs ? [(call, next) => next(call.entry.server === metaSource ? asNamed(call, actAs) : call)] : []
-
-const metaSource = 'toolway'
 
 function asNamed(call: Call, actAs: ActAs): Call {
   const { agent_id: agent } = call.input.arguments.value as { readonly agent_id?: unknown }

@@ -2,6 +2,7 @@ import type { Config } from '../config/schema.ts'
 import type { ApprovalNeed, Approvers, PendingApproval } from '../core/approval.ts'
 import type { Caller } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
+import { metaSource } from '../core/source.ts'
 import { matches } from '../lib/wildcard.ts'
 import { lineage } from './agents.ts'
 
@@ -79,7 +80,7 @@ const namesOf = ({ name, aliases = [] }: Entry): readonly string[] => [name, ...
 function isMeant(pattern: string, entry: Entry): boolean {
   const { server, traits } = entry
   if (pattern === 'writes') return !traits.readOnly && !traits.carries
-  if (server === 'toolway' && !pattern.startsWith('toolway.')) return false
+  if (server === metaSource && !pattern.startsWith(`${metaSource}.`)) return false
   return namesOf(entry).some((name) => matches(pattern, `${server}.${name}`))
 }
 

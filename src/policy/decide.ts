@@ -3,6 +3,7 @@ import type { Exposure } from '../core/access.ts'
 import type { Call, Caller } from '../core/call.ts'
 import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
+import { metaSource } from '../core/source.ts'
 import { agentOrNone, inherited, noAgent, refusalOfNone } from './agents.ts'
 import type { Explanation } from './explanation.ts'
 import { compileRules } from './rules.ts'
@@ -59,7 +60,7 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
    * arguments; without an agent, meta-tools show and run nothing.
    */
   const decideForNone = (caller: Caller, entry: Entry): Decision => {
-    if (entry.server === 'toolway') return { allowed: true, rule: 'agents (meta-tools)' }
+    if (entry.server === metaSource) return { allowed: true, rule: 'agents (meta-tools)' }
     return refusedAsNone(caller)
   }
 

@@ -1,3 +1,4 @@
+import { metaSource } from '../core/source.ts'
 import { type AgentRules, listsTools, serverByEither, toolByName, toolByStar } from './agent-rules.ts'
 import type { Consideration } from './explanation.ts'
 import { byName, byStar } from './patterns.ts'
@@ -56,7 +57,7 @@ export function closedBy(family: RuleFamily, server: string): PolicyRefusal | un
 /** Whether tool rules lack the server rule that they need. An agent without server rules uses its parent's. */
 const lacksServer = ({ toolsNeedServer, allow }: AgentRules, server: string, hasParent: boolean): boolean =>
   toolsNeedServer &&
-  server !== 'toolway' &&
+  server !== metaSource &&
   !(hasParent && allow.listsNoServer) &&
   serverByEither(allow, server) === undefined
 
@@ -79,7 +80,7 @@ function decideByAllow(
   if (wildcard) return decides(wildcard, 'wildcard allow', 'its pattern matches', considered)
   considered?.push(passes('wildcard allow', `${path}.allow`))
 
-  if (server === 'toolway')
+  if (server === metaSource)
     return decides(rules.metaTools, 'implicit grant', 'meta-tools are allowed unless denied', considered)
   const listed = isTool && listsTools(allow, server)
   const granted = isTool && !listed ? serverByEither(allow, server) : undefined

@@ -1,4 +1,5 @@
 import type { PolicyConfig } from '../config/schema.ts'
+import { metaSource } from '../core/source.ts'
 import type { Consideration } from './explanation.ts'
 import { byEither, type CompilePattern, compilePatterns } from './patterns.ts'
 import { decides, type PolicyQuery, type PolicyRefusal, passes } from './verdict.ts'
@@ -28,7 +29,7 @@ export function compileGlobal(policy: GlobalPolicy, compile: CompilePattern): Re
     if (block) return decides(block, 'blocked tools', 'blocked for every agent', considered)
     considered?.push(passes('blocked tools', 'policy.blockedTools', 'not blocked'))
     // Meta-tools show and run only what the caller may use, so allow-lists need not name them.
-    if (server === 'toolway') return undefined
+    if (server === metaSource) return undefined
 
     const serverRule = byEither(allowedServers, server)
     if (serverRule === undefined)

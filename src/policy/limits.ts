@@ -1,7 +1,7 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
 import type { Limit, LimitedEntry, LimitsOf } from '../core/stores.ts'
+import { compilePattern } from '../lib/wildcard.ts'
 import { inherited } from './agents.ts'
-import { compilePattern } from './patterns.ts'
 
 export interface LimitsOptions {
   readonly limits: Pick<LimitsConfig, 'perMinute' | 'servers' | 'tools'>

@@ -1,3 +1,4 @@
+import { compilePattern, type Matches } from '../lib/wildcard.ts'
 /** A compiled list of names and patterns, each with an outcome. */
 export interface Patterns<Outcome> {
   readonly names: ReadonlyMap<string, Placed<Outcome>>
@@ -12,8 +13,6 @@ interface Placed<Outcome> {
 interface Star<Outcome> extends Placed<Outcome> {
   readonly matches: Matches
 }
-
-type Matches = (text: string) => boolean
 
 /** Compiles a pattern. Each is compiled only once, because hundreds of agents may share the same patterns. */
 export type CompilePattern = (pattern: string) => Matches
@@ -64,30 +63,5 @@ export function createPatternCompiler(): CompilePattern {
     const matches = known.get(pattern) ?? compilePattern(pattern)
     known.set(pattern, matches)
     return matches
-  }
-}
-
-/** Compiles a pattern that is used many times. The result is equivalent to `matches` in `lib/wildcard.ts`. */
-export function compilePattern(pattern: string): Matches {
-  const [first = '', ...rest] = pattern.split('*')
-  const last = rest.pop()
-  if (last === undefined) return (text) => text === pattern
-  const middle = rest.filter((part) => part !== '')
-  const shortest = first.length + last.length
-  if (middle.length === 0) {
-    if (shortest === 0) return () => true
-    if (last === '') return (text) => text.startsWith(first)
-    return (text) => text.length >= shortest && text.startsWith(first) && text.endsWith(last)
-  }
-  return (text) => {
-    if (text.length < shortest || !text.startsWith(first) || !text.endsWith(last)) return false
-    let from = first.length
-    const end = text.length - last.length
-    for (const part of middle) {
-      const at = text.indexOf(part, from)
-      if (at < 0 || at + part.length > end) return false
-      from = at + part.length
-    }
-    return true
   }
 }

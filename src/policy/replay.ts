@@ -3,6 +3,7 @@ import type { AuditEnd } from '../core/audit.ts'
 import type { Caller } from '../core/call.ts'
 import type { Decision } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
+import { builtInSources } from '../core/source.ts'
 import { matches } from '../lib/wildcard.ts'
 import { defaultAgent } from './agents.ts'
 import type { Policy } from './decide.ts'
@@ -123,9 +124,6 @@ function count(changes: Map<string, Change>, change: Omit<Change, 'calls'>): voi
   changes.set(key, { ...change, last, examples, calls: (known?.calls ?? 0) + 1 })
 }
 
-/** The built-in sources. No server configuration contains them. */
-const ours: ReadonlySet<string> = new Set(['native', 'toolway', 'sink'])
-
 /** The path in the configuration that causes the entry to be missing. Undefined if the entry may exist. */
 function missingBy(
   servers: ReadonlyMap<string, ServerConfig>,
@@ -133,7 +131,7 @@ function missingBy(
   server: string,
   tool: string,
 ): string | undefined {
-  if (ours.has(server)) return undefined
+  if (builtInSources.includes(server)) return undefined
   const config = servers.get(server)
   const path = `mcpServers.${server}`
   if (config === undefined) return path

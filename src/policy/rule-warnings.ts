@@ -1,3 +1,4 @@
+import { builtInSources, metaSource } from '../core/source.ts'
 import { didYouMean } from '../lib/near.ts'
 import { serverByEither, type WrittenAgent } from './agent-rules.ts'
 import { lineage, parentName } from './agents.ts'
@@ -12,7 +13,7 @@ export interface RuleWarningsOptions {
 }
 
 export const knownServers = (configured: readonly string[]): ReadonlySet<string> =>
-  new Set([...configured, 'native', 'sink', 'toolway'])
+  new Set([...configured, ...builtInSources])
 
 /** Warnings about rules that are valid but probably unintended. */
 export function ruleWarnings({ agents, families, policy, servers }: RuleWarningsOptions): string[] {
@@ -69,7 +70,7 @@ function withoutEffect(
   servers: ReadonlySet<string>,
 ): string[] {
   const closed = (key: string, server: string) => {
-    const by = servers.has(server) && server !== 'toolway' ? closedBy(family, server)?.rule : undefined
+    const by = servers.has(server) && server !== metaSource ? closedBy(family, server)?.rule : undefined
     return by === undefined ? [] : [`${key} has no effect because of ${by}`]
   }
   const at = `agents.${agent}.allow`
@@ -77,7 +78,7 @@ function withoutEffect(
     ...allow.servers.flatMap((server, index) => closed(`${at}.servers[${index}]`, server)),
     ...Object.entries(allow.tools).flatMap(([server, tools]) => {
       const key = `${at}.tools.${server}`
-      if (server === 'toolway') return [`${key} has no effect: meta-tools are allowed unless denied`]
+      if (server === metaSource) return [`${key} has no effect: meta-tools are allowed unless denied`]
       if (tools.length === 0) return [`${key} is empty, so no tools on ${server} are allowed`]
       const alone = servers.has(server) ? withoutServer(agent, server, allow, family) : undefined
       const closing = closed(key, server)
@@ -109,7 +110,7 @@ function usesNothing(
 ): string[] {
   // Denying every server is intentional, so do not warn about it.
   if (deny.servers.includes('*')) return []
-  const some = [...servers].some((server) => server !== 'toolway' && closedBy(family, server) === undefined)
+  const some = [...servers].some((server) => server !== metaSource && closedBy(family, server) === undefined)
   return some ? [] : [`agents.${agent} may use only the meta-tools: its rules allow no server`]
 }
 

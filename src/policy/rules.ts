@@ -1,5 +1,6 @@
 import type { Caller } from '../core/call.ts'
 import type { Entry, Kind } from '../core/entry.ts'
+import { metaSource } from '../core/source.ts'
 import { compileAgent, type WrittenAgent } from './agent-rules.ts'
 import { lineage } from './agents.ts'
 import { closedBy, decideByRules, type RuleFamily } from './evaluate-rules.ts'
@@ -92,7 +93,7 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
 
   const closedForAgent = (agent: string, server: string): PolicyRefusal | undefined => {
     const family = families.get(agent)?.family
-    if (family) return server === 'toolway' ? undefined : closedBy(family, server)
+    if (family) return server === metaSource ? undefined : closedBy(family, server)
     return own.size === 0 ? undefined : unknownAgent
   }
 

@@ -1,15 +1,15 @@
-import { isObject } from '../core/schema-keywords.ts'
+import { isRecord } from '../lib/is-record.ts'
 
 /** Whether one of the schemas declares a member. Also looks in schemas that they refer to or combine. */
 export function declares(schemas: readonly unknown[], name: string, root: unknown): boolean {
-  return composed(schemas, root).some(({ properties }) => isObject(properties) && Object.hasOwn(properties, name))
+  return composed(schemas, root).some(({ properties }) => isRecord(properties) && Object.hasOwn(properties, name))
 }
 
 /** The schemas of a member; if no member is given, the schemas of the items. */
 export function schemasAt(schemas: readonly unknown[], member: string | undefined, root: unknown): readonly unknown[] {
   return composed(schemas, root).map(({ items, properties }) => {
     if (member === undefined) return items
-    return isObject(properties) && Object.hasOwn(properties, member) ? properties[member] : undefined
+    return isRecord(properties) && Object.hasOwn(properties, member) ? properties[member] : undefined
   })
 }
 
@@ -21,7 +21,7 @@ export function composed(schemas: readonly unknown[], root: unknown): readonly F
   const open = [...schemas]
   while (open.length > 0) {
     const schema = open.pop()
-    if (!isObject(schema) || found.has(schema)) continue
+    if (!isRecord(schema) || found.has(schema)) continue
     found.add(schema)
     for (const list of [schema.allOf, schema.anyOf, schema.oneOf]) if (Array.isArray(list)) open.push(...list)
     open.push(schema.then, schema.else, referred(schema.$ref, root))
@@ -35,7 +35,7 @@ function referred(reference: unknown, root: unknown): unknown {
   let found = root
   for (const part of reference.slice(2).split('/')) {
     const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (!isObject(found) || !Object.hasOwn(found, name)) return undefined
+    if (!isRecord(found) || !Object.hasOwn(found, name)) return undefined
     found = found[name]
   }
   return found

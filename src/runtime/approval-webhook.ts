@@ -38,7 +38,7 @@ export function notifyOfApprovals(options: ApprovalWebhookOptions): Disposable {
       if (attempt.kind === 'acknowledged') return
       log.warn({ id: approval.id, reason: attempt.reason }, 'approvals.webhook did not accept an approval')
     } catch (cause) {
-      if (!stop.signal.aborted) log.warn({ id: approval.id, cause }, 'could not post to approvals.webhook')
+      if (!stop.signal.aborted) log.warn({ id: approval.id, err: cause }, 'could not post to approvals.webhook')
     } finally {
       running--
     }

@@ -38,7 +38,7 @@ import {
   startGeneration,
 } from './generation.ts'
 import { environmentOf, explainDecision, gatewayStatus, offersTo, type ToolInvocation } from './generation-queries.ts'
-import { packageFile, version } from './package-paths.ts'
+import { identity, packageFile, version } from './package-paths.ts'
 import { openProcessState } from './process-state.ts'
 import {
   createConfigAudit,
@@ -295,7 +295,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           config: config.server,
           authenticate,
           access,
-          info,
+          info: identity,
           ready: () => true,
           chat: () => (chat.models().length > 0 ? chat : undefined),
           membership: processState.membership,
@@ -331,7 +331,17 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       startServing()
       const { maxValues } = config.server
       const { budgets } = processState
-      return serveStdio({ input, output, access, info, caller: localAs(agent), maxValues, budgets, clock, log })
+      return serveStdio({
+        input,
+        output,
+        access,
+        info: identity,
+        caller: localAs(agent),
+        maxValues,
+        budgets,
+        clock,
+        log,
+      })
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
@@ -348,8 +358,6 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     return { ...local, asked: agent, agent: current().policy.agentOf(local, agent) }
   }
 }
-
-const info = { name: 'toolway', version }
 
 /** The dashboard's files, built by tooling/build-web.ts. */
 const dashboard = fileURLToPath(packageFile('web/dist'))

@@ -2,6 +2,7 @@ import type { Offers } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Language } from '../core/executor.ts'
+import { metaSource } from '../core/source.ts'
 import { withoutHidden } from '../lib/hidden-characters.ts'
 import { asRecord } from '../lib/is-record.ts'
 import { chatEntry } from '../pipeline/index.ts'
@@ -101,7 +102,7 @@ async function lookUpEnvironment(
     const { entry } = await catalog.view(caller).resolve('tool', name)
     if (entry.server === 'native' && entry.name === codeTool) return environmentAsked(caller, args, languages)
     const { agent_id: agent, server, tool, args: nested } = args
-    if (entry.server !== 'toolway' || entry.name !== 'execute_tool') return undefined
+    if (entry.server !== metaSource || entry.name !== 'execute_tool') return undefined
     if (server !== 'native' || tool !== codeTool) return undefined
     const actor = policy.actAs({ caller, entry }, typeof agent === 'string' ? agent : undefined)
     return environmentAsked(actor, asRecord(nested), languages)

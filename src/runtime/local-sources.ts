@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
-import type { Source } from '../core/source.ts'
+import { metaSource, type Source } from '../core/source.ts'
 import type { Compiled } from '../policy/arguments/compile.ts'
 import { sentenceOf } from '../policy/arguments/problems.ts'
 import type { Policy } from '../policy/decide.ts'
@@ -39,7 +39,7 @@ export function createLocalSources(options: LocalSourcesOptions, context: Genera
   const native = [...builtInTools(options, context), ...plugins.tools, ...context.tools]
   const sinks = createSinks({ sinks: config.sinks, custom: plugins.sinks, access, shared, clock, log, stdout: print })
   return [
-    source('toolway', 'Finds and runs tools on all servers', meta),
+    source(metaSource, 'Finds and runs tools on all servers', meta),
     source('native', 'Tools built into Toolway', native),
     ...(sinks.length > 0 ? [source('sink', "Destinations for agents' output", sinks)] : []),
   ]

@@ -17,3 +17,6 @@ export const moduleFile = (name: string): URL => new URL(`${name}.${isSource ? '
 const { version: own } = jsonValue(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
 
 export const version: string = own
+
+/** How Toolway introduces itself to clients and servers. */
+export const identity = { name: 'toolway', version }

@@ -23,7 +23,7 @@ import { offersOAuth, statusOf } from '../upstream/transports/transport-errors.t
 import { openExecutor } from './engines.ts'
 import { openPlugins } from './local-sources.ts'
 import type { OAuth } from './oauth-sign-in.ts'
-import { version } from './package-paths.ts'
+import { identity } from './package-paths.ts'
 
 /** The result of connecting to a server once, without a gateway. */
 export interface ProbeResult {
@@ -86,7 +86,6 @@ export interface ServerProberOptions {
 const hasReadOnlyHint = ({ annotations }: Definition): boolean =>
   (annotations as { readonly readOnlyHint?: unknown } | undefined)?.readOnlyHint === true
 
-const identity = { name: 'toolway', version }
 const maxLines = 50
 
 /** Connects to servers for `toolway doctor`. Leaves no process or file behind. */

@@ -95,7 +95,7 @@ export function createReload(options: ReloadOptions): Reload {
       keep({ at, error: text })
       options.record?.refused(text)
       events?.add({ at: began, ok: false, error: text, changes: [] })
-      log.error({ error: text }, 'reload failed; the previous configuration stays active')
+      log.error({ err: thrown }, 'reload failed; the previous configuration stays active')
     }
   }
 

@@ -5,7 +5,7 @@ import type { PubSub } from '../core/cluster.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { jsonValue } from '../lib/parse-json.ts'
-import type { Approvals, SessionGrant } from '../pipeline/approvals.ts'
+import type { ApprovalEvent, Approvals } from '../pipeline/approvals.ts'
 
 /** All approvals that wait in this process and in other workers and replicas. */
 export interface SharedApprovals extends Disposable {
@@ -24,11 +24,9 @@ interface SharedApprovalsOptions {
 }
 
 type Message =
+  | ApprovalEvent
   /** Asks all processes for their approvals, because the sender has just started. */
   | { readonly kind: 'hello' }
-  | { readonly kind: 'asked'; readonly approval: PendingApproval }
-  | { readonly kind: 'ended'; readonly id: string }
-  | { readonly kind: 'granted'; readonly grant: SessionGrant }
   | { readonly kind: 'answer'; readonly request: string; readonly id: string; readonly answer: ApprovalAnswer }
   | { readonly kind: 'answered'; readonly request: string; readonly accepted: boolean }
 

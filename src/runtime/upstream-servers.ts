@@ -8,7 +8,7 @@ import type { ListLimits } from '../upstream/listing/list-reader.ts'
 import { listDigest } from '../upstream/listing/server-listing.ts'
 import { createServer, type UpstreamServer } from '../upstream/server.ts'
 import type { GenerationContext } from './context.ts'
-import { version } from './package-paths.ts'
+import { identity } from './package-paths.ts'
 
 export interface ConfiguredServer {
   readonly server: UpstreamServer
@@ -69,7 +69,6 @@ function buildServer(
   if (known && isDeepStrictEqual(known.builtFrom, builtFrom)) return known
   const { store, seal, orphanReaper, oauth, redact, budgets, clock, log } = context
   const { tasks } = budgets
-  const identity = { name: 'toolway', version }
   return {
     builtFrom,
     server: createServer({

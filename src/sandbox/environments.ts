@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { setBounded } from '../lib/memoize.ts'
 import type { Limits } from './limits.ts'
 import type { SandboxChild } from './runtime.ts'
 
@@ -38,9 +39,7 @@ export function createEnvironments({ limits, clock }: { limits: Limits; clock: C
 
   const forget = (key: string, why: string) => {
     void remove(key)?.child?.kill()
-    reasons.delete(key)
-    reasons.set(key, why)
-    if (reasons.size > maxReasons) reasons.delete(reasons.keys().next().value as string)
+    setBounded(reasons, key, why, maxReasons)
   }
 
   /** Evicts the least recently used environments. */

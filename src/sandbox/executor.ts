@@ -122,7 +122,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
 function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<ExecutionOutcome, 'durationMs'> {
   const nothing = { logs: '', truncated: [], isolation: undefined }
   if (thrown instanceof RunStopped || signal.aborted) return { ...nothing, ...RunStopped.from(thrown).ending }
-  log.error({ error: thrown }, 'could not run a program')
+  log.error({ err: thrown }, 'could not run a program')
   return { ...nothing, ...runRefused("The sandbox failed to run this program; see Toolway's log.").ending }
 }
 

@@ -67,7 +67,7 @@ export function createHostCalls(options: {
 function refusalOf(thrown: unknown, log: Log): HostCallError {
   if (thrown instanceof HostRefusal || thrown instanceof ToolwayError)
     return { code: thrown.code, message: thrown.message }
-  log.error({ error: thrown }, 'host function failed')
+  log.error({ err: thrown }, 'host function failed')
   return { code: 'INTERNAL', message: "Internal error; see Toolway's log." }
 }
 

@@ -42,7 +42,7 @@ export function createRunner(options: {
     return {
       outcome: { ...shown, isolation: fresh?.tier ?? 'bwrap', reset },
       cleared: clear().catch((error) => {
-        log.error({ error }, 'could not clean up a sandbox')
+        log.error({ err: error }, 'could not clean up a sandbox')
       }),
     }
 

@@ -90,6 +90,6 @@ describe('E1: the form of errors', () => {
     const { result } = await session.ask('tools/call', { name: 'broken' })
     expect(result._meta).toEqual({ 'dev.toolway/error': { code: 'INTERNAL' } })
     expect(JSON.stringify(result)).not.toContain('secret')
-    expect(server.log.lines.at(-1)).toMatchObject({ level: 'error', facts: { cause: { message: 'secret detail' } } })
+    expect(server.log.lines.at(-1)).toMatchObject({ level: 'error', facts: { err: { message: 'secret detail' } } })
   })
 })

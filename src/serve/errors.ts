@@ -61,7 +61,7 @@ export function toHttpError(thrown: unknown, log: Log, id?: Id): HttpError {
 /** Converts an error to a ToolwayError. Unexpected errors are logged with their cause, which callers do not see. */
 function ours(thrown: unknown, what: string, log: Log): ToolwayError {
   const error = ToolwayError.from(thrown)
-  if (error.code === 'INTERNAL') log.error({ what, cause: error.cause ?? error }, 'request failed unexpectedly')
+  if (error.code === 'INTERNAL') log.error({ what, err: error.cause ?? error }, 'request failed unexpectedly')
   return error
 }
 

@@ -3,6 +3,7 @@ import type { RpcErrorObject } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { readBaggage, readTraceContext } from '../core/trace-context.ts'
+import { isRecord } from '../lib/is-record.ts'
 import { countMembers, extentOf, type JsonSpan, maxDepth, members, requestExtent } from '../lib/json-text.ts'
 import { jsonValue } from '../lib/parse-json.ts'
 import { toCleanLine } from '../wire/bytes.ts'
@@ -70,9 +71,9 @@ const seemsRequest = (bytes: Buffer): boolean => bytes.subarray(0, 512).includes
 /** A fast path for ordinary requests. Returns undefined for everything else, which `readCarefully` then reads. */
 function readPlain(bytes: Buffer): InboundRequest | undefined {
   const message = parsed(bytes)
-  if (!isObject(message)) return undefined
+  if (!isRecord(message)) return undefined
   const { jsonrpc, id, method, params = none } = message
-  if (jsonrpc !== '2.0' || typeof method !== 'string' || !isObject(params) || !isPlainId(id)) return undefined
+  if (jsonrpc !== '2.0' || typeof method !== 'string' || !isRecord(params) || !isPlainId(id)) return undefined
   for (const name in message) if (!plainMembers.has(name)) return undefined
   const extent = requestExtent(bytes)
   if (extent.depth > maxDepth || extent.members !== countMembers(message)) return undefined
@@ -157,9 +158,6 @@ export type ReceivedParams = Pick<InboundRequest, 'params' | 'text'>
 const parse = (params: Buffer | undefined): Params =>
   params === undefined ? none : (jsonValue(params.toString('utf8')) as Params)
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 type Received = Pick<InboundRequest, 'method' | 'params'>
 
 /**
@@ -212,7 +210,7 @@ export function withTraceContext(
   if (inbound.kind !== 'request' || (traceparent === undefined && baggage === undefined)) return inbound
   const { params } = inbound
   const { _meta = {} } = params
-  if (!isObject(_meta) || readTraceContext(_meta) !== undefined) return inbound
+  if (!isRecord(_meta) || readTraceContext(_meta) !== undefined) return inbound
   const context = readTraceContext(headers)
   const added = context
     ? { tracestate: undefined, ...context }

@@ -29,6 +29,12 @@ test('people get one readable line, with the server first', () => {
   )
 })
 
+test('a readable line contains a thrown value that is not an error', () => {
+  const { log, lines } = logged(true)
+  log.warn({ err: 'closed' }, 'lost')
+  expect(stripVTControlCharacters(lines[0] as string)).toContain('lost (err=closed)')
+})
+
 test('B5: what a server calls itself or says neither moves the cursor nor poses as another line', () => {
   const { log, lines } = logged(true)
   const evil = 'a\u001b[2J\u009b1m\r\n12:00:00 error forged\u202e'

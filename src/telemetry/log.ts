@@ -57,16 +57,17 @@ const colours = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', e
 interface LogLine extends Record<string, unknown> {
   readonly level: number
   readonly server?: string
-  readonly err?: { readonly message: string }
+  /** An error as `errorFacts` writes it, or whatever else was thrown. */
+  readonly err?: { readonly message?: string }
 }
 
-/** Formats a line for people: `12:30:01 warn  filesystem: connection lost … (error="…")`. */
+/** Formats a line for people: `12:30:01 warn  filesystem: connection lost … (err=…)`. */
 function readable(line: string, stream: Writable): string {
   const paint = (colour: 'gray' | (typeof colours)[keyof typeof colours], text: string) =>
     styleText(colour, text, { stream })
   const { level, time, msg, server, err, ...facts } = jsonValue(line) as LogLine
   const name = (names[level] ?? 'info') as keyof typeof colours
-  const rest = Object.entries(err ? { ...facts, err: err.message } : facts)
+  const rest = Object.entries(err ? { ...facts, err: err.message ?? err } : facts)
   const tail = rest.map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
   const sentence = plain(`${server ? `${server}: ` : ''}${msg}`)
   const head = `${paint('gray', String(time).slice(11, 19))} ${paint(colours[name], name.padEnd(5))}`

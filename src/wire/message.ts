@@ -82,7 +82,7 @@ export function readMessage(received: Buffer): Message {
     const method = readString(methodBytes)
     if (method === undefined) return invalid('"method" must be a string')
     if (result !== undefined || error !== undefined) return invalid('a message cannot be both a request and a response')
-    if (params !== undefined && !isObject(params)) return invalid('"params" must be an object')
+    if (params !== undefined && !startsObject(params)) return invalid('"params" must be an object')
     if (id === undefined) return { kind: 'notification', method, params }
     if (id === null) return invalid('the "id" of a request must not be null')
     return { kind: 'request', id, method, params }
@@ -91,11 +91,11 @@ export function readMessage(received: Buffer): Message {
   if (result !== undefined) {
     if (error !== undefined) return invalid('a response cannot have both "result" and "error"')
     if (id === undefined || id === null) return invalid('a response must have the "id" of its request')
-    if (!isObject(result)) return invalid('"result" must be an object')
+    if (!startsObject(result)) return invalid('"result" must be an object')
     return { kind: 'response', id, result, notes: found.notes }
   }
   if (error === undefined) return invalid('a message needs "method", "result" or "error"')
-  if (!isObject(error)) return invalid('"error" must be an object')
+  if (!startsObject(error)) return invalid('"error" must be an object')
   return { kind: 'error', id: id ?? null, error }
 }
 
@@ -110,7 +110,7 @@ function unreadable(bytes: Buffer): MalformedMessage {
   return invalid('the message must be a JSON object', false)
 }
 
-const isObject = (bytes: Buffer): boolean => bytes[0] === 0x7b
+const startsObject = (bytes: Buffer): boolean => bytes[0] === 0x7b
 
 function readString(bytes: Buffer): string | undefined {
   if (bytes[0] !== 0x22) return undefined

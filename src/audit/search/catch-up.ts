@@ -1,8 +1,9 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type ArchiveName, archiveNames } from '../../core/audit-archive.ts'
+import { inTransaction } from '../../lib/sqlite.ts'
 import { firstSeqOf, listLanes, listSegments, readRecords, type StoredRecord, segmentFileName } from '../log-files.ts'
 import type { AuditRecord } from '../record.ts'
-import { emptyIndex, hasWords, inTransaction } from './index-file.ts'
+import { emptyIndex, hasWords } from './index-file.ts'
 import { isGap, searchableText } from './rows.ts'
 import { createSegmentReader } from './segment-reader.ts'
 

@@ -1,6 +1,7 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
+import { inTransaction, openDatabase, userVersion } from '../../lib/sqlite.ts'
 import { matches } from '../../lib/wildcard.ts'
 
 /** The index file. The index is derived from the segments and can always be rebuilt. */
@@ -37,19 +38,6 @@ export function isIndexDamaged(error: unknown): boolean {
 const sqliteCorrupt = 11
 const sqliteNotADatabase = 26
 
-/** Runs a transaction as the only writer. */
-export function inTransaction<T>(database: DatabaseSync, run: () => T): T {
-  database.exec('BEGIN IMMEDIATE')
-  try {
-    const result = run()
-    database.exec('COMMIT')
-    return result
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK')
-    throw error
-  }
-}
-
 /** Whether the index can be written; creates the file if necessary. A read-only log gets an index in memory. */
 function mayWrite(path: string): boolean {
   try {
@@ -62,30 +50,22 @@ function mayWrite(path: string): boolean {
   }
 }
 
-function prepared(path: string): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: busyMs })
-  try {
+const prepared = (path: string): DatabaseSync =>
+  openDatabase(path, busyMs, (database) => {
     // Do not wait for the disk when committing, because the index can be rebuilt.
     database.exec(
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536',
     )
-    if (versionOf(database) !== indexVersion) {
+    if (userVersion(database) !== indexVersion) {
       inTransaction(database, () => {
         // Check again: another process may have created the tables in the meantime.
-        if (versionOf(database) !== indexVersion) recreateTables(database)
+        if (userVersion(database) !== indexVersion) recreateTables(database)
       })
     }
     database.function('wildcard', { deterministic: true }, (pattern, text) =>
       text !== null && matches(String(pattern), String(text)) ? 1 : 0,
     )
-    return database
-  } catch (error) {
-    database.close()
-    throw error
-  }
-}
-
-const versionOf = (database: DatabaseSync): unknown => database.prepare('PRAGMA user_version').get()?.user_version
+  })
 
 /** The schema version. Increment it with every change to the tables or their contents, so that indexes are rebuilt. */
 const indexVersion = 1

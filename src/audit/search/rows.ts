@@ -1,5 +1,6 @@
 import type { AuditSubject } from '../../core/audit.ts'
 import { type AuditFilter, comparedFields } from '../../core/audit-filter.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import { matches } from '../../lib/wildcard.ts'
 import type { StoredRecord } from '../log-files.ts'
 import type { AfterRecord, AuditRecord, BeforeRecord, GapRecord } from '../record.ts'
@@ -93,8 +94,7 @@ export function createRecordPairing() {
         begun.delete(key)
         return rowOf(lane, record, before?.record)
       }
-      begun.set(key, { lane, record })
-      if (begun.size > maxOpen) begun.delete(begun.keys().next().value as string)
+      setBounded(begun, key, { lane, record }, maxOpen)
       return undefined
     },
     open: (): OperationRow[] => [...begun.values()].map(({ lane, record }) => rowOf(lane, record)),

@@ -2,6 +2,7 @@ import type { Audit, AuditBegin, AuditEnd } from '../../core/audit.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { dayMs } from '../../lib/duration.ts'
 import { signerOf, type Unrecorded } from '../record.ts'
 import { argumentsJson, createNameQuoter, eventBody } from './event-body.ts'
 import { type AppendedRecord, createRecorder } from './recorder.ts'
@@ -54,8 +55,6 @@ export interface AuditLog extends Audit, AsyncDisposable {
 
 /** When a caller should retry an operation that changed nothing. Toolway retries writing to the log more often. */
 const harmlessAgain = { retryAfterMs: 1_000 }
-
-const dayMs = 24 * 60 * 60 * 1000
 
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { sync, unrecordedReads, retainMs } = options

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { ChainEnd } from '../../core/audit-archive.ts'
 import type { Clock } from '../../core/clock.ts'
 import { canonical } from '../../lib/canonical-json.ts'
+import { dayMs } from '../../lib/duration.ts'
 import { firstSeqOf, segmentFileName } from '../log-files.ts'
 import { type ChainedRecord, type ControlRecord, type SegmentRecord, type Signer, sealLine } from '../record.ts'
 import type { RecordBody, RecordPosition } from './event-body.ts'
@@ -171,8 +172,6 @@ function isoTime(): (ms: number) => string {
     return `${text}${String(ms - now * 1000).padStart(3, '0')}Z`
   }
 }
-
-const dayMs = 24 * 60 * 60 * 1000
 
 /**
  * Whether a segment must end. Segments end with the UTC day, or earlier if the retention time is short. They also end

@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { hourMs } from '../../lib/duration.ts'
 import { isMissing, publicKeyFile, readIfExists } from '../log-files.ts'
 import { type Unrecorded, type Verifier, verifiersOf } from '../record.ts'
 import type { ControlFields } from './chain.ts'
@@ -35,7 +36,6 @@ const checkpointMs = 60_000
 const syncMs = 1000
 /** The interval between attempts to write less important records during an outage. */
 const retryIntervalMs = 100
-const hourMs = 60 * 60 * 1000
 
 /** Owns this process's writer: opens it, reopens it after a failure, and appends to it. */
 export function createRecorder(options: RecorderOptions) {
@@ -263,10 +263,7 @@ function createOutage(clock: Clock, log: Log) {
       if (outage.active) return
       outage.active = true
       outage.count++
-      log.error(
-        { error: outage.error },
-        'audit records cannot be written; refusing write calls until the log works again',
-      )
+      log.error({ err: thrown }, 'audit records cannot be written; refusing write calls until the log works again')
     },
     end(): void {
       if (!outage.active) return

@@ -30,7 +30,7 @@ export async function applyRetention(options: RetentionOptions): Promise<void> {
       else if (own) markUnusedLane(lane, options)
     }
   } catch (error) {
-    log.warn({ error: String(error) }, 'could not remove old audit records; retrying later')
+    log.warn({ err: error }, 'could not remove old audit records; retrying later')
   }
 }
 

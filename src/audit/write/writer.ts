@@ -57,7 +57,7 @@ export function openWriter(lock: LaneLock, options: WriterOptions) {
         headFails = false
       } catch (error) {
         // The records are safe. Until the head can be written again, only a truncation could go undetected.
-        if (!headFails) log.warn({ lane: name, error: String(error) }, "cannot write the audit log's head")
+        if (!headFails) log.warn({ lane: name, err: error }, "cannot write the audit log's head")
         headFails = true
       }
       options.synced?.()

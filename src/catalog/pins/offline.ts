@@ -1,11 +1,11 @@
 import type { Log } from '../../core/log.ts'
 import { openPinFiles, pinsFolder } from './pin-files.ts'
-import type { Pin, RecordedOrigin, ServerPins } from './pin-record.ts'
+import type { RecordedOrigin, ServerPins } from './pin-record.ts'
 import {
   type Approved,
   approveIn,
+  findPin,
   isUnacknowledged,
-  labelOf,
   type PinsMode,
   type Selection,
   statesOf,
@@ -29,12 +29,7 @@ export async function readPins({ folder, mode, now, log }: { folder: string; mod
     states: ordered.flatMap((record) => statesOf(record, mode)),
     /** Servers that need an operator's attention as a whole. */
     notes: ordered.filter(isUnacknowledged).map(noteOf),
-    find(label: string): { readonly server: string; readonly pin: Pin } | undefined {
-      for (const { server, pins } of ordered) {
-        for (const pin of pins.values()) if (labelOf(server, pin.kind, pin.name) === label) return { server, pin }
-      }
-      return undefined
-    },
+    find: (label: string) => findPin(ordered, label),
     /** Approves definitions on disk. A running gateway applies the approval within a second. */
     async approve(selection: Selection): Promise<readonly Approved[]> {
       const all: Approved[] = []

@@ -43,6 +43,16 @@ export function labelOf(server: string, kind: PinKind, name: string): string {
   return kind === 'prompt' ? `prompt:${server}.${name}` : `instructions:${server}`
 }
 
+export function findPin(
+  servers: Iterable<ServerPins>,
+  label: string,
+): { readonly server: string; readonly pin: Pin } | undefined {
+  for (const { server, pins } of servers) {
+    for (const pin of pins.values()) if (labelOf(server, pin.kind, pin.name) === label) return { server, pin }
+  }
+  return undefined
+}
+
 export const latestApproval = (pin: Pin): Approval | undefined => pin.approved.toSorted((a, b) => a.at - b.at).at(-1)
 
 export const approvalOf = (pin: Pin, hash: string): Approval | undefined =>

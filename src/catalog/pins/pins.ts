@@ -3,7 +3,7 @@ import type { Denial } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { Log } from '../../core/log.ts'
 import type { Source } from '../../core/source.ts'
-import { ownSources } from '../names.ts'
+import { unprefixedSources } from '../names.ts'
 import { type PinnedDefinition, pinnedDefinitionOf } from './definition-snapshot.ts'
 import { createNotices } from './notices.ts'
 import { createPinEvaluator, createScanQueue, createUnpinnedFlags, type Pinned } from './pin-evaluator.ts'
@@ -13,7 +13,7 @@ import {
   type Approved,
   approveIn,
   blockIn,
-  labelOf,
+  findPin,
   type PinState,
   type PinsMode,
   type Selection,
@@ -109,12 +109,8 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
     return pinned
   }
 
-  const find: Pins['find'] = (label) => {
-    for (const [server, { record }] of store?.all() ?? []) {
-      for (const pin of record.pins.values()) if (labelOf(server, pin.kind, pin.name) === label) return { server, pin }
-    }
-    return undefined
-  }
+  const records = () => [...(store?.all().values() ?? [])].map(({ record }) => record)
+  const find: Pins['find'] = (label) => findPin(records(), label)
 
   return {
     mode,
@@ -127,7 +123,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
     },
     check,
     checkServer(server, instructions) {
-      if (!store || instructions === '' || ownSources.includes(server)) return free
+      if (!store || instructions === '' || unprefixedSources.includes(server)) return free
       const serverStore = store.of(server)
       const last = instructed.get(server)
       const before = last?.instructions === instructions ? last : undefined
@@ -143,7 +139,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
       return check(entry).denial
     },
     flagsOf(entry) {
-      if (ownSources.includes(entry.server)) return []
+      if (unprefixedSources.includes(entry.server)) return []
       const { state } = check(entry)
       if (!store || !state) return looseFlags(entry)
       // Look the pin up again, because the scanner may have run since the state was created.
@@ -213,9 +209,9 @@ function noteOrigin(
   serverStore.replace({ ...serverStore.record, origins: [...others, { ...origin, at }] })
 }
 
-/** Whether an entry is pinned. Resources and Toolway's own tools are not, because they change in normal operation. */
+/** Whether an entry is pinned. Resources, native tools and meta-tools are not: they change in normal operation. */
 const isPinned = ({ kind, server }: Entry): boolean =>
-  (kind === 'tool' || kind === 'prompt') && !ownSources.includes(server)
+  (kind === 'tool' || kind === 'prompt') && !unprefixedSources.includes(server)
 
 /** The number of definitions to check before yielding to the event loop. */
 const chunk = 100

@@ -1,7 +1,7 @@
+import { escapeCharacter } from '../../lib/hidden-characters.ts'
+
 /** Characters that a reader cannot see: they move the cursor, change the writing direction or have no width. */
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu
-
-const escaped = (character: string): string => `\\u{${(character.codePointAt(0) as number).toString(16)}}`
 
 /** Escapes control, hidden and direction characters as `\u{…}`, which makes the text safe for terminals and logs. */
 export function visible(text: string, keep: 'lines' | 'nothing' = 'nothing'): string {
@@ -9,7 +9,7 @@ export function visible(text: string, keep: 'lines' | 'nothing' = 'nothing'): st
     if (keep === 'lines' && (character === '\n' || character === '\t')) return character
     if (character === '\n') return '\\n'
     if (character === '\t') return '\\t'
-    return escaped(character)
+    return escapeCharacter(character)
   })
 }
 

@@ -5,7 +5,7 @@ import type { Result, ResultBody } from '../../core/result.ts'
 import { withoutHidden } from '../../lib/hidden-characters.ts'
 import { members } from '../../lib/json-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
-import { ownSources } from '../names.ts'
+import { unprefixedSources } from '../names.ts'
 import { visible } from './escape-invisible.ts'
 import type { ScanFinding } from './finding.ts'
 import { scanDefinition } from './scan.ts'
@@ -23,7 +23,7 @@ const binary: ReadonlySet<string> = new Set(['data', 'blob'])
 export function scanResults({ mode, log }: { readonly mode: 'warn' | 'strip'; readonly log: Log }): Interceptor {
   return async (call, next) => {
     const result = await next(call)
-    if (ownSources.includes(call.entry.server)) return result
+    if (unprefixedSources.includes(call.entry.server)) return result
     const findings = scanDefinition(result.body.value, binary)
     if (findings.length === 0) return result
     const kinds = [...new Set(findings.map(({ kind }) => kind))]

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setBounded } from '../../lib/memoize.ts'
 
 /** Thrown if a schema cannot be expressed as a grammar or a strict schema. */
 export class CannotExpress extends Error {
@@ -56,9 +57,7 @@ export function memoizeByContent<Input extends object | boolean, Output>(
     const key = (typeof input === 'object' && keys.get(input)) || contentHash(input)
     if (typeof input === 'object') keys.set(input, key)
     const outcome = kept.get(key) ?? attempt(make, input)
-    kept.delete(key)
-    kept.set(key, outcome)
-    if (kept.size > max) kept.delete(kept.keys().next().value as string)
+    setBounded(kept, key, outcome, max)
     if ('failure' in outcome) throw outcome.failure
     return outcome.output
   }

@@ -2,6 +2,7 @@ import type { Served, View } from '../../core/access.ts'
 import type { ChatRequest } from '../../core/chat.ts'
 import { waitFor } from '../../core/deadline.ts'
 import type { Entry } from '../../core/entry.ts'
+import { metaSource } from '../../core/source.ts'
 import { matches } from '../../lib/wildcard.ts'
 import type { ChatRun } from '../chat-run.ts'
 import { questions } from '../conversation.ts'
@@ -17,7 +18,10 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   const code = codePreset(run)
   const mayOffer = ({ name, entry }: Served): boolean =>
     // Skip meta-tools, because the loop does their work, and tools that have the same name as a client tool.
-    entry.server !== 'toolway' && !taken.has(name) && (!isCode(entry) || code !== undefined) && isWanted(request, entry)
+    entry.server !== metaSource &&
+    !taken.has(name) &&
+    (!isCode(entry) || code !== undefined) &&
+    isWanted(request, entry)
   const found = best(run, view, mayOffer)
   const served = found.flatMap((tool) => kept(catalogTool(tool, isCode(tool.entry) ? code : undefined), tool.name))
   const inOrder = (one: ChatTool, other: ChatTool) => (one.callable.name < other.callable.name ? -1 : 1)

@@ -145,7 +145,7 @@ export function failureText(thrown: unknown, log: Log, tool: string, maxBytes: n
   if (thrown instanceof ServerError)
     return truncateText(asError(asText(thrown.error.value.message) ?? 'no reason given'), maxBytes)
   const error = ToolwayError.from(thrown)
-  if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a tool call in the chat loop failed')
+  if (error.code === 'INTERNAL') log.error({ tool, err: error.cause ?? error }, 'a tool call in the chat loop failed')
   return asError(error.message)
 }
 

@@ -2,8 +2,7 @@ import type { ApprovalAnswer, PendingApproval } from '../../core/approval.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { pause } from '../../core/deadline.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
-import { type CommonOptions, load } from '../load.ts'
-import { NoGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
+import { findRunningGateway, NoGateway, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
 import { printable, took } from '../table.ts'
 
 /** An approval as the admin API shows it. */
@@ -11,27 +10,22 @@ interface ListedApproval extends Omit<PendingApproval, 'by'> {
   readonly mayAnswer: boolean
 }
 
-interface GatewayOptions extends CommonOptions {
-  readonly host?: string
-  readonly port?: number
-}
-
-interface ListOptions extends GatewayOptions {
+interface ListOptions extends RunningGatewayOptions {
   readonly follow?: boolean
 }
 
-interface AllowOptions extends GatewayOptions {
+interface AllowOptions extends RunningGatewayOptions {
   readonly session?: boolean
 }
 
-interface DenyOptions extends GatewayOptions {
+interface DenyOptions extends RunningGatewayOptions {
   readonly reason?: string
 }
 
 /** Lists the calls that wait for a person in the running gateway (V8). */
 export async function listApprovals(shell: Shell, options: ListOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  const gateway = await gatewayOf(shell, options)
+  const gateway = await findRunningGateway(shell, options)
   const approvals = await fetchApprovals(gateway, shell.interrupted)
   if (options.follow) await follow(gateway, approvals, { shell, output, clock })
   else if (options.json) output.value({ approvals })
@@ -45,12 +39,6 @@ export const allowApproval = (shell: Shell, id: string, options: AllowOptions): 
 
 export const denyApproval = (shell: Shell, id: string, options: DenyOptions): Promise<ExitCode> =>
   answer(shell, id, options, { decision: 'deny', reason: options.reason })
-
-async function gatewayOf(shell: Shell, options: GatewayOptions): Promise<RunningGateway> {
-  const { config } = await load(shell, options)
-  const { host = config.server.host, port = config.server.port } = options
-  return runningGateway({ ...config, server: { ...config.server, host, port } })
-}
 
 async function fetchApprovals(gateway: RunningGateway, signal: AbortSignal): Promise<readonly ListedApproval[]> {
   const approvals = await gateway.get<readonly ListedApproval[]>('approvals', signal)
@@ -106,11 +94,11 @@ type Answered = Pick<PendingApproval, 'id' | 'call' | 'server' | 'tool'> & Pick<
 async function answer(
   shell: Shell,
   id: string,
-  options: GatewayOptions,
+  options: RunningGatewayOptions,
   given: Omit<ApprovalAnswer, 'by'>,
 ): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  const gateway = await gatewayOf(shell, options)
+  const gateway = await findRunningGateway(shell, options)
   const found = (await fetchApprovals(gateway, shell.interrupted)).filter((one) => one.id.startsWith(id))
   const [approval] = found
   if (!approval || id === '') {

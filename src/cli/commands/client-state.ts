@@ -4,9 +4,9 @@ import { type ConnectionBackups, createConnectionBackups } from '../../clients/c
 import { clientText, ownName } from '../../clients/entry.ts'
 import { FileProblem, readSnapshot } from '../../config/edit/file.ts'
 import { type ClientKind, clientKinds, clientLabels } from '../../config/import/client-kind.ts'
-import { folder, isFile } from '../../config/locate.ts'
+import { isFile } from '../../config/locate.ts'
 import { systemClock } from '../../core/clock.ts'
-import { homeOf } from '../../core/home.ts'
+import { stateHome } from '../../core/home.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { commandName, createOutput, type ExitCode, exit, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
@@ -68,8 +68,7 @@ export const hostEnvironment = ({ env, cwd }: Shell): HostEnvironment => ({ env,
 
 /** The backups of client files. They are in the user's state folder, regardless of the configuration. */
 export function connectionsOf({ env }: Shell): ConnectionBackups {
-  const state = join(folder(env.XDG_STATE_HOME, join(homeOf(env), '.local', 'state')), 'toolway')
-  return createConnectionBackups(join(state, 'clients'), () => systemClock.now())
+  return createConnectionBackups(join(stateHome(env), 'toolway', 'clients'), () => systemClock.now())
 }
 
 export function clientNamed(name: string): ClientKind {

@@ -37,7 +37,7 @@ export interface ConfigFile {
 /** Opens the file to edit: the one that the user named, the one that would be loaded, or a new one in this folder. */
 export async function openConfig(shell: Shell, { config = [] }: CommonOptions): Promise<ConfigFile> {
   const { env, cwd } = shell
-  const { paths: located, problems } = await locate(config, env, cwd, homeOf(env))
+  const { paths: located, problems } = await locate(config, env, cwd)
   if (problems.length > 0) throw new ConfigError(problems)
   const [found, ...others] = located
   if (others.length > 0) {
@@ -105,7 +105,7 @@ export async function writeConfig(
 
 /** Whether a new file will be loaded by default where none has been found so far. */
 async function isFoundFirst(path: string, { env, cwd }: Shell): Promise<boolean> {
-  const { paths, places } = await locate([], env, cwd, homeOf(env))
+  const { paths, places } = await locate([], env, cwd)
   return paths.length === 0 && places.includes(path)
 }
 

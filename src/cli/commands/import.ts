@@ -6,10 +6,10 @@ import { isForeign } from '../../config/import/dialect.ts'
 import { readServers } from '../../config/import/read-servers.ts'
 import { ConfigError } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import type { SecretStorage } from '../../runtime/config-edit/prepare-import.ts'
 import { confirm, createOutput, type ExitCode, exit, isInteractive, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
-import { count } from '../table.ts'
 import { hostEnvironment } from './client-state.ts'
 import { planServers } from './config-file.ts'
 import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
@@ -71,7 +71,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
       written,
     })
   } else {
-    if (written) output.print(`Added ${count(added.length, 'server')} to ${named}.`)
+    if (written) output.print(`Added ${pluralize(added.length, 'server')} to ${named}.`)
     if (written || dryRun) noteOf(prepared, output, secrets)
   }
   return added.length > 0 && !written && !dryRun ? exit.failed : exit.ok

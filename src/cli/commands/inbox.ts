@@ -2,12 +2,9 @@ import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { pause } from '../../core/deadline.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
-import { type CommonOptions, load } from '../load.ts'
-import { NoGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
+import { findRunningGateway, NoGateway, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
 
-interface InboxOptions extends CommonOptions {
-  readonly host?: string
-  readonly port?: number
+interface InboxOptions extends RunningGatewayOptions {
   readonly follow?: boolean
 }
 
@@ -33,9 +30,7 @@ const pollMs = 2_000
 /** Shows what needs a person, as the running gateway reports it (V7). */
 export async function inbox(shell: Shell, options: InboxOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  const { config } = await load(shell, options)
-  const { host = config.server.host, port = config.server.port } = options
-  const gateway = await runningGateway({ ...config, server: { ...config.server, host, port } })
+  const gateway = await findRunningGateway(shell, options)
   if (options.follow) return follow(gateway, shell, output, clock, options.json)
   const view = await fetchInbox(gateway, shell.interrupted)
   if (options.json) output.value(view)

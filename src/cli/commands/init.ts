@@ -4,6 +4,7 @@ import { adaptServer } from '../../clients/import-plan.ts'
 import { type FileSnapshot, readSnapshot, replaceFile } from '../../config/edit/file.ts'
 import { serversBlock } from '../../config/edit/servers-text.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import {
   asWritten,
   type PreparedImport,
@@ -24,7 +25,6 @@ import {
   UsageError,
 } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
-import { count } from '../table.ts'
 import { clientNamed, hostEnvironment } from './client-state.ts'
 import { readConfigFile, refuseInvalid, writeConfig } from './config-file.ts'
 import { allProblems, noteOf, warnOfProblems } from './import-notes.ts'
@@ -113,7 +113,7 @@ function printNextSteps(
     print(`  2. ${command} validate${config}\n  3. ${command} serve${config}`)
     return
   }
-  print(`Wrote ${file} with ${count(added.length, 'server')}. Next:\n  1. ${command} tools${config}`)
+  print(`Wrote ${file} with ${pluralize(added.length, 'server')}. Next:\n  1. ${command} tools${config}`)
   const sources = found.filter(({ content }) => content.servers.length > 0)
   for (const [index, { client, scope }] of sources.entries()) {
     const project = scope === 'project' ? ' --project' : ''
@@ -152,7 +152,7 @@ function printFound(found: readonly FoundFile[], prepared: PreparedImport, outpu
       title: 'PROBLEMS',
       value: ({ content }) => {
         const number = allProblems(content).length
-        return number === 0 ? '' : count(number, 'problem')
+        return number === 0 ? '' : pluralize(number, 'problem')
       },
       style: (cell) => paint('yellow', cell),
     },

@@ -5,8 +5,8 @@ import { clientLabels } from '../../config/import/client-kind.ts'
 import type { ServersFile } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { keyPath } from '../../config/tree.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { type Output, type Shell, shortPath, UsageError } from '../kit.ts'
-import { count } from '../table.ts'
 import { planServers } from './config-file.ts'
 import { noteOf } from './import-notes.ts'
 
@@ -63,7 +63,8 @@ export async function planMove(
       if (prepared.added.length > 0) await write()
     },
     report(output) {
-      if (names.length > 0) output.print(`Moved ${count(names.length, 'server')} behind Toolway: ${names.join(', ')}.`)
+      if (names.length > 0)
+        output.print(`Moved ${pluralize(names.length, 'server')} behind Toolway: ${names.join(', ')}.`)
       noteOf(prepared, output, 'file')
     },
   }

@@ -6,10 +6,10 @@ import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { scanDefinition } from '../../catalog/scan/scan.ts'
 import { systemClock } from '../../core/clock.ts'
 import { didYouMean } from '../../lib/near.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { audited } from '../audited.ts'
 import { commandName, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load, openLog } from '../load.ts'
-import { count } from '../table.ts'
 
 interface PinsOptions extends CommonOptions {
   readonly server?: string
@@ -156,7 +156,7 @@ export async function approvePins(shell: Shell, what: string | undefined, option
   const others = selection.label === undefined ? [] : (pins.find(selection.label)?.pin.pending ?? [])
   const left = others.filter(({ hash }) => approved.every((one) => one.hash !== hash))
   if (left.length === 0) return exit.ok
-  const waiting = `Still waiting for approval under this name: ${count(left.length, 'other definition')}`
+  const waiting = `Still waiting for approval under this name: ${pluralize(left.length, 'other definition')}`
   output.note(`${waiting}. See \`toolway pins show\`.`)
   return exit.ok
 }

@@ -6,6 +6,8 @@ import { withoutBrackets } from '../../config/schema/server.ts'
 import type { Config } from '../../config/schema.ts'
 import { refuseUnauthenticated } from '../../config/unauthenticated.ts'
 import { systemClock } from '../../core/clock.ts'
+import { metaSource } from '../../core/source.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { currentWorker } from '../../runtime/workers/worker.ts'
@@ -21,7 +23,6 @@ import {
 } from '../kit.ts'
 import { adjusted, type CommonOptions, load, openLog } from '../load.ts'
 import { limitMemory } from '../memory.ts'
-import { count } from '../table.ts'
 
 interface ServeOptions extends CommonOptions {
   readonly host?: string
@@ -124,7 +125,7 @@ function bannerFacts({ loaded, token, view, local, servers }: Gateway, url: stri
     url,
     servers: Object.values(loaded.config.mcpServers).filter(({ disabled }) => !disabled).length,
     nativeTools: servers().find(({ name }) => name === 'native')?.tools ?? 0,
-    metaTools: toolsOf('toolway'),
+    metaTools: toolsOf(metaSource),
     // Keep a token that the operator configured out of service logs.
     token: token === undefined || tokenGenerated || stderr.isTTY ? token : 'YOUR_TOKEN',
     tokenGenerated,
@@ -141,13 +142,13 @@ export function banner(facts: ReturnType<typeof bannerFacts>, paint: Paint): str
   const { origin } = new URL(url)
   const bearer = token === undefined ? undefined : `Bearer ${token}`
   const source = facts.tokenGenerated ? 'generated once and reused at every start' : 'from your configuration'
-  const servers = facts.servers > 0 ? count(facts.servers, 'server') : 'no servers yet'
+  const servers = facts.servers > 0 ? pluralize(facts.servers, 'server') : 'no servers yet'
   const rows = {
     Endpoint: paint('cyan', url),
     Token: bearer ? `${token}  ${paint('dim', source)}` : paint('yellow', 'none: anyone who can connect has access'),
     // The dashboard reads its token from the URL fragment, which browsers do not send to the server.
     Dashboard: paint('cyan', bearer ? `${origin}/#token=${token}` : `${origin}/`),
-    Serving: `${servers}, ${count(facts.nativeTools, 'native tool')}, ${count(facts.metaTools, 'meta-tool')}`,
+    Serving: `${servers}, ${pluralize(facts.nativeTools, 'native tool')}, ${pluralize(facts.metaTools, 'meta-tool')}`,
     Config: files.length > 0 ? files.join(', ') : `none, so defaults apply; \`${facts.command} init\` writes one`,
   }
   const header = bearer ? ` --header "Authorization: ${bearer}"` : ''

@@ -5,13 +5,10 @@ import { pause } from '../../core/deadline.ts'
 import type { CallFigures } from '../../telemetry/stats/history.ts'
 import type { By, StatsTable } from '../../telemetry/stats/stats.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
-import { type CommonOptions, load } from '../load.ts'
-import { NoGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
+import { findRunningGateway, NoGateway, type RunningGateway, type RunningGatewayOptions } from '../running-gateway.ts'
 import { table } from '../table.ts'
 
-interface StatsOptions extends CommonOptions {
-  readonly host?: string
-  readonly port?: number
+interface StatsOptions extends RunningGatewayOptions {
   /** The grouping to show; undefined for all three (G9). */
   readonly by?: By
   /** The period to show, in milliseconds; undefined for everything that is kept. */
@@ -26,9 +23,7 @@ export async function stats(shell: Shell, options: StatsOptions, clock: Clock = 
   if (options.watch && options.output !== undefined)
     throw new UsageError('--watch and --output cannot be used together.')
   const output = createOutput(shell, options.json)
-  const { config } = await load(shell, options)
-  const { host = config.server.host, port = config.server.port } = options
-  const gateway = await runningGateway({ ...config, server: { ...config.server, host, port } })
+  const gateway = await findRunningGateway(shell, options)
   if (options.watch) await watch(gateway, options, shell, output, clock)
   else await once(gateway, options, shell, output)
   return exit.ok

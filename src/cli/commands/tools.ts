@@ -1,6 +1,7 @@
 import type { Exposure, Served, View } from '../../core/access.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { metaSource } from '../../core/source.ts'
 import { costOf, exposures, tokensOf } from '../../core/tokens.ts'
 import { schemaProblem } from '../../policy/arguments/validate.ts'
 import { properties } from '../input-schema.ts'
@@ -139,7 +140,7 @@ export async function showCost(shell: Shell, options: CostOptions): Promise<Exit
   const caller = gateway.localAs(options.agent)
   const view = gateway.view(caller)
   await waitForTools(view, shell, options.wait)
-  if (options.server !== undefined && options.server !== 'toolway') requireServer(view, options.server)
+  if (options.server !== undefined && options.server !== metaSource) requireServer(view, options.server)
   const cost = costFor(caller.agent, view, options)
   if (options.json) output.value(cost)
   else printCosts(cost, output)

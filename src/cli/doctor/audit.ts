@@ -6,8 +6,9 @@ import { type Signer, signerOf, type Verifier, verifiersOf } from '../../audit/r
 import { createChainCheck, type VerifyProblem } from '../../audit/verify/chain-check.ts'
 import { readSteadyHead } from '../../audit/write/head.ts'
 import type { Config } from '../../config/schema.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { existingAuditKey } from '../commands/audit/verify.ts'
-import { count, span } from '../table.ts'
+import { span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
 import { procRows, programOf } from './port.ts'
 import { chownCommand, isForeign } from './private-file.ts'
@@ -40,7 +41,7 @@ function chainFindings(ends: readonly LaneEnd[], command: string) {
     return problems.length > 0 ? [warning(`in lane ${lane}: ${problems[0]?.message}`, remedy)] : []
   })
   const records = ends.reduce((sum, end) => sum + end.records, 0)
-  const intact = `the newest ${count(records, 'record')} in ${count(ends.length, 'lane')}: intact`
+  const intact = `the newest ${pluralize(records, 'record')} in ${pluralize(ends.length, 'lane')}: intact`
   return findingsOr(findings, ok(intact))
 }
 
@@ -106,7 +107,7 @@ export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path
     })
     const found = await Promise.all(holders.map(({ lane, pid }) => holderFinding(lane, pid)))
     const processes = [...new Set(holders.map(({ pid }) => pid))].join(', ')
-    const inUse = `${count(holders.length, 'lane')} in use by Toolway (pid ${processes})`
+    const inUse = `${pluralize(holders.length, 'lane')} in use by Toolway (pid ${processes})`
     return findingsOr(found, ok(holders.length === 0 ? 'no process is writing to it' : inUse))
   },
 })

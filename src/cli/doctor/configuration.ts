@@ -12,10 +12,12 @@ import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
 import { homeOf } from '../../core/home.ts'
+import { pluralize } from '../../lib/pluralize.ts'
+import { shellQuote } from '../../lib/shell-words.ts'
 import { policyWarnings } from '../../policy/policy-warnings.ts'
 import { commandName, relativeTo, type Shell, shortPath } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
-import { count, oneLine, printable, quoted } from '../table.ts'
+import { oneLine, printable } from '../table.ts'
 import { type CheckFinding, type CheckResult, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { privateFile } from './private-file.ts'
 
@@ -81,7 +83,7 @@ async function withValidServers<T>(
   read: (paths: readonly string[]) => Promise<T>,
 ): Promise<T | undefined> {
   const home = homeOf(env)
-  const { paths } = await locate(config, env, cwd, home)
+  const { paths } = await locate(config, env, cwd)
   const files = await Promise.all(paths.map((path) => readServers(path, home)))
   const valid = files
     .flatMap(({ path, servers }) => servers.map((server) => ({ ...server, runs: runsCommands(path, config, env) })))
@@ -114,14 +116,15 @@ function invalidFindings(problems: readonly ConfigProblem[], shell: Shell): Chec
   const shown = problems.slice(0, maxProblems).map((one) => invalidFinding(one, shell))
   const rest = problems.length - shown.length
   const validate = `${commandName(shell.env)} validate`
-  return rest > 0 ? [...shown, problem(`${count(rest, 'problem')} more`, validate)] : shown
+  return rest > 0 ? [...shown, problem(`${pluralize(rest, 'problem')} more`, validate)] : shown
 }
 
 function invalidFinding(found: ConfigProblem, shell: Shell): CheckFinding {
   const { file, line, column, key, message } = found
   const place = [shortPath(file, shell), line, column].filter((part) => part !== undefined).join(':')
   const variable = unsetVariable(found)
-  const fix = line === undefined ? `ls -l ${quoted(file)}` : `fix ${place}, then: ${commandName(shell.env)} validate`
+  const fix =
+    line === undefined ? `ls -l ${shellQuote(file)}` : `fix ${place}, then: ${commandName(shell.env)} validate`
   const remedy = variable === undefined ? fix : `export ${variable}=…`
   return problem([place, key, message].filter((part) => part !== '').join(': '), remedy)
 }
@@ -129,8 +132,8 @@ function invalidFinding(found: ConfigProblem, shell: Shell): CheckFinding {
 function validFindings({ config, files, warnings }: LoadedConfig, shell: Shell): CheckFinding[] {
   const command = commandName(shell.env)
   const read = files.map(({ path }) => shortPath(path, shell)).join(', ')
-  const servers = count(Object.keys(config.mcpServers).length, 'server')
-  const agents = count(Object.keys(config.agents).length, 'agent')
+  const servers = pluralize(Object.keys(config.mcpServers).length, 'server')
+  const agents = pluralize(Object.keys(config.agents).length, 'agent')
   const found =
     files.length === 0
       ? ok('no file was found, so defaults apply', `${command} init`)

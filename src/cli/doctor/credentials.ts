@@ -6,8 +6,10 @@ import type { Config } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
 import { isLoopback } from '../../config/unauthenticated.ts'
 import { didYouMean } from '../../lib/near.ts'
+import { pluralize } from '../../lib/pluralize.ts'
+import { commandLine, shellQuote } from '../../lib/shell-words.ts'
 import { KeyFileProblem, keyFile, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
-import { commandLine, count, quoted, span } from '../table.ts'
+import { span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
 import { octal, privateFile } from './private-file.ts'
 
@@ -39,7 +41,10 @@ async function keptFinding({ stores }: Config, short: (path: string) => string):
   if (finding) return finding
   if (text === undefined) return ok('will be generated at the first start')
   if (text.length >= minTokenLength) return ok(`stored in ${short(path)}, readable only by its owner`)
-  return problem(`${short(path)} does not contain a token`, `rm ${quoted(path)}   # the next start generates a new one`)
+  return problem(
+    `${short(path)} does not contain a token`,
+    `rm ${shellQuote(path)}   # the next start generates a new one`,
+  )
 }
 
 /** How long before a key's expiry a warning is shown, so that there is time to replace the key. */
@@ -54,11 +59,11 @@ export const keyCheck = (config: Config, context: CheckContext): DoctorCheck => 
       const stored = readKeyFile(path)
       const findings = stored.flatMap((key) => keyFindings(key, config, context))
       const number = stored.length + config.auth.keys.length
-      return findingsOr(findings, ok(number === 0 ? 'no API keys' : `${count(number, 'API key')}, none expired`))
+      return findingsOr(findings, ok(number === 0 ? 'no API keys' : `${pluralize(number, 'API key')}, none expired`))
     } catch (error) {
       if (!(error instanceof KeyFileProblem)) throw error
       const closed = error.message.includes('chmod 600')
-      const remedy = closed ? `chmod 600 ${quoted(keyFile(path))}` : `ls -l ${quoted(keyFile(path))}`
+      const remedy = closed ? `chmod 600 ${shellQuote(keyFile(path))}` : `ls -l ${shellQuote(keyFile(path))}`
       return problem(`no key in the key file is accepted: ${error.message}`, remedy)
     }
   },
@@ -108,5 +113,5 @@ async function readableSecrets(path: string, shown: string, secrets: readonly st
   const text = await readFile(path, 'utf8')
   if (!secrets.some((secret) => text.includes(secret))) return undefined
   const message = `${shown} contains secrets and is readable by others (mode ${octal(mode)})`
-  return warning(message, `chmod 600 ${quoted(path)}`)
+  return warning(message, `chmod 600 ${shellQuote(path)}`)
 }

@@ -1,6 +1,7 @@
 import { systemClock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { didYouMean } from '../../lib/near.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { openOAuth } from '../../runtime/oauth-sign-in.ts'
 import { createServerProber, probeSandbox, type ServerProber } from '../../runtime/probe-server.ts'
 import {
@@ -16,7 +17,7 @@ import {
   UsageError,
 } from '../kit.ts'
 import { type CommonOptions, openLog } from '../load.ts'
-import { count, took } from '../table.ts'
+import { took } from '../table.ts'
 import { auditChecks, auditLockCheck } from './audit.ts'
 import { concealer, configurationCheck, type DoctorContext, readContext, redactorFor } from './configuration.ts'
 import { keyCheck, secretFilesCheck, tokenCheck } from './credentials.ts'
@@ -171,7 +172,7 @@ function printChecks(checks: readonly CheckResult[], ms: number, { print, paint 
   const verdict =
     problems + warnings === 0
       ? paint('green', 'No problems found.')
-      : paint(problems > 0 ? 'red' : 'yellow', `${count(problems, 'problem')}, ${count(warnings, 'warning')}.`)
+      : paint(problems > 0 ? 'red' : 'yellow', `${pluralize(problems, 'problem')}, ${pluralize(warnings, 'warning')}.`)
   print('')
-  print(`${verdict} ${paint('dim', `${count(checks.length, 'line')} in ${took(ms)}`)}`)
+  print(`${verdict} ${paint('dim', `${pluralize(checks.length, 'line')} in ${took(ms)}`)}`)
 }

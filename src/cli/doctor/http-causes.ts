@@ -1,4 +1,4 @@
-import { quoted } from '../table.ts'
+import { shellQuote } from '../../lib/shell-words.ts'
 import type { RecogniseCause, RemoteServer } from './diagnosis.ts'
 
 /** A URL without query and fragment, which often contain secrets. */
@@ -7,7 +7,7 @@ function bare(url: string): string {
   return origin + pathname
 }
 
-const curl = (config: RemoteServer, options = '-sv'): string => `curl ${options} ${quoted(bare(config.url))}`
+const curl = (config: RemoteServer, options = '-sv'): string => `curl ${options} ${shellQuote(bare(config.url))}`
 
 const network: Readonly<Record<string, string>> = {
   ENOTFOUND: 'unknown host name',

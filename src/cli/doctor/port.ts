@@ -4,9 +4,10 @@ import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { NoGateway, RefusedByGateway, runningGateway } from '../running-gateway.ts'
-import { count, span } from '../table.ts'
+import { span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 
 /** Checks whether the gateway can listen on its address; if the address is in use, reports by which process. */
@@ -93,7 +94,7 @@ function ourFinding(overview: Overview, is: string, command: string, clock: Cloc
     return warning(`${is}; this command is ${version}`, `stop that process, then: ${command} serve`)
   }
   const known = Object.values(servers).reduce((sum, number) => sum + number, 0)
-  const up = `${is}, up for ${span(clock.now() - startedAt)}: ${count(known, 'server')}${unhealthy > 0 ? ` (${unhealthy} not healthy)` : ''}, ${count(tools, 'tool')}`
+  const up = `${is}, up for ${span(clock.now() - startedAt)}: ${pluralize(known, 'server')}${unhealthy > 0 ? ` (${unhealthy} not healthy)` : ''}, ${pluralize(tools, 'tool')}`
   return unhealthy > 0 ? warning(up, `${command} servers`) : ok(up)
 }
 

@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
-import { quoted } from '../table.ts'
+import { shellQuote } from '../../lib/shell-words.ts'
 import { type CheckFinding, problem } from './finding.ts'
 
 interface PrivateFile {
@@ -18,7 +18,7 @@ export async function privateFile(file: PrivateFile): Promise<{ finding?: CheckF
     const text = (await readFile(path, 'utf8')).trim()
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
       const message = `${what} is readable by others (${shown}, mode ${octal(mode)})`
-      return { text, finding: problem(message, `chmod 600 ${quoted(path)}`) }
+      return { text, finding: problem(message, `chmod 600 ${shellQuote(path)}`) }
     }
     if (!isForeign(uid)) return { text }
     return { text, finding: problem(`${what} belongs to another user (${shown})`, chownCommand(path)) }
@@ -42,4 +42,4 @@ export function isForeign(uid: number): boolean {
  * root. Use `-R` only for a folder that contains nothing but Toolway's files.
  */
 export const chownCommand = (path: string, recursive?: '-R'): string =>
-  `sudo chown ${recursive ? '-R ' : ''}"$(id -u)" ${quoted(path)}`
+  `sudo chown ${recursive ? '-R ' : ''}"$(id -u)" ${shellQuote(path)}`

@@ -1,10 +1,11 @@
 import type { Config, ServerConfig } from '../../config/schema.ts'
 import { isWithin, keyPath } from '../../config/tree.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { compileRules } from '../../policy/rules.ts'
 import type { ProbeResult, ServerProber } from '../../runtime/probe-server.ts'
 import { isThisGateway } from '../../runtime/upstream-servers.ts'
-import { count, took } from '../table.ts'
+import { took } from '../table.ts'
 import type { DoctorContext } from './configuration.ts'
 import { diagnose, type ProbedServer } from './diagnosis.ts'
 import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
@@ -90,7 +91,7 @@ function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: Pr
     `handshake ${took(handshakeMs)}`,
     `lists ${took(listMs)}`,
   ]
-  return `${count(tools.length, 'tool')}; ${protocolVersion} (${era}) over ${transport}; ${steps.join(', ')}`
+  return `${pluralize(tools.length, 'tool')}; ${protocolVersion} (${era}) over ${transport}; ${steps.join(', ')}`
 }
 
 /** A warning about a server that works but has something unusual; undefined if there is nothing unusual. */
@@ -161,7 +162,9 @@ export const agentCheck = (
     }
     const idle = agents.filter(isIdle)
     if (idle.length === 0)
-      return ok(`${count(agents.length, 'agent')}; each may use at least one tool or is denied everything by its rules`)
+      return ok(
+        `${pluralize(agents.length, 'agent')}; each may use at least one tool or is denied everything by its rules`,
+      )
     const [server = 'native', names = []] = [...known].find(([, offered]) => offered.length > 0) ?? []
     const tool = `${server}.${names[0] ?? 'hash'}`
     return idle.map((agent) =>

@@ -1,16 +1,16 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { basename, delimiter, join, resolve } from 'node:path'
-import { commandLine, quoted } from '../table.ts'
+import { commandLine, shellQuote } from '../../lib/shell-words.ts'
 import type { RecogniseCause, StdioServer } from './diagnosis.ts'
 
 /** Programs that download a package before they run it, each with a command that downloads the package beforehand. */
 const runners: Readonly<Record<string, (wanted: string) => string>> = {
-  npx: (wanted) => `npm exec --yes --package=${quoted(wanted)} -- true`,
-  bunx: (wanted) => `bun add --global ${quoted(wanted)}`,
-  uvx: (wanted) => `uv tool install ${quoted(wanted)}`,
-  pipx: (wanted) => `pipx install ${quoted(wanted)}`,
-  docker: (wanted) => `docker pull ${quoted(wanted)}`,
-  podman: (wanted) => `podman pull ${quoted(wanted)}`,
+  npx: (wanted) => `npm exec --yes --package=${shellQuote(wanted)} -- true`,
+  bunx: (wanted) => `bun add --global ${shellQuote(wanted)}`,
+  uvx: (wanted) => `uv tool install ${shellQuote(wanted)}`,
+  pipx: (wanted) => `pipx install ${shellQuote(wanted)}`,
+  docker: (wanted) => `docker pull ${shellQuote(wanted)}`,
+  podman: (wanted) => `podman pull ${shellQuote(wanted)}`,
 }
 
 /** The package that a command downloads; undefined if it downloads none. */
@@ -57,7 +57,7 @@ const downloadFailed: RecogniseCause<StdioServer> = ({ name, result, failure, wi
 
 const folderMissing: RecogniseCause<StdioServer> = ({ failure, config: { cwd } }) => {
   if (failure.code !== 'ENOENT' || cwd === undefined || statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) return
-  return { message: `its working directory ${cwd} does not exist`, remedy: `mkdir -p ${quoted(cwd)}` }
+  return { message: `its working directory ${cwd} does not exist`, remedy: `mkdir -p ${shellQuote(cwd)}` }
 }
 
 const installations: Readonly<Record<string, string>> = {
@@ -76,10 +76,10 @@ const commandMissing: RecogniseCause<StdioServer> = ({ name, failure, config }) 
   const file = findCommand(config)
   if (file !== undefined) {
     const message = `${file} exists, but the interpreter in its first line does not`
-    return { message, remedy: `head -1 ${quoted(file)}   # install it, or correct mcpServers.${name}.command` }
+    return { message, remedy: `head -1 ${shellQuote(file)}   # install it, or correct mcpServers.${name}.command` }
   }
   const remedy =
-    installations[command] ?? `command -v ${quoted(command)}   # set mcpServers.${name}.command to the full path`
+    installations[command] ?? `command -v ${shellQuote(command)}   # set mcpServers.${name}.command to the full path`
   return { message: `the command ${command} was not found`, remedy }
 }
 
@@ -115,10 +115,10 @@ const notExecutable: RecogniseCause<StdioServer> = ({ name, failure, config }) =
   const { command, cwd = '.' } = config
   const file = findCommand(config, isFile)
   if (file !== undefined && !isExecutable(file)) {
-    return { message: `the command ${command} is not executable`, remedy: `chmod +x ${quoted(file)}` }
+    return { message: `the command ${command} is not executable`, remedy: `chmod +x ${shellQuote(file)}` }
   }
   // A folder, or a file on a file system where nothing can be executed.
-  const look = `ls -ld ${quoted(file ?? resolve(cwd, command))}   # then correct mcpServers.${name}.command`
+  const look = `ls -ld ${shellQuote(file ?? resolve(cwd, command))}   # then correct mcpServers.${name}.command`
   return { message: `the command ${command} cannot be executed: permission denied`, remedy: look }
 }
 
@@ -148,10 +148,10 @@ const moduleMissing: RecogniseCause<StdioServer> = ({ result: { stderr }, config
       return { message: `the file ${node} of an installed package does not exist`, remedy: byHand(config) }
     }
     const message = isFile ? `the file ${node} does not exist` : `the package ${node} is not installed`
-    const where = config.cwd === undefined ? '' : `cd ${quoted(config.cwd)} && `
+    const where = config.cwd === undefined ? '' : `cd ${shellQuote(config.cwd)} && `
     return {
       message,
-      remedy: isFile ? `ls -l ${quoted(node)}   # then correct its args` : `${where}npm install ${node}`,
+      remedy: isFile ? `ls -l ${shellQuote(node)}   # then correct its args` : `${where}npm install ${node}`,
     }
   }
   const [, python] = /No module named '?([\w.]+)/.exec(output) ?? []
@@ -194,7 +194,7 @@ const anything: RecogniseCause<StdioServer> = ({ name, failure, config }) => ({
 
 function byHand({ command, args, cwd }: StdioServer): string {
   const line = commandLine([command, ...args])
-  return cwd === undefined ? line : `cd ${quoted(cwd)} && ${line}`
+  return cwd === undefined ? line : `cd ${shellQuote(cwd)} && ${line}`
 }
 
 /** Most specific causes first; the last one matches every failure. */

@@ -1,9 +1,10 @@
 import { mkdtemp, readdir, rmdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import type { Config } from '../../config/schema.ts'
+import { shellQuote } from '../../lib/shell-words.ts'
 import { connectPostgres, postgresErrorReason } from '../../stores/postgres/connection.ts'
 import { currentSchemaVersion, schemaVersion } from '../../stores/postgres/migrations.ts'
-import { quoted, sizeText } from '../table.ts'
+import { sizeText } from '../table.ts'
 import { type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
 import { chownCommand, isForeign, octal } from './private-file.ts'
 
@@ -54,7 +55,7 @@ async function folderProblem(folder: StateFolder, tryWrite: typeof createAndRemo
   }
   if (process.platform === 'win32' || (there.mode & 0o022) === 0) return undefined
   // Folders with the sticky bit, such as /tmp, are meant for all users.
-  const remedy = (there.mode & 0o1000) === 0 ? `chmod go-w ${quoted(path)}` : elsewhere
+  const remedy = (there.mode & 0o1000) === 0 ? `chmod go-w ${shellQuote(path)}` : elsewhere
   return problem(`others may write to ${shown} (mode ${octal(there.mode)})`, remedy)
 }
 
@@ -63,7 +64,7 @@ const createAndRemove = async (path: string): Promise<void> => rmdir(await mkdte
 
 async function existingRemedy({ path, uid }: NearestFolder, code: string): Promise<string | undefined> {
   if (!isDenied(code)) return spaceRemedy(path, code)
-  const writable = `chmod u+rwx ${quoted(path)}`
+  const writable = `chmod u+rwx ${shellQuote(path)}`
   if (uid === process.getuid?.()) return writable
   return (await isToolwayFolder(path)) ? `${chownCommand(path, '-R')} && ${writable}` : undefined
 }
@@ -71,13 +72,13 @@ async function existingRemedy({ path, uid }: NearestFolder, code: string): Promi
 /** Creates the folder itself; its parents belong to others. */
 function missingRemedy(path: string, parent: NearestFolder, code: string): string | undefined {
   if (!isDenied(code)) return spaceRemedy(parent.path, code)
-  return parent.isHidden ? undefined : `sudo mkdir -p ${quoted(path)} && ${chownCommand(path)}`
+  return parent.isHidden ? undefined : `sudo mkdir -p ${shellQuote(path)} && ${chownCommand(path)}`
 }
 
 const isDenied = (code: string): boolean => code === 'EACCES' || code === 'EPERM'
 
 function spaceRemedy(path: string, code: string): string | undefined {
-  if (code === 'ENOSPC') return `df -h ${quoted(path)}   # free some space there`
+  if (code === 'ENOSPC') return `df -h ${shellQuote(path)}   # free some space there`
   return code === 'EDQUOT' ? 'quota   # free some space there' : undefined
 }
 
@@ -121,8 +122,8 @@ export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorC
   async run() {
     const { path } = await nearest(audit.path)
     const { bytes, noFiles } = await measure(path)
-    const look = `df -h ${quoted(path)}   # free some space there, or set audit.path and stores.path`
-    if (noFiles) return problem("the audit log's file system has no inodes left", `df -i ${quoted(path)}`)
+    const look = `df -h ${shellQuote(path)}   # free some space there, or set audit.path and stores.path`
+    if (noFiles) return problem("the audit log's file system has no inodes left", `df -i ${shellQuote(path)}`)
     const free = `${sizeText(bytes)} free for the audit log`
     if (bytes < minBytes) return problem(`${free}, which is too little, so write calls are refused`, look)
     return bytes < enoughBytes ? warning(free, look) : ok(free)

@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { pluralize } from '../../lib/pluralize.ts'
 import { isDisabled } from '../interpolate.ts'
 import {
   type BranchNode,
@@ -15,7 +16,7 @@ import {
 import { plainName } from '../validate.ts'
 import { clientServer } from './client-server.ts'
 import { dependsOnFolder, fingerprint } from './fingerprint.ts'
-import { count, shape, type TranslationReport } from './shape.ts'
+import { shape, type TranslationReport } from './shape.ts'
 
 /** Recognizes Claude Code's `~/.claude.json`, which contains the user's servers and each project's servers. */
 export const isClaudeCode = (tree: BranchNode): boolean => {
@@ -43,7 +44,7 @@ export function translateClaudeCode(tree: BranchNode, report: TranslationReport)
   for (const [folder, { value }] of projects?.kind === 'branch' ? projects.members : []) {
     read(switchedOff(value), folder)
   }
-  report.notes.push(`read as Claude Code's own file: ${count(found.size, 'server')}`)
+  report.notes.push(`read as Claude Code's own file: ${pluralize(found.size, 'server')}`)
   const servers = tree.members.get('mcpServers')
   return shape(tree.at, { mcpServers: member(branch(servers?.value.at ?? tree.at, found), servers?.at ?? tree.at) })
 }

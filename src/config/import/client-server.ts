@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { nearMiss } from '../../lib/near.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { escapeVariables } from '../interpolate.ts'
 import { isRelative } from '../paths.ts'
 import {
@@ -19,7 +20,7 @@ import {
 } from '../tree.ts'
 import { unknownKeyAt } from '../validate.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
-import { count, instead, isFalse, mapText, shape, type TranslationReport } from './shape.ts'
+import { instead, isFalse, mapText, shape, type TranslationReport } from './shape.ts'
 import { keepsState, statefulNote } from './stateful-servers.ts'
 import type { RewriteVariable } from './variables.ts'
 
@@ -182,11 +183,11 @@ export function clientServers(
   report: TranslationReport,
 ): BranchNode {
   const shaped = shape(tree.at, { mcpServers: servers })
-  report.notes.push(`read as ${called}: ${count(countServers(shaped), 'server')}`)
+  report.notes.push(`read as ${called}: ${pluralize(countServers(shaped), 'server')}`)
   const others = [...tree.members].filter(
     ([key, entry]) => entry !== servers && key !== '$schema' && !known.includes(key),
   )
-  if (others.length > 0) report.notes.push(`${count(others.length, 'setting')} from ${format.label} ignored`)
+  if (others.length > 0) report.notes.push(`${pluralize(others.length, 'setting')} from ${format.label} ignored`)
   return mapServers(shaped, (server, name) => clientServer(server, name, format, report))
 }
 

@@ -1,7 +1,8 @@
+import { pluralize } from '../../lib/pluralize.ts'
 import { type BranchNode, branch, type ConfigTree, find, leaf, type TreeMember } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
 import { namedServers, otherSections } from './foreign.ts'
-import { count, isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
+import { isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
 
 /** Recognizes a file with `mcp_endpoints: [{name, endpoint, auth_token, read_only, enabled}]`. */
 export const isEndpoints = ({ members }: BranchNode): boolean => members.has('mcp_endpoints')
@@ -28,7 +29,7 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
     return normaliseServer(server, name, report)
   }
   const servers = namedServers(endpoints?.value, translate, report)
-  report.notes.push(`read as an mcp_endpoints file: ${count(servers?.members.size ?? 0, 'server')}`)
+  report.notes.push(`read as an mcp_endpoints file: ${pluralize(servers?.members.size ?? 0, 'server')}`)
   const trusted = [...(servers?.members ?? [])].filter(([, { value }]) => isTrue(find(value, ['readOnly'])))
   if (trusted.length > 0) {
     const names = trusted.map(([name]) => name).join(', ')

@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
+import { pluralize } from '../../lib/pluralize.ts'
 import { type BranchNode, find, leaf, mapServers, member, withMember } from '../tree.ts'
-import { count, membersOf, shape, type TranslationReport } from './shape.ts'
+import { membersOf, shape, type TranslationReport } from './shape.ts'
 
 export const rulesName = '.mcp-gateway-rules.json'
 
@@ -16,7 +17,7 @@ export function translateRules(tree: BranchNode, report: TranslationReport): Bra
   const agents = members.get('agents')
   const number = agents?.value.kind === 'branch' ? agents.value.members.size : 0
   report.notes.push(
-    `read as an agent gateway's rules: ${count(number, 'agent')}; each calling session gets its own connection (session: caller) unless a server sets session`,
+    `read as an agent gateway's rules: ${pluralize(number, 'agent')}; each calling session gets its own connection (session: caller) unless a server sets session`,
   )
   return shape(tree.at, {
     agents,

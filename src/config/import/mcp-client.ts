@@ -1,3 +1,4 @@
+import { pluralize } from '../../lib/pluralize.ts'
 import {
   type BranchNode,
   branch,
@@ -17,7 +18,7 @@ import {
 } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
 import { namedServers, otherSections } from './foreign.ts'
-import { count, instead, isFalse, isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
+import { instead, isFalse, isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
 import { type Forwarding, readForwarding } from './tool-forwarding.ts'
 
 const sections = ['mcp_client', 'mcp', 'tool_forwarding']
@@ -46,7 +47,7 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
   const authenticated = [...servers.keys()].filter((name) => isTrue(find(servers.get(name)?.value, [authKey])))
   const read = readForwarding(forwarding, { servers: [...servers.keys()], authenticated, at: tree.at }, report)
   const kind = tree.members.has('mcp') ? 'an mcp file' : 'an mcp_client file with tool forwarding'
-  report.notes.push(`read as ${kind}: ${count(servers.size, 'server')}`)
+  report.notes.push(`read as ${kind}: ${pluralize(servers.size, 'server')}`)
   if (read.caches && servers.size > 0) {
     report.notes.push(
       'cache.enabled: tools in readTools and tools with readOnlyHint are cached (trustAnnotations: true)',

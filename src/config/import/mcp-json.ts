@@ -1,10 +1,11 @@
 import { basename } from 'node:path'
+import { pluralize } from '../../lib/pluralize.ts'
 import { type BranchNode, branch, countServers, find, mapServers, member, withMember } from '../tree.ts'
 import { normaliseServer } from './aliases.ts'
 import { type ClientKind, clientLabels, folderOf, workspaceOf } from './client-kind.ts'
 import { type ClientFormat, clientServers } from './client-server.ts'
 import { namedServers } from './foreign.ts'
-import { count, type TranslationReport } from './shape.ts'
+import type { TranslationReport } from './shape.ts'
 import { editorVariables } from './variables.ts'
 
 /** Clients whose file has the form `{"mcpServers": {…}}`. */
@@ -67,6 +68,6 @@ export const isPlain = ({ members }: BranchNode): boolean =>
 /** Reads Toolway's own format or a plain `{"mcpServers": …}` file. Other clients' server keys are accepted. */
 export function translateOwn(tree: BranchNode, report: TranslationReport): BranchNode {
   const kind = isPlain(tree) ? 'a plain mcpServers file' : "Toolway's own configuration"
-  report.notes.push(`read as ${kind}: ${count(countServers(tree), 'server')}`)
+  report.notes.push(`read as ${kind}: ${pluralize(countServers(tree), 'server')}`)
   return mapServers(tree, (server, name) => normaliseServer(server, name, report))
 }

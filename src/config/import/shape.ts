@@ -75,6 +75,3 @@ export interface TranslationReport {
 }
 
 export const createReport = (): TranslationReport => ({ notes: [], warnings: [], problems: [] })
-
-/** Formats a count, such as `1 server` or `3 servers`. */
-export const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`

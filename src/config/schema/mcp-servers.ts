@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { builtInSources } from '../../core/source.ts'
 import { approvers, guard } from './policy.ts'
 import { serverBreaker } from './resilience.ts'
 import {
@@ -63,14 +64,11 @@ function oauthFault(auth: z.output<typeof oauth>, url: string): string | undefin
   return perPrincipal ? 'auth.grant authorization_code: perPrincipal does not work with client_credentials' : undefined
 }
 
-/** Names that Toolway uses for its own tools, meta-tools and sinks. */
-const reserved = ['native', 'toolway', 'sink']
-
 export const serverName = textLike(
   /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
   'a name of up to 64 letters, digits and _ . - that starts with a letter or digit',
-).refine((name) => !reserved.includes(name), {
-  error: `a name other than ${reserved.join(', ')}, which are reserved`,
+).refine((name) => !builtInSources.includes(name), {
+  error: `a name other than ${builtInSources.join(', ')}, which are reserved`,
 })
 
 const serverAuth = z.discriminatedUnion('type', [

@@ -1,7 +1,7 @@
 import type { Ajv, FuncKeywordDefinition } from 'ajv'
 import { _, type Code } from 'ajv/dist/compile/codegen/index.js'
-import { isObject } from '../../core/schema-keywords.ts'
 import { type Decimal, decimalForm, decimalOf, Numeral } from '../../lib/exact-number.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { budget, charge, chargeForWhole, stepsPerCheck } from './keyword-checks.ts'
 import { wholeKeyword } from './prepare.ts'
 
@@ -70,7 +70,7 @@ const oneOf = (values: readonly unknown[]): ((data: unknown, where?: unknown) =>
   // Schemas are compiled outside of any check, so set the budget here. The size of schemas is already limited.
   budget.left = stepsPerCheck
   const allowed = new Set(values.map(canonical))
-  const compound = values.some((value) => (isObject(value) && !(value instanceof Numeral)) || Array.isArray(value))
+  const compound = values.some((value) => (isRecord(value) && !(value instanceof Numeral)) || Array.isArray(value))
   return (data, where) =>
     (compound || typeof data !== 'object' || data === null) && allowed.has(canonical(exactOf(data, where as Where)))
 }

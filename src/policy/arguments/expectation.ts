@@ -1,5 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import { nearMiss } from '../../lib/near.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { wholeKeyword } from './prepare.ts'
 
 const kindNames: Readonly<Record<string, string>> = {
@@ -38,12 +39,12 @@ const expectations: Readonly<Record<string, Expectation>> = {
   },
   enum: ({ params, data }) => oneOf(params.allowedValues, data),
   const: ({ params }) => `must be ${shown(params.allowedValue)}`,
-  minLength: ({ params }) => `must be at least ${count(params.limit, 'character')} long`,
-  maxLength: ({ params }) => `must be at most ${count(params.limit, 'character')} long`,
-  minItems: ({ params }) => `must have at least ${count(params.limit, 'item')}`,
-  maxItems: ({ params }) => `must have at most ${count(params.limit, 'item')}`,
-  minProperties: ({ params }) => `must have at least ${count(params.limit, 'field')}`,
-  maxProperties: ({ params }) => `must have at most ${count(params.limit, 'field')}`,
+  minLength: ({ params }) => `must be at least ${pluralize(params.limit, 'character')} long`,
+  maxLength: ({ params }) => `must be at most ${pluralize(params.limit, 'character')} long`,
+  minItems: ({ params }) => `must have at least ${pluralize(params.limit, 'item')}`,
+  maxItems: ({ params }) => `must have at most ${pluralize(params.limit, 'item')}`,
+  minProperties: ({ params }) => `must have at least ${pluralize(params.limit, 'field')}`,
+  maxProperties: ({ params }) => `must have at most ${pluralize(params.limit, 'field')}`,
   ...{ minimum: bound, maximum: bound, exclusiveMinimum: bound, exclusiveMaximum: bound },
   multipleOf: ({ params }) => `must be a multiple of ${shown(params.multipleOf)}`,
   [wholeKeyword]: () => `must be ${kindOf('integer')}`,
@@ -58,8 +59,6 @@ const expectations: Readonly<Record<string, Expectation>> = {
 
 /** Describes what was expected of a field. Mentions only the type of the actual value, which may be a secret. */
 export const expectation: Expectation = (error) => expectations[error.keyword]?.(error)
-
-const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`
 
 export const typeName = (data: unknown, wanted?: unknown) => {
   if (data === null) return 'null'

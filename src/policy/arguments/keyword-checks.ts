@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import { isObject } from '../../core/schema-keywords.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { type Cost, costKeyword } from './prepare.ts'
 
 export type Fits = (value: unknown) => boolean
@@ -52,7 +52,7 @@ const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits |
     const check = Object.hasOwn(formats, name) ? formats[name] : undefined
     return check ? (value) => typeof value !== 'string' || check(value) : () => true
   },
-  required: (names: readonly string[]) => (value) => !isObject(value) || names.every((name) => has(value, name)),
+  required: (names: readonly string[]) => (value) => !isRecord(value) || names.every((name) => has(value, name)),
   properties: (schemas: Fields, { additionalProperties }) => {
     const known = membersOf(schemas)
     // Leave schemas with members named like object methods to the compiler.
@@ -60,7 +60,7 @@ const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits |
     const other = additionalProperties === undefined ? () => true : plainCheck(additionalProperties)
     if (other === undefined) return undefined
     return (value) => {
-      if (!isObject(value)) return true
+      if (!isRecord(value)) return true
       const names = Object.keys(value)
       charge(names.length * stepsPerMember)
       for (const name of names) if (!(known.get(name) ?? other)(value[name])) return false
@@ -86,7 +86,7 @@ const types: Readonly<Record<string, Fits>> = {
   boolean: (value) => typeof value === 'boolean',
   null: (value) => value === null,
   array: Array.isArray,
-  object: isObject,
+  object: isRecord,
 }
 
 function paid(answer: boolean): boolean {

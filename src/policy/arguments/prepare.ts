@@ -1,5 +1,6 @@
-import { applicators, assertions, isListOfItems, isListOfNames, isObject } from '../../core/schema-keywords.ts'
+import { applicators, assertions, isListOfItems, isListOfNames } from '../../core/schema-keywords.ts'
 import { Numeral } from '../../lib/exact-number.ts'
+import { isRecord } from '../../lib/is-record.ts'
 
 export type Prepared = { readonly schema: object; readonly rounds: boolean } | { readonly unfit: string }
 
@@ -39,7 +40,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
 
   const subschema = (given: unknown, pointer: string, depth: number): unknown => {
     if (typeof given === 'boolean') return given
-    if (!isObject(given) || given instanceof Numeral) throw new Unfit(malformed)
+    if (!isRecord(given) || given instanceof Numeral) throw new Unfit(malformed)
     if (depth > maxDepth || ++subschemas > maxSubschemas) throw new Unfit('it is too large')
     places.add(pointer)
     const copy: Record<string, unknown> = {}
@@ -73,7 +74,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
       return value.map((item, index) => subschema(item, `${pointer}/${index}`, depth))
     }
     if (kind === 'one') return subschema(value, pointer, depth)
-    if (kind === 'list' || !isObject(value)) throw new Unfit(malformed)
+    if (kind === 'list' || !isRecord(value)) throw new Unfit(malformed)
     const named = Object.entries(value).map(([name, item]) => {
       const held = isListOfNames(keyword, item) ? item : subschema(item, `${pointer}/${step(name)}`, depth)
       return [name, held]
@@ -117,7 +118,7 @@ const wholeKeywords = new Set(
 )
 
 function passesOf(schema: Fields): number {
-  const compared = [schema.enum ?? [], schema.const ?? []].flat().filter(isObject)
+  const compared = [schema.enum ?? [], schema.const ?? []].flat().filter(isRecord)
   return compared.length + Object.keys(schema).filter((keyword) => wholeKeywords.has(keyword)).length
 }
 

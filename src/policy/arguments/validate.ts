@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import type { ErrorObject } from 'ajv'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { isObject } from '../../core/schema-keywords.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { foldName } from '../../lib/lookalikes.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import { composed, schemasAt } from '../schema-members.ts'
 import type { Compiled } from './compile.ts'
 import { BudgetSpent, budget, type Fits, plainCheck, stepsPerCheck } from './keyword-checks.ts'
@@ -55,13 +56,12 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     }
     const known = kept.get(key)
     if (known) return known
-    if (kept.size >= maxMade) kept.delete(kept.keys().next().value as string)
     const prepared = prepare(schema)
     const made: Made =
       'unfit' in prepared
         ? { plain: undefined, rounds: false, unfit: prepared.unfit }
         : { plain: prepared.rounds ? undefined : plainCheck(prepared.schema), rounds: prepared.rounds }
-    kept.set(key, made)
+    setBounded(kept, key, made, maxMade)
     if (made.unfit !== undefined) giveUp(made, tool, made.unfit)
     return made
   }
@@ -195,7 +195,7 @@ export function misspeltArgument(schema: Fields, args: Fields): string | undefin
       const inner = level.at(undefined)
       return firstOf(value.entries(), ([index, item]) => look(inner, item, `${path}[${index}]`))
     }
-    if (!isObject(value)) return undefined
+    if (!isRecord(value)) return undefined
     return firstOf(Object.keys(value), (name) => {
       const at = path === '' ? name : `${path}.${name}`
       const declared = level.declared(name)
@@ -215,7 +215,7 @@ function isPlain({ properties }: Fields, args: Fields): boolean {
   for (const name in args) {
     const value = args[name]
     if (typeof value === 'object' && value !== null) return false
-    if (!isObject(properties) || !Object.hasOwn(properties, name)) return false
+    if (!isRecord(properties) || !Object.hasOwn(properties, name)) return false
   }
   return true
 }
@@ -230,7 +230,7 @@ interface Level {
 
 function createLevel(schemas: readonly unknown[], root: Fields, cost: { steps: number }): Level {
   const all = composed(schemas, root)
-  const names = new Set(all.flatMap(({ properties }) => (isObject(properties) ? Object.keys(properties) : [])))
+  const names = new Set(all.flatMap(({ properties }) => (isRecord(properties) ? Object.keys(properties) : [])))
   const levels = new Map<string | undefined, Level>()
   let folded: ReadonlyMap<string, string> | undefined
   cost.steps += all.length + names.size

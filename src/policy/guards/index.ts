@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Definition } from '../../core/entry.ts'
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
-import { isObject } from '../../core/schema-keywords.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { declares, schemasAt } from '../schema-members.ts'
 import { pathGuard } from './path.ts'
 import {
@@ -172,7 +172,7 @@ function undeclaredArguments(
       // Skip arguments of the wrong shape: the guard's own selectors have already refused them.
       if ('expected' in objects) continue
       for (const { at, value } of objects) {
-        if (!isObject(value)) continue
+        if (!isRecord(value)) continue
         for (const name of Object.keys(value)) {
           if (!suggestsKind(name) || members.some((member) => isSpelling(name, member))) continue
           if (!isDeclared(definition, selector.steps, name))
@@ -206,7 +206,7 @@ function parentsOf(selectors: readonly Selector[]) {
 function isDeclared(definition: Definition | undefined, steps: readonly SelectorStep[], name: string): boolean {
   if (definition === undefined) return false
   if (Array.isArray(definition.arguments))
-    return definition.arguments.some((argument) => isObject(argument) && argument.name === name)
+    return definition.arguments.some((argument) => isRecord(argument) && argument.name === name)
   const root = definition.inputSchema
   let schemas: readonly unknown[] = [root]
   for (const step of steps) schemas = schemasAt(schemas, step === 'items' ? undefined : step.member, root)

@@ -1,6 +1,6 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { ToolwayError } from '../../core/errors.ts'
-import { isObject } from '../../core/schema-keywords.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { readAs } from '../../lib/lookalikes.ts'
 import { memoize } from '../../lib/memoize.ts'
 
@@ -53,7 +53,7 @@ export function select(selector: Selector, args: Readonly<Record<string, unknown
         if (!Array.isArray(value)) return { at, expected: 'a list' }
         for (const [index, item] of value.entries()) push(next, `${at}[${index}]`, item)
       } else {
-        if (!isObject(value)) return { at, expected: 'an object' }
+        if (!isRecord(value)) return { at, expected: 'an object' }
         for (const [name, member] of Object.entries(value)) {
           if (isSpelling(name, step.member)) push(next, at === '' ? name : `${at}.${name}`, member)
         }

@@ -6,7 +6,7 @@ import { honestUrls, names, urlAttacks } from '../../../tests/abuse/urls.ts'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { compileGuards } from './index.ts'
-import { type Lookup, sameOrigin, systemLookup, UnsafeUrl, vetUrl } from './url.ts'
+import { type Lookup, systemLookup, UnsafeUrl, vetUrl } from './url.ts'
 import { placeOf } from './url-addresses.ts'
 
 const asked: string[] = []
@@ -122,22 +122,6 @@ describe('a vetted URL', () => {
   test('F9: the system resolves names as other programs do', async () => {
     const found = await systemLookup('localhost')
     expect(found.map(({ address }) => placeOf(address))).not.toContain('public')
-  })
-})
-
-describe('origins', () => {
-  test.each([
-    ['https://example.com/a', 'https://example.com/b?c', true],
-    ['https://example.com', 'https://EXAMPLE.com:443/', true],
-    ['https://example.com', 'http://example.com', false],
-    ['https://example.com', 'https://example.com:8443', false],
-    ['https://example.com', 'https://evil.example.com', false],
-    ['https://example.com', 'https://example.com.evil.example', false],
-    ['file:///a', 'file:///a', false],
-    ['https://example.com', '/relative', false],
-  ])('F9: %s and %s', (one, other, same) => {
-    expect(sameOrigin(one, other)).toBe(same)
-    expect(sameOrigin(other, new URL(one))).toBe(same)
   })
 })
 

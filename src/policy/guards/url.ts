@@ -63,13 +63,6 @@ export async function vetForModel(text: string, options: VetOptions): Promise<vo
   }
 }
 
-/** Whether two URLs have the same scheme, host and port. Redirects to another origin are not followed. */
-export function sameOrigin(one: string | URL, other: string | URL): boolean {
-  if (!URL.canParse(String(one)) || !URL.canParse(String(other))) return false
-  const { origin } = new URL(one)
-  return origin === new URL(other).origin && origin !== 'null'
-}
-
 /** Max URLs per call. The lookups run in parallel, in a small thread pool that file access also needs. */
 const maxUrls = 32
 

@@ -201,7 +201,7 @@ export function createChainVerification({
     const begin = clock.monotonic()
     check()
       .catch((cause) => {
-        log.error({ cause }, 'audit log could not be verified')
+        log.error({ err: cause }, 'audit log could not be verified')
         const problems = ["The audit log could not be verified. See the gateway's log for the cause."]
         verified = { ...verified, problems }
       })

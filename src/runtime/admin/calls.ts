@@ -90,7 +90,7 @@ export function createCallsAdmin(context: AdminContext, auditQueries: AuditQueri
   /** Reads a call's audit records. If that fails, the call is shown without them. */
   function recordsOf(id: string): Promise<CallDetail['audit']> {
     return auditQueries.recordsOf(id).catch((cause) => {
-      log.warn({ cause }, "could not read a call's audit records")
+      log.warn({ err: cause }, "could not read a call's audit records")
       return none
     })
   }

@@ -37,3 +37,11 @@ test('V9: the definition of a server says why it cannot be edited', async () => 
     definition: null,
   })
 })
+
+test('V9: the command of a server is shown with quotes that a shell understands', async () => {
+  const loaded = { config: { mcpServers: { it: { command: 'sh', args: ['-c', 'echo "$HOME"'] } } } }
+  const redactor = createRedactor({ secrets: [], keys: [] })
+  const context = { current: () => ({ loaded, redactor }), auditKey: async () => 'k' }
+  const admin = createConfigEditAdmin(context as unknown as AdminContext)
+  expect((await admin.serverDefinition('it')).target).toBe(`sh -c 'echo "$HOME"'`)
+})

@@ -14,6 +14,7 @@ import type { Definition } from '../../core/entry.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { commandLine } from '../../lib/shell-words.ts'
 import type { ConfigEdit, ConfigEditRecord, EditProposal, ReloadEvent, ServerTest } from '../../serve/admin/contract.ts'
 import type { ConfigEditService } from '../../serve/admin/service.ts'
 import { HttpError, rpcCodes } from '../../serve/errors.ts'
@@ -282,7 +283,7 @@ const targetOf = ({ url, serverUrl, httpUrl, command, args }: Readonly<Record<st
   const address = url ?? serverUrl ?? httpUrl
   if (typeof address === 'string') return address
   const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === 'string')
-  return words.map((word) => (/^[\w@%+=:,./<>-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')
+  return commandLine(words)
 }
 
 /** Starts each server once. No process is left behind. */

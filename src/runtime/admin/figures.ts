@@ -1,5 +1,6 @@
 import type { Caller } from '../../core/call.ts'
 import { invalidArguments } from '../../core/errors.ts'
+import { hourMs } from '../../lib/duration.ts'
 import type { CallView, Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { AdminService } from '../../serve/admin/service.ts'
 import type { AdminContext } from './context.ts'
@@ -16,7 +17,6 @@ export interface VisibleFigures extends Pick<AdminService, 'series' | 'stats'> {
 }
 
 const overviewMs = 60_000
-const hourMs = 3_600_000
 const keptMs = 500
 
 export function createFigures(context: AdminContext): VisibleFigures {

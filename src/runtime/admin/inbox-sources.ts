@@ -3,6 +3,7 @@ import { isOpen, type PinState } from '../../catalog/pins/pin-state.ts'
 import type { Pins } from '../../catalog/pins/pins.ts'
 import type { ApprovalDecision } from '../../core/approval.ts'
 import { isUnhealthy } from '../../core/source-status.ts'
+import { dayMs } from '../../lib/duration.ts'
 import type { InboxAction } from '../../serve/admin/contract.ts'
 import { keyFileMark, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
 import type { Generation } from '../generation.ts'
@@ -255,7 +256,6 @@ function problemIn(error: string): string {
   return `${first} ${second.replace(/\.$/, '')}${more.length === 0 ? '' : `, and ${more.length} more`}.`
 }
 
-const dayMs = 86_400_000
 /** How long before its end a key is reported, and how long after it. */
 const expiresWithinMs = 7 * dayMs
 const expiredWithinMs = 30 * dayMs

@@ -102,7 +102,7 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
     try {
       return source.items()
     } catch (cause) {
-      if (!failed) log.error({ cause }, 'a part of the inbox cannot be read')
+      if (!failed) log.error({ err: cause }, 'a part of the inbox cannot be read')
       failed = true
       return []
     }
@@ -280,7 +280,7 @@ export function openDismissals(folder: string, log: Log): Dismissals {
   const changeSoon = (update: (all: Map<string, Dismissal>) => void) => {
     update(dismissed)
     change(update).catch((cause: unknown) =>
-      log.warn({ path, cause }, 'could not save the list of dismissed inbox items'),
+      log.warn({ path, err: cause }, 'could not save the list of dismissed inbox items'),
     )
   }
 

@@ -3,6 +3,7 @@ import type { Served } from '../../core/access.ts'
 import type { Caller, Input, Peer } from '../../core/call.ts'
 import { invalidArguments, type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
+import { progressValues } from '../../core/waiting.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import type { PlaygroundAnswer, PromptView, ResourceView } from '../../serve/admin/contract.ts'
 import type { PlaygroundAdmin, PlaygroundInput, PlaygroundStream } from '../../serve/admin/service.ts'
@@ -84,13 +85,7 @@ export function createPlayground(context: AdminContext): { readonly admin: Playg
     logLevel: undefined,
     notify(method, params) {
       if (method !== 'notifications/progress') return
-      const { progress, total, message } = params.value as Readonly<Record<string, unknown>>
-      stream.send({
-        kind: 'progress',
-        progress: typeof progress === 'number' ? progress : null,
-        total: typeof total === 'number' ? total : null,
-        message: typeof message === 'string' ? message : null,
-      })
+      stream.send({ kind: 'progress', ...progressValues(params) })
     },
     ask: async (...asked) => ask(principal, stream, ...asked),
   })

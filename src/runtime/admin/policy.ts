@@ -4,6 +4,7 @@ import { stringify } from 'yaml'
 import { formSchema } from '../../config/editor-schema.ts'
 import type { Path } from '../../config/tree.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { dayMs } from '../../lib/duration.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { createPolicy, type Policy } from '../../policy/decide.ts'
 import type { Change } from '../../policy/replay.ts'
@@ -16,7 +17,6 @@ import type { ConfigEditAdmin } from './config-edit.ts'
 import type { AdminContext } from './context.ts'
 import { withoutMetaTools } from './visibility.ts'
 
-const dayMs = 86_400_000
 /** Replays at a time in one process. They share the thread that searches the audit log. */
 const maxReplays = 2
 /** More records take longer than an operator waits: about ten seconds for a million. */

@@ -6,6 +6,7 @@ import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { costOf } from '../../core/tokens.ts'
 import { didYouMean } from '../../lib/near.ts'
+import { commandLine } from '../../lib/shell-words.ts'
 import type { ServerDetail, ServerOffer, ServerView } from '../../serve/admin/contract.ts'
 import type { AdminService, ServerAction } from '../../serve/admin/service.ts'
 import type { UpstreamServer } from '../../upstream/server.ts'
@@ -145,11 +146,8 @@ function launchOf(name: string, config: Config, redactor: Redactor): string | nu
     readonly [name: string]: { readonly url?: string; readonly command?: string; readonly args?: readonly string[] }
   }
   const { url, command = '', args = [] } = shown[name] ?? {}
-  return url ?? [command, ...args].map(quoted).join(' ')
+  return url ?? commandLine([command, ...args])
 }
-
-const quoted = (word: string): string =>
-  /^[\w@%+=:,./[\]-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 
 /** The resources, resource templates and prompts of a server that the caller may see. */
 function offersOf(caller: Caller, server: string, { catalog }: Generation): ServerOffer[] {

@@ -1,7 +1,7 @@
-import { metaSource } from '../../catalog/visibility.ts'
 import type { Served } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { invalidArguments } from '../../core/errors.ts'
+import { metaSource } from '../../core/source.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import type { ToolsQuery } from '../../serve/admin/contract.ts'
 import type { Generation } from '../generation.ts'

@@ -35,7 +35,7 @@ export interface EditedFile {
 /** Opens the file to edit: the one that is named or would be loaded or, if there is none, a new one in this folder. */
 export async function openEditedFile(source: ConfigSource): Promise<EditedFile> {
   const { paths: named, env, cwd } = source
-  const { paths, problems } = await locate(named, env, cwd, homeOf(env))
+  const { paths, problems } = await locate(named, env, cwd)
   if (problems.length > 0) throw new ConfigError(problems)
   const path = paths[0] ?? join(cwd, 'toolway.yaml')
   const read = await readSnapshot(path)

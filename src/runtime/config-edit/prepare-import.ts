@@ -5,9 +5,8 @@ import { fileSecretStore, filesIn, variableSecretStore, variablesIn, writeSecret
 import type { NewServer } from '../../config/edit/servers-text.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import { type EnvVars, expand, readSecretFile } from '../../config/interpolate.ts'
-import { folder } from '../../config/locate.ts'
 import { inHome } from '../../config/paths.ts'
-import { homeOf, tildePath } from '../../core/home.ts'
+import { configHome, homeOf, tildePath } from '../../core/home.ts'
 import { findSecrets } from './find-secrets.ts'
 
 /** Where secrets go: into private files, or into variables that the user sets. */
@@ -55,9 +54,8 @@ export function secretFiles(env: EnvVars): {
   readonly files: ReturnType<typeof fileSecretStore>
   readonly secretsFolder: string
 } {
-  const home = homeOf(env)
-  const place = join(folder(env.XDG_CONFIG_HOME, join(home, '.config')), 'toolway', 'secrets')
-  const secretsFolder = tildePath(place, home)
+  const place = join(configHome(env), 'toolway', 'secrets')
+  const secretsFolder = tildePath(place, homeOf(env))
   return { files: fileSecretStore(place, secretsFolder), secretsFolder }
 }
 

@@ -3,6 +3,7 @@ import type { Budget } from '../../core/budgets.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import { eventBytes, keepAlive } from '../../wire/sse.ts'
 import { ownAgents } from '../auth/identity.ts'
 import { HttpError } from '../errors.ts'
@@ -120,10 +121,7 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
       const own = ownAgents(caller)
       for (const call of calls) {
         if (!caller.admin && !own.has(call.agent)) continue
-        // Move the call to the end, because under load the oldest ones are dropped.
-        pending.delete(call.id)
-        pending.set(call.id, call)
-        if (pending.size > maxNews) pending.delete(pending.keys().next().value as string)
+        setBounded(pending, call.id, call, maxNews)
       }
     }
   }
@@ -155,7 +153,7 @@ export function createLiveEvents(admin: Source, options: { dashboards: Budget; c
         try {
           tick()
         } catch (cause) {
-          log.error({ cause }, 'cannot send events to dashboards')
+          log.error({ err: cause }, 'cannot send events to dashboards')
         }
       })
     }

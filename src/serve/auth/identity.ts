@@ -3,8 +3,9 @@ import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import type { ReceivedRequest } from '../http/request.ts'
-import { isObject, type Params } from '../inbound-message.ts'
+import type { Params } from '../inbound-message.ts'
 
 export type AuthIdentity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'> & StepUp
 
@@ -63,7 +64,7 @@ export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'hea
 
 /** The agent named in a message's `_meta`. It takes precedence over the agent named in the HTTP request. */
 export function agentOfParams({ _meta }: Params): string | undefined {
-  const named = isObject(_meta) ? _meta['dev.toolway/agent'] : undefined
+  const named = isRecord(_meta) ? _meta['dev.toolway/agent'] : undefined
   if (named === undefined || typeof named === 'string') return named
   throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be an agent name.')
 }

@@ -105,8 +105,8 @@ async function claimsByAnyKey(
 /** The error for a rejected token. Neither the error nor the log contains the token. */
 function refusalOf(error: unknown, config: JwtConfig, log: Log): HttpError {
   const code = error instanceof errors.JOSEError ? error.code : undefined
-  if (code === undefined) log.warn({ cause: nameOf(error) }, 'rejected a JSON Web Token that could not be checked')
-  else log.debug({ cause: code }, 'rejected a JSON Web Token')
+  if (code === undefined) log.warn({ reason: nameOf(error) }, 'rejected a JSON Web Token that could not be checked')
+  else log.debug({ reason: code }, 'rejected a JSON Web Token')
   // jose checks claims after the signature, so the signature of a token with an invalid claim is valid.
   const signed = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed
   return signed ? expiredCredential(sentenceFor(error, config)) : invalidCredential(sentenceFor(error, config))

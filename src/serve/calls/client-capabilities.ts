@@ -1,12 +1,12 @@
 import { type Capabilities, type LogLevel, logLevels, profileOf } from '../../core/call.ts'
 import type { Json } from '../../core/json.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { modernErrors } from '../../wire/revisions.ts'
 import { HttpError } from '../errors.ts'
-import { isObject } from '../inbound-message.ts'
 
 /** The client capabilities that a request requires; undefined for requests that are never sent to clients. */
 export function requiredCapabilities(method: string, params: unknown): Capabilities | undefined {
-  const asked = isObject(params) ? params : {}
+  const asked = isRecord(params) ? params : {}
   switch (method) {
     case 'elicitation/create':
       return { elicitation: asked.mode === 'url' ? { url: {} } : { form: {} } }
@@ -23,7 +23,7 @@ export function missingCapabilities(declared: Capabilities, required: Capabiliti
   const missing: Record<string, unknown> = {}
   for (const [name, needed] of Object.entries(required)) {
     const own = declared[name]
-    if (!isObject(own)) {
+    if (!isRecord(own)) {
       missing[name] = needed
       continue
     }

@@ -7,13 +7,14 @@ import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { readTaskId } from '../../core/task-id.ts'
 import { isWaitingNotice, notifyWaiting, type Wait } from '../../core/waiting.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { members } from '../../lib/json-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import type { Pieces } from '../../wire/bytes.ts'
 import { type Id, notificationBytes } from '../../wire/message.ts'
 import { withoutEnvelope } from '../../wire/revisions.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
-import { type InboundRequest, isObject, memberOf, type Params, type ReceivedParams } from '../inbound-message.ts'
+import { type InboundRequest, memberOf, type Params, type ReceivedParams } from '../inbound-message.ts'
 import { type Session, undeclaredRequest, wantsNotification } from '../session/session.ts'
 
 export interface CallPeer extends Peer {
@@ -109,7 +110,7 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
 
     async complete(received: ReceivedParams, caller: Caller, peer: CallPeer) {
       const { ref, argument } = received.params
-      if (!isObject(ref) || !isObject(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
+      if (!isRecord(ref) || !isRecord(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
       const served = await resolveReference(access.view(caller), ref, {
         ...waitOf(received.params, peer),
         operation: 'complete',
@@ -205,7 +206,7 @@ function restOf(received: ReceivedParams, understood: ReadonlySet<string>): Pick
 
 function object(params: Params, field: string): Record<string, unknown> {
   const value = params[field] ?? {}
-  if (!isObject(value)) throw invalid(`"${field}" must be an object.`)
+  if (!isRecord(value)) throw invalid(`"${field}" must be an object.`)
   return value
 }
 
@@ -262,7 +263,7 @@ export class RequestPeer implements Peer {
     this.#id = request.id
     this.#session = session
     this.#outlet = outlet
-    this.#progressToken = isObject(_meta) ? _meta.progressToken : undefined
+    this.#progressToken = isRecord(_meta) ? _meta.progressToken : undefined
     outlet.owner = this
     session.requests.set(request.id, this)
   }
@@ -321,7 +322,7 @@ const maxTokenBytes = 256
 
 /** Rejects progress tokens other than integers and short strings, because each notification repeats the token. */
 export function checkProgressToken({ _meta }: Params): void {
-  const token = isObject(_meta) ? _meta.progressToken : undefined
+  const token = isRecord(_meta) ? _meta.progressToken : undefined
   if (token === undefined || Number.isSafeInteger(token)) return
   if (typeof token === 'string' && Buffer.byteLength(token) <= maxTokenBytes) return
   const sentence = `"_meta.progressToken" must be a whole number, or text of at most ${maxTokenBytes} bytes.`

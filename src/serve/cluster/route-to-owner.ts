@@ -5,17 +5,12 @@ import type { Clock } from '../../core/clock.ts'
 import { acquireLease, type Membership, ownerOf } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import { readTaskId } from '../../core/task-id.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { type AuthIdentity, agentFor } from '../auth/identity.ts'
 import { replicaOfState } from '../calls/pending-calls.ts'
 import { shuttingDown } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
-import {
-  type InboundMessage,
-  type InboundRequest,
-  isObject,
-  type Params,
-  type UnreadableMessage,
-} from '../inbound-message.ts'
+import type { InboundMessage, InboundRequest, Params, UnreadableMessage } from '../inbound-message.ts'
 import { parseSessionRecord } from '../session/session.ts'
 import type { SessionStore } from '../session/session-store.ts'
 import { forwardedFrom, forwardRequest } from './forward-request.ts'
@@ -154,7 +149,7 @@ export type RouteCall = (
 export function routeToEnvironments({ membership, environmentOf, clock }: EnvironmentsOptions): RouteCall {
   return ({ method, params, caller }, coming) => {
     const { name, arguments: args } = params
-    if (method !== 'tools/call' || typeof name !== 'string' || !isObject(args)) return undefined
+    if (method !== 'tools/call' || typeof name !== 'string' || !isRecord(args)) return undefined
     // Do not forward again: the other replica has already found that this one holds the environment.
     if (forwardedFrom(coming.request, membership)) return undefined
     return environmentOf(caller, name, args)?.then(

@@ -210,7 +210,7 @@ export function createMcpEndpoint(options: {
       return (await ownerRouting?.route(coming)) ?? false
     } catch (thrown) {
       if (inbound?.kind !== 'request' || !(thrown instanceof ToolwayError)) throw thrown
-      log.warn({ method: inbound.method, error: thrown.message }, 'a forwarded request failed')
+      log.warn({ method: inbound.method, err: thrown }, 'a forwarded request failed')
       const { id, method } = inbound
       const { message, status, headers } =
         request.headers['mcp-session-id'] === undefined

@@ -5,6 +5,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { Result } from '../../core/result.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { elements } from '../../lib/json-text.ts'
 import { joined, type Pieces, toCleanLine } from '../../wire/bytes.ts'
 import { toLegacy } from '../../wire/convert-result.ts'
@@ -34,7 +35,6 @@ import {
   type InboundMessage,
   type InboundNotification,
   type InboundRequest,
-  isObject,
   type Params,
   readInbound,
   type UnreadableMessage,
@@ -127,7 +127,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       }
       const revision = isLegacyRevision(params.protocolVersion) ? params.protocolVersion : latestLegacy
       const { capabilities } = definedParams({ method: 'initialize', params }, { revision }, log)
-      const declared = isObject(capabilities) ? capabilities : {}
+      const declared = isRecord(capabilities) ? capabilities : {}
       const fault = capabilitiesFault(declared)
       if (fault !== undefined) throw new ProtocolError(rpcCodes.params, `The client's "capabilities" ${fault}.`)
       return { revision, capabilities: declared }

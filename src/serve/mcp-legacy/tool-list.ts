@@ -1,5 +1,5 @@
-import { applicators, assertions, isListOfItems, isListOfNames, isObject } from '../../core/schema-keywords.ts'
-import { asRecord } from '../../lib/is-record.ts'
+import { applicators, assertions, isListOfItems, isListOfNames } from '../../core/schema-keywords.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { elements, members } from '../../lib/json-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
@@ -41,13 +41,13 @@ const maxPattern = 2048
 /** Whether a schema compiles: all keywords and patterns are valid, and references point inside the schema. */
 export function isCompilable(root: unknown): boolean {
   let subschemas = 0
-  const { $id = '', ...rest } = isObject(root) ? root : {}
+  const { $id = '', ...rest } = isRecord(root) ? root : {}
   if (typeof $id !== 'string' || $id.includes('#') || names.test(JSON.stringify(rest))) return false
   return isSound(root, 0)
 
   function isSound(schema: unknown, depth: number): boolean {
     if (typeof schema === 'boolean') return true
-    if (!isObject(schema) || depth > maxDepth || ++subschemas > maxSubschemas) return false
+    if (!isRecord(schema) || depth > maxDepth || ++subschemas > maxSubschemas) return false
     if (schema.nullable !== undefined && schema.type === undefined) return false
     return Object.entries(schema).every(([keyword, value]) =>
       Object.hasOwn(applicators, keyword) ? holdsSound(keyword, value, depth + 1) : isRight(keyword, value),
@@ -59,7 +59,7 @@ export function isCompilable(root: unknown): boolean {
     if (isListOfItems(keyword, value) || (kind === 'list' && Array.isArray(value)))
       return value.length > 0 && value.every((item) => isSound(item, depth))
     if (kind === 'one') return isSound(value, depth)
-    if (kind === 'list' || !isObject(value)) return false
+    if (kind === 'list' || !isRecord(value)) return false
     return Object.entries(value).every(
       ([name, item]) =>
         (keyword !== 'patternProperties' || isPattern(name)) && (isListOfNames(keyword, item) || isSound(item, depth)),
@@ -93,5 +93,5 @@ function leadsInside(root: unknown, reference: string): boolean {
     if (typeof place !== 'object' || place === null || !Object.hasOwn(place, name)) return false
     place = (place as Readonly<Record<string, unknown>>)[name]
   }
-  return isObject(place) || typeof place === 'boolean'
+  return isRecord(place) || typeof place === 'boolean'
 }

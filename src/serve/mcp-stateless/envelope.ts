@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
 import { type Caller, type Capabilities, type LogLevel, logLevels } from '../../core/call.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { isModernVersion, metaKeys, modernErrors } from '../../wire/revisions.ts'
 import { capabilitiesFault } from '../calls/client-capabilities.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
-import { type InboundMessage, isObject, type Params } from '../inbound-message.ts'
+import type { InboundMessage, Params } from '../inbound-message.ts'
 
 /** What a stateless client declares in the `_meta` of each request. */
 export interface RequestEnvelope {
@@ -14,12 +15,12 @@ export interface RequestEnvelope {
 }
 
 /** Whether a message claims to use the stateless protocol, which it does if its `_meta` contains a version. */
-export const claims = (params: Params): boolean => isObject(params._meta) && metaKeys.protocolVersion in params._meta
+export const claims = (params: Params): boolean => isRecord(params._meta) && metaKeys.protocolVersion in params._meta
 
 /** Whether the claim is valid. A valid claim counts even if the method exists only in the legacy protocol. */
 function claimsRightly(params: Params): boolean {
   const { _meta } = params
-  if (!isObject(_meta)) return false
+  if (!isRecord(_meta)) return false
   const version = _meta[metaKeys.protocolVersion]
   return typeof version === 'string' && isModernVersion(version) && faultOf(_meta) === undefined
 }
@@ -48,7 +49,7 @@ export function readClaim(params: Params): string {
 function missingEnvelope(params: Params): HttpError {
   const { _meta } = params
   const required = [metaKeys.protocolVersion, metaKeys.clientCapabilities]
-  const missing = isObject(_meta) ? required.filter((key) => !(key in _meta)) : ['_meta']
+  const missing = isRecord(_meta) ? required.filter((key) => !(key in _meta)) : ['_meta']
   const sentence = `The MCP-Protocol-Version header names a stateless revision, but the request lacks ${missing.join(' and ')}.`
   return new HttpError(400, rpcCodes.params, sentence, { data: { envelope: { missing } } })
 }
@@ -73,14 +74,14 @@ function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
   const { [metaKeys.protocolVersion]: version, [metaKeys.clientCapabilities]: capabilities } = meta
   const { [metaKeys.clientInfo]: client, [metaKeys.logLevel]: level } = meta
   if (typeof version !== 'string') return { key: metaKeys.protocolVersion, problem: 'must be a string' }
-  if (!isObject(capabilities)) return { key: metaKeys.clientCapabilities, problem: 'must be an object' }
+  if (!isRecord(capabilities)) return { key: metaKeys.clientCapabilities, problem: 'must be an object' }
   for (const name of structured) {
-    if (capabilities[name] === undefined || isObject(capabilities[name])) continue
+    if (capabilities[name] === undefined || isRecord(capabilities[name])) continue
     return { key: `${metaKeys.clientCapabilities}.${name}`, problem: 'must be an object' }
   }
   const tooMuch = capabilitiesFault(capabilities)
   if (tooMuch !== undefined) return { key: metaKeys.clientCapabilities, problem: tooMuch }
-  const named = isObject(client) && typeof client.name === 'string' && typeof client.version === 'string'
+  const named = isRecord(client) && typeof client.name === 'string' && typeof client.version === 'string'
   if (client !== undefined && !named) return { key: metaKeys.clientInfo, problem: 'must have a name and a version' }
   if (level === undefined || (logLevels as readonly unknown[]).includes(level)) return undefined
   return { key: metaKeys.logLevel, problem: `must be one of ${logLevels.join(', ')}` }

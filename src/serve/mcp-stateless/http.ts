@@ -75,7 +75,7 @@ export function createStatelessHttp(options: {
       if (routed && ((await routed) || response.destroyed)) return
     } catch (thrown) {
       if (!(thrown instanceof ToolwayError)) throw thrown
-      log.warn({ method: request.method, error: thrown.message }, 'a forwarded request failed')
+      log.warn({ method: request.method, err: thrown }, 'a forwarded request failed')
       const { message, status, headers } = statelessErrorResponse(request, thrown, log)
       responseTo(response, { json: true, stream: false }, request.caller).answer(message, status, headers)
       return

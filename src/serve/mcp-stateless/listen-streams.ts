@@ -6,10 +6,11 @@ import { settles } from '../../core/deadline.ts'
 import type { Kind } from '../../core/entry.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { type Id, notificationBytes, resultBytes } from '../../wire/message.ts'
 import { metaKeys } from '../../wire/revisions.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
-import { isObject, type Params } from '../inbound-message.ts'
+import type { Params } from '../inbound-message.ts'
 import { createResourceSubscriptions, type SessionSubscriptions } from '../session/subscriptions.ts'
 
 export interface ListenSink {
@@ -155,7 +156,7 @@ async function followAll(
       await followed.add(uri)
       following.add(uri)
     } catch (cause) {
-      log.debug({ uri, cause }, 'cannot subscribe to a resource')
+      log.debug({ uri, err: cause }, 'cannot subscribe to a resource')
     }
   })
   await settles(Promise.all(all), followMs, clock)
@@ -182,7 +183,7 @@ function readFilter({ notifications }: Params): {
   readonly lists: ReadonlySet<List>
   readonly uris: readonly string[]
 } {
-  if (!isObject(notifications)) throw invalid('"notifications" must be an object that names what to listen for.')
+  if (!isRecord(notifications)) throw invalid('"notifications" must be an object that names what to listen for.')
   for (const list of lists) {
     const wanted = notifications[list]
     if (wanted !== undefined && typeof wanted !== 'boolean') throw invalid(`"${list}" must be true or false.`)

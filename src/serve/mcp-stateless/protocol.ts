@@ -7,6 +7,7 @@ import type { Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import type { Pieces } from '../../wire/bytes.ts'
 import { toModern } from '../../wire/convert-result.ts'
 import { tasksExtension } from '../../wire/defined-members.ts'
@@ -24,7 +25,7 @@ import {
 import { createPendingCalls, invalidState } from '../calls/pending-calls.ts'
 import { type RequestTurn, ResumableCall } from '../calls/resumable-call.ts'
 import { type EncodedResponse, HttpError, recordIfMalformed, rpcCodes } from '../errors.ts'
-import { definedParams, type InboundRequest, isObject, memberOf, type Params } from '../inbound-message.ts'
+import { definedParams, type InboundRequest, memberOf, type Params } from '../inbound-message.ts'
 import type { GatewayInfo } from '../mcp-legacy/protocol.ts'
 import type { RequestEnvelope } from './envelope.ts'
 import { createListenStreams } from './listen-streams.ts'
@@ -142,7 +143,7 @@ export function createStatelessProtocol(options: {
     const turn: RequestTurn = { id, revision, capabilities, logLevel, progressToken, send }
     const { call, begin } = openCall(request, turn)
     outlet.owner = call
-    const waiting = call.turn(turn, isObject(params.inputResponses) ? answersOf(request) : {})
+    const waiting = call.turn(turn, isRecord(params.inputResponses) ? answersOf(request) : {})
     if (begin) call.run((peer) => perform(request, peer))
     let outcome = await waiting
     // If the call was aborted in the meantime, get its final outcome: it needs no more input.
@@ -220,7 +221,7 @@ const mayRequestInput = (method: string): boolean =>
   method === 'tools/call' || method === 'resources/read' || method === 'prompts/get'
 
 const declares = ({ extensions }: Capabilities, name: string): boolean =>
-  isObject(extensions) && extensions[name] !== undefined
+  isRecord(extensions) && extensions[name] !== undefined
 
 function requireExtension(name: string, { capabilities }: RequestEnvelope): void {
   if (declares(capabilities, name)) return

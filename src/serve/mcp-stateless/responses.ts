@@ -1,6 +1,7 @@
 import { type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { members } from '../../lib/json-text.ts'
 import { splice } from '../../wire/bytes.ts'
 import { AmbiguousMember, definedMembers } from '../../wire/check-members.ts'
@@ -11,7 +12,7 @@ import { latestLegacy, modernErrors } from '../../wire/revisions.ts'
 import { missingCapabilities, missingCapabilityError } from '../calls/client-capabilities.ts'
 import type { InputRequest } from '../calls/resumable-call.ts'
 import { type EncodedResponse, failureOf, HttpError, rpcCodes } from '../errors.ts'
-import { type InboundRequest, isObject, type Params } from '../inbound-message.ts'
+import type { InboundRequest, Params } from '../inbound-message.ts'
 import type { RequestEnvelope } from './envelope.ts'
 
 /** The legacy error code for an unknown resource. */
@@ -61,7 +62,7 @@ function recoded(error: Buffer, number: number): Buffer {
 /** Adds the caller's URI to the error for an unknown resource. */
 function named(error: RpcErrorObject, method: string, { uri }: Params): RpcErrorObject {
   if (method !== 'resources/read' || error.code !== rpcCodes.params || typeof uri !== 'string') return error
-  return { ...error, data: { ...(isObject(error.data) && error.data), uri } }
+  return { ...error, data: { ...(isRecord(error.data) && error.data), uri } }
 }
 
 /** Encodes a result that asks for input. The servers' requests are inserted unchanged. */
@@ -81,7 +82,7 @@ const visitRequired = -32042
 
 /** Converts a `visitRequired` error to input requests, because the stateless protocol lacks that code. */
 function visitsOf(error: RpcErrorObject): ReadonlyMap<string, InputRequest> | undefined {
-  const { elicitations } = isObject(error.data) ? error.data : {}
+  const { elicitations } = isRecord(error.data) ? error.data : {}
   if (error.code !== visitRequired || !Array.isArray(elicitations) || elicitations.length === 0) return undefined
   try {
     return new Map(elicitations.map((visit, index) => [`visit${index + 1}`, visitQuestion(visit)]))
@@ -92,7 +93,7 @@ function visitsOf(error: RpcErrorObject): ReadonlyMap<string, InputRequest> | un
 }
 
 function visitQuestion(visit: unknown): InputRequest {
-  const asked = { ...(isObject(visit) && visit), mode: 'url' }
+  const asked = { ...(isRecord(visit) && visit), mode: 'url' }
   const params = Json.of(definedMembers(asked, visitMembers, { revision: latestLegacy }, []))
   return { method: 'elicitation/create', params }
 }

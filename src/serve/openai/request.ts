@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import type { ChatRequest } from '../../core/chat.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { extentOf, maxDepth } from '../../lib/json-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
-import { isObject } from '../inbound-message.ts'
 import { badRequest } from './errors.ts'
 import { messages } from './messages.ts'
 
@@ -64,7 +64,7 @@ const body = z.object({
 /** Parses and validates a request. Throws an error that names the invalid member. */
 export function readRequest(bytes: Buffer): ChatCompletionRequest {
   const value = parsed(bytes)
-  if (!isObject(value)) throw badRequest('The body must be a JSON object.')
+  if (!isRecord(value)) throw badRequest('The body must be a JSON object.')
   refuseUnsupported(value)
   const result = body.safeParse(value)
   if (!result.success) throw unfit(result.error.issues[0] as z.core.$ZodIssue)

@@ -5,12 +5,13 @@ import type { Kind } from '../../core/entry.ts'
 import { type ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
 import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { capabilityFor } from '../../wire/defined-members.ts'
 import { type Id, notificationBytes } from '../../wire/message.ts'
 import { isLogLevel, meetsLogLevel } from '../calls/client-capabilities.ts'
 import { createPendingClientRequests, type PendingClientRequests } from '../calls/pending-client-requests.ts'
-import { isObject, type Params } from '../inbound-message.ts'
+import type { Params } from '../inbound-message.ts'
 import { createResourceSubscriptions, type SessionSubscriptions } from './subscriptions.ts'
 
 export interface SessionClient {
@@ -75,9 +76,9 @@ export function serializeSession({ revision, capabilities, caller, logLevel, sub
 export function parseSessionRecord(text: string) {
   try {
     const { client, principal, asked, logLevel, subscriptions } = jsonValue(text) as Params
-    if (!isObject(client) || typeof client.revision !== 'string' || typeof principal !== 'string') return undefined
+    if (!isRecord(client) || typeof client.revision !== 'string' || typeof principal !== 'string') return undefined
     return {
-      client: { revision: client.revision, capabilities: isObject(client.capabilities) ? client.capabilities : {} },
+      client: { revision: client.revision, capabilities: isRecord(client.capabilities) ? client.capabilities : {} },
       principal,
       asked: typeof asked === 'string' ? asked : undefined,
       logLevel: isLogLevel(logLevel) ? logLevel : undefined,

@@ -44,7 +44,7 @@ export function createResourceSubscriptions(options: {
     following.begun
       .then((subscription) => subscription[Symbol.asyncDispose]())
       // Ignore the failure: the client gets no more updates in any case, even if the server still sends them.
-      .catch((cause: unknown) => log.debug({ cause }, 'cannot unsubscribe from a resource on the server'))
+      .catch((cause: unknown) => log.debug({ err: cause }, 'cannot unsubscribe from a resource on the server'))
   }
 
   const forget = (uri: string) => {

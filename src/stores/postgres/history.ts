@@ -3,6 +3,7 @@ import type { BudgetUse } from '../../core/budgets.ts'
 import type { Clock } from '../../core/clock.ts'
 import { settles } from '../../core/deadline.ts'
 import {
+  callFilters,
   type HistoryBatch,
   type HistoryStore,
   maxLogins,
@@ -14,11 +15,14 @@ import {
   type TallyCounts,
   type TallyQuery,
   type TallySums,
+  tallyFilters,
+  tallyGroups,
   tallyNumbers,
   tallyResolutions,
   tallySteps,
 } from '../../core/history.ts'
 import type { Log } from '../../core/log.ts'
+import { hourMs } from '../../lib/duration.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { callColumns, decodeBatch, encodeBatch, parseSteps } from '../sqlite/history-batch.ts'
 import { storable } from './append.ts'
@@ -58,7 +62,6 @@ const freshMs = 500
 /** How often to try again while PostgreSQL cannot be reached. */
 const retryMs = 2_000
 const readMs = 4_000
-const hour = 3_600_000
 /** Pruning counts rows, because PostgreSQL does not return space when rows are deleted. Both are averages. */
 const bytesPerCall = 500
 const bytesPerTally = 300
@@ -256,13 +259,6 @@ function writeBatch(postgres: Postgres, writer: string, { seq, text }: Waiting, 
   })
 }
 
-const groups = {
-  agent: 'agent',
-  server: 'server',
-  operation: 'operation',
-  tool: `server || '.' || name`,
-} as const
-
 /** Max number of groups or steps in an answer. */
 const maxSums = 20_000
 
@@ -274,11 +270,11 @@ async function sumTallies(postgres: Postgres, query: TallyQuery, now: number): P
   const [found] = await postgres.query<{ oldest: (number | null)[] }>(`SELECT ARRAY[${oldest.join(', ')}] AS oldest`)
   const since = oldestTally(found?.oldest.filter((at) => at !== null) ?? []) ?? now
   const { stepMs, width, first } = tallySteps(query, since, now)
-  const { where, values } = condition(query, ['agent', 'server', 'name', 'operation'], [stepMs, first, query.to])
+  const { where, values } = condition(query, tallyFilters, [stepMs, first, query.to])
   const rows = await postgres.query<SumRow>(
     // One statement, so that counts and latencies are of the same moment.
     `WITH found AS MATERIALIZED (
-       SELECT ${by === undefined ? "''" : groups[by]} AS name, ${maxSteps === undefined ? '0' : `t.at / ${width} * ${width}`} AS step,
+       SELECT ${by === undefined ? "''" : tallyGroups[by].join(" || '.' || ")} AS name, ${maxSteps === undefined ? '0' : `t.at / ${width} * ${width}`} AS step,
          ${counts.map((name) => `t.${name}`).join(', ')}, t.latencies
        FROM toolway.history_tallies t JOIN toolway.history_keys k ON k.id = t.key
        WHERE t.step_ms = $1 AND t.at >= $2 AND t.at < $3${where}${by === 'tool' ? " AND operation = 'call_tool'" : ''}
@@ -329,8 +325,7 @@ function condition(query: Partial<StoredCallQuery>, names: readonly string[], be
 
 function findCalls(postgres: Postgres, query: StoredCallQuery): Promise<readonly StoredCall[]> {
   const { from, to, before, limit } = query
-  const names = ['agent', 'server', 'name', 'operation', 'outcome']
-  const { where, values } = condition(query, names, [from, to])
+  const { where, values } = condition(query, callFilters, [from, to])
   const earlier = before ? ` AND (at, id) < ($${values.length + 1}, $${values.length + 2})` : ''
   return callsWhere(
     postgres,
@@ -397,10 +392,10 @@ function prune(postgres: Postgres, now: number, { keepMs, maxBytes }: PostgresHi
     }
     await remove(
       `DELETE FROM toolway.history_keys k WHERE NOT EXISTS (
-         SELECT 1 FROM toolway.history_tallies t WHERE t.step_ms = ${hour} AND t.key = k.id)`,
+         SELECT 1 FROM toolway.history_tallies t WHERE t.step_ms = ${hourMs} AND t.key = k.id)`,
       [],
     )
     // A batch does not wait for longer than this.
-    await remove('DELETE FROM toolway.history_writers WHERE at < $1', [now - 24 * hour])
+    await remove('DELETE FROM toolway.history_writers WHERE at < $1', [now - 24 * hourMs])
   })
 }

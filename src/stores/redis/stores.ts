@@ -78,7 +78,7 @@ async function openSharedSeal(
 ): Promise<Seal & Disposable> {
   const key = `${redis.prefix}secret:fleet`
   const previous = await remembered.read().catch((error: Error) => {
-    log.warn({ error: error.message }, 'the stored copy of the shared secret is not used')
+    log.warn({ err: error }, 'the stored copy of the shared secret is not used')
     return undefined
   })
   const readOrRestore = (known = randomBytes(32).toString('base64url')) =>
@@ -90,7 +90,7 @@ async function openSharedSeal(
   const remember = async (secret: string) => {
     await remembered.write(secret).catch((error: Error) => {
       log.warn(
-        { error: error.message },
+        { err: error },
         'the shared secret could not be stored, so it is not available if Redis is down at the next start',
       )
     })

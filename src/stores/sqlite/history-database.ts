@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import {
+  callFilters,
   type HistoryBatch,
   type HistoryFilter,
   maxLogins,
@@ -14,13 +15,16 @@ import {
   type TallyQuery,
   type TallySum,
   type TallySums,
+  tallyFilters,
+  tallyGroups,
   tallyNumbers,
   tallyResolutions,
   tallySteps,
 } from '../../core/history.ts'
 import { addPacked, createLatencies, type Latencies, type Packed, pack } from '../../lib/latency-histogram.ts'
+import { inTransaction } from '../../lib/sqlite.ts'
 import { callColumns, parseSteps, stepsText } from './history-batch.ts'
-import { type HistoryFileOptions, inTransaction, openHistoryFile } from './history-file.ts'
+import { type HistoryFileOptions, openHistoryFile } from './history-file.ts'
 
 export interface HistoryDatabaseOptions extends Pick<HistoryFileOptions, 'path' | 'say' | 'busyMs'> {
   readonly keepMs: number
@@ -159,21 +163,14 @@ const asPacked = (bytes: Uint8Array): Packed => new Uint32Array(Uint8Array.from(
 const asBytes = ({ buffer, byteOffset, byteLength }: Packed): Uint8Array =>
   new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
 
-const groups = {
-  agent: 'agent',
-  server: 'server',
-  operation: 'operation',
-  tool: "server || '.' || name",
-} as const
-
 function sumTallies(database: DatabaseSync, query: TallyQuery, now: number): TallySums {
   const { by, maxSteps } = query
   const since = oldestOf(database) ?? now
   const { stepMs, width, first } = tallySteps(query, since, now)
-  const { where, values } = condition(query, ['agent', 'server', 'name', 'operation'])
+  const { where, values } = condition(query, tallyFilters)
   // Statistics by tool count only tool calls; all other statistics count every call.
   const tools = by === 'tool' ? " AND operation = 'call_tool'" : ''
-  const group = by === undefined ? "''" : groups[by]
+  const group = by === undefined ? "''" : tallyGroups[by].join(" || '.' || ")
   const at = maxSteps === undefined ? '0' : `CAST(at / ${width} AS INTEGER) * ${width}`
   const rows = database
     .prepare(
@@ -229,7 +226,7 @@ function addCalls(database: DatabaseSync, calls: readonly StoredCall[]): void {
 
 function findCalls(database: DatabaseSync, query: StoredCallQuery): readonly StoredCall[] {
   const { from, to, before, limit } = query
-  const { where, values } = condition(query, ['agent', 'server', 'name', 'operation', 'outcome'])
+  const { where, values } = condition(query, callFilters)
   const earlier = before ? ' AND (at, id) < (?, ?)' : ''
   return callsWhere(
     database,

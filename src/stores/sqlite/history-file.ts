@@ -10,7 +10,8 @@ import {
   statSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
+import { inTransaction, openDatabase, userVersion } from '../../lib/sqlite.ts'
 
 /** Runs work on the database. Whatever happens to the file, the next call has a database again. */
 export interface HistoryFile extends Disposable {
@@ -118,9 +119,8 @@ function opened({ path, schema, version, prepare }: HistoryFileOptions, busyMs: 
   // Create the file before SQLite does, so that only the owner can read it. SQLite gives its other files the same mode.
   closeSync(openSync(path, 'a', 0o600))
   chmodSync(path, 0o600)
-  const database = new DatabaseSync(path, { timeout: busyMs })
-  try {
-    const kept = versionOf(database)
+  return openDatabase(path, busyMs, (database) => {
+    const kept = userVersion(database)
     if (kept !== 0 && kept !== version) throw new OtherVersion()
     // A crash of this process loses nothing that was committed. A power cut may lose the latest transactions.
     database.exec(
@@ -129,34 +129,15 @@ function opened({ path, schema, version, prepare }: HistoryFileOptions, busyMs: 
     if (kept === 0) {
       inTransaction(database, () => {
         // Check again: another process may have created the tables in the meantime.
-        if (versionOf(database) === 0) database.exec(`${schema}; PRAGMA user_version = ${version}`)
+        if (userVersion(database) === 0) database.exec(`${schema}; PRAGMA user_version = ${version}`)
       })
     }
     prepare(database)
-    return database
-  } catch (error) {
-    database.close()
-    throw error
-  }
+  })
 }
-
-const versionOf = (database: DatabaseSync): unknown => database.prepare('PRAGMA user_version').get()?.user_version
 
 /** Written by another version of Toolway. */
 class OtherVersion extends Error {}
-
-/** Runs a transaction as the only writer. */
-export function inTransaction<T>(database: DatabaseSync, run: () => T): T {
-  database.exec('BEGIN IMMEDIATE')
-  try {
-    const result = run()
-    database.exec('COMMIT')
-    return result
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK')
-    throw error
-  }
-}
 
 /** Moves the files of a database aside; undefined if that is impossible. */
 function moveAside(path: string): string | undefined {

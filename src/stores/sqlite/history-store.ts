@@ -54,7 +54,7 @@ export function sqliteHistory({ folder, thread, clock, log, ...data }: SqliteHis
     worker = undefined
     peer = undefined
     diedAt = clock.monotonic()
-    if (!closed) log.warn({ cause }, "the history's thread ended; it is started again when it is needed")
+    if (!closed) log.warn({ err: cause }, "the history's thread ended; it is started again when it is needed")
   }
 
   const connected = (): RpcPeer<HistoryThreadMethods> | undefined => {

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import { errorKinds } from '../../core/errors.ts'
 import type { CallOutcome, Observed, Observer } from '../../core/observer.ts'
+import { builtInSources } from '../../core/source.ts'
 import { type ExpositionPage, pageOf } from './exposition.ts'
 import {
   bucketOf,
@@ -26,8 +27,6 @@ export interface MetricsOptions {
   readonly version: string
   readonly clock: Clock
   redact(text: string): string
-  /** Whether a source runs inside the gateway. Servers cannot have the names of such sources. */
-  isNative?(server: string): boolean
   readonly readings: Readings
 }
 
@@ -40,13 +39,11 @@ export interface Metrics extends Disposable {
   text(): string
 }
 
-const ownSources: ReadonlySet<string> = new Set(['native', 'toolway', 'sink'])
-
 export function createMetrics(options: MetricsOptions): Metrics {
-  const { version, clock, redact, isNative = (server) => ownSources.has(server) } = options
+  const { version, clock, redact } = options
   const labels = createLabels(safeRedact(redact))
   const calls = callMetrics(labels)
-  const tools = toolMetrics(labels, isNative)
+  const tools = toolMetrics(labels)
   const running = processFamilies(version, clock.now())
   const unread = counterFamily({
     name: 'toolway_metrics_unread_total',
@@ -183,7 +180,7 @@ interface EntrySeries {
 }
 
 /** Metrics for tool calls (F15). Series are cached by entry, so that a call costs only a few additions. */
-function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
+function toolMetrics(labels: Labels) {
   const native = counterFamily({
     name: 'toolway_tool_native_calls_total',
     help: 'Calls to native tools, with any outcome.',
@@ -239,11 +236,11 @@ function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
   const seriesOf = (entry: Entry): EntrySeries => {
     const tool = labels.tool(`${entry.server}.${entry.name}`)
     const server = labels.server(entry.server)
-    const ours = isNative(entry.server)
+    const isBuiltIn = builtInSources.includes(entry.server)
     const series: EntrySeries = {
       ...{ tool, server, cache: {}, errors: new Map() },
-      calls: ours ? native.of(tool) : forwarded.of(server, tool),
-      duration: ours ? undefined : duration.of(server, tool),
+      calls: isBuiltIn ? native.of(tool) : forwarded.of(server, tool),
+      duration: isBuiltIn ? undefined : duration.of(server, tool),
     }
     known.set(entry, series)
     return series

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { Observer } from '../../core/observer.ts'
 import { createLatencies, type Latencies, latencyBucket } from '../../lib/latency-histogram.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import { other, safeRedact } from '../metrics/family.ts'
 import {
   type CallCounts,
@@ -143,10 +144,7 @@ function createWatched() {
     find: (agent: string) => (histories.size === 0 ? undefined : histories.get(agent)),
     of(agent: string): History {
       const history = histories.get(agent) ?? createHistory()
-      histories.delete(agent)
-      histories.set(agent, history)
-      const [oldest] = histories.keys()
-      if (oldest !== undefined && histories.size > maxWatched) histories.delete(oldest)
+      setBounded(histories, agent, history, maxWatched)
       return history
     },
   }

@@ -6,6 +6,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { type Listing, type Result, resultOf } from '../../core/result.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { didYouMean } from '../../lib/near.ts'
+import { pluralize } from '../../lib/pluralize.ts'
 import { waitOf } from './nested-call.ts'
 
 /** Everything that meta-tools can access. They see and run only what their caller may see and run. */
@@ -70,7 +71,7 @@ export function serversSentence(servers: readonly ServerSummary[]): string {
   const open = servers.filter(({ status }) => status.health !== 'disabled')
   if (open.length === 0) return ''
   const tools = open.reduce((sum, server) => sum + server.tools, 0)
-  const opening = ` Currently available: ${count(tools, 'tool')} on ${count(open.length, 'server')}: `
+  const opening = ` Currently available: ${pluralize(tools, 'tool')} on ${pluralize(open.length, 'server')}: `
   const detailed = opening + open.map(withDescription).join('; ') + '.'
   if (detailed.length <= longest) return detailed
   let sentence = opening
@@ -82,8 +83,6 @@ export function serversSentence(servers: readonly ServerSummary[]): string {
   }
   return `${sentence}.`
 }
-
-const count = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
 /** A server's name with the number of its tools. Omits the number if the tools are not known yet. */
 const withCount = ({ name, tools }: ServerSummary) => (tools === 0 ? name : `${name} (${tools})`)

@@ -6,6 +6,7 @@ import { invalidArguments } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type Result, type ResultBody, resultOf, structuredResult } from '../../core/result.ts'
 import type { TtlStore } from '../../core/stores.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { defineTool, type Tool, type ToolContext } from '../define-tool.ts'
@@ -95,8 +96,7 @@ function createOnce(sink: string, shared: SharedWrites | undefined) {
       return waitFor(before.answer, signal)
     }
     const answer = shared ? writeShared(shared, JSON.stringify(['sink', sink, key]), { digest, check, write }) : write()
-    known.set(key, { digest, answer })
-    if (known.size > maxRemembered) known.delete(known.keys().next().value as string)
+    setBounded(known, key, { digest, answer }, maxRemembered)
     const forget = () => {
       if (known.get(key)?.answer === answer) known.delete(key)
     }

@@ -107,7 +107,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     reopen: async () => usable() ?? (await opened(options.failed)),
     replace(error) {
       if (!current) return
-      log.warn({ server, error: error.message }, 'server does not respond; replacing the connection')
+      log.warn({ server, err: error }, 'server does not respond; replacing the connection')
       const replaced = current
       replaced.connection.abandon(error)
       void close()
@@ -239,7 +239,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       backoff.crashed(error, clock.monotonic() - (openings.get(open)?.since ?? 0))
     if (retired.delete(open)) void open.connection[Symbol.asyncDispose]()
     if (current === open) {
-      log.warn({ server, error: error.message }, 'connection lost; the next call reconnects')
+      log.warn({ server, err: error }, 'connection lost; the next call reconnects')
       void close()
       options.closed(error)
     }

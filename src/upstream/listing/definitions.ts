@@ -9,7 +9,6 @@ export type ListedKind = 'tool' | 'resource' | 'template' | 'prompt'
 
 type Check = (value: unknown) => boolean
 
-const isObject: Check = isRecord
 const isText: Check = (value) => typeof value === 'string'
 const isFlag: Check = (value) => typeof value === 'boolean'
 const isNumber: Check = (value) => typeof value === 'number'
@@ -25,7 +24,7 @@ const listOf =
 const having =
   (members: Readonly<Record<string, Check>>): Check =>
   (value) =>
-    isObject(value) && Object.entries(members).every(([name, check]) => isRight(asRecord(value)[name], check))
+    isRecord(value) && Object.entries(members).every(([name, check]) => isRight(value[name], check))
 const isRight = (value: unknown, check: Check): boolean => value === undefined || check(value)
 
 const isMoment: Check = (value) =>
@@ -36,7 +35,7 @@ const isIcon: Check = (value) =>
 const isArgument: Check = (value) =>
   isText(asRecord(value).name) && having({ title: isText, description: isText, required: isFlag })(value)
 
-const common = { title: isText, description: isText, icons: listOf(isIcon), _meta: isObject }
+const common = { title: isText, description: isText, icons: listOf(isIcon), _meta: isRecord }
 const ofResources = {
   ...common,
   mimeType: isText,
@@ -95,7 +94,7 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
 }
 
 /** Converts a schema to an object, because not every client supports the schemas `true` and `false`. */
-const schemaObject = (schema: unknown): unknown => (isObject(schema) ? schema : schema === false ? { not: {} } : {})
+const schemaObject = (schema: unknown): unknown => (isRecord(schema) ? schema : schema === false ? { not: {} } : {})
 
 /** The member that identifies an entry. Calls must repeat its value exactly. */
 const identities = { tool: 'name', resource: 'uri', template: 'uriTemplate', prompt: 'name' } as const

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { bestVariant, problemsOf } from './check.ts'
-import { pathText } from './path.ts'
+import type { Path } from './path.ts'
+
+/** Formats a path as text, such as `server.ports[0]`. */
+const pathText = (path: Path): string =>
+  path.map((part, index) => (typeof part === 'number' ? `[${part}]` : index === 0 ? part : `.${part}`)).join('')
 
 const told = (value: unknown, schema: unknown, root = {}) =>
   problemsOf(value, schema, root).map(({ path, message }) => `${pathText(path)} ${message}`.trim())

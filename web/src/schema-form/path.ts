@@ -1,10 +1,6 @@
 /** The path to a nested value. */
 export type Path = readonly (string | number)[]
 
-/** Formats a path as text, such as `server.ports[0]`. */
-export const pathText = (path: Path): string =>
-  path.map((part, index) => (typeof part === 'number' ? `[${part}]` : index === 0 ? part : `.${part}`)).join('')
-
 export const samePath = (a: Path, b: Path): boolean =>
   a.length === b.length && a.every((part, index) => part === b[index])
 

@@ -1,5 +1,6 @@
 import type { ArchiveRow } from '../../../audit/reader.ts'
 import type { OperationRow } from '../../../audit/search/rows.ts'
+import { escapeCharacter } from '../../../lib/hidden-characters.ts'
 import type { Output, Paint } from '../../kit.ts'
 import { oneLine } from '../../table.ts'
 
@@ -93,10 +94,9 @@ const unprintable =
 function cell(value: unknown): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  const text = typeof value === 'string' ? value.replace(unprintable, escaped) : harmlessJson(JSON.stringify(value))
+  const text =
+    typeof value === 'string' ? value.replace(unprintable, escapeCharacter) : harmlessJson(JSON.stringify(value))
   // The apostrophe makes spreadsheets treat the cell as text.
   const defused = formula.test(text) ? `'${text}` : text
   return /[",\r\n;\t']|^\s|\s$/.test(defused) ? `"${defused.replaceAll('"', '""')}"` : defused
 }
-
-const escaped = (character: string): string => `\\u{${(character.codePointAt(0) as number).toString(16)}}`

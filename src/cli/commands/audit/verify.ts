@@ -5,6 +5,7 @@ import type { VerifyProblem } from '../../../audit/verify/chain-check.ts'
 import { type VerifyReport, verifyAudit } from '../../../audit/verify/verify.ts'
 import { type ArchiveReport, compareWithArchive, verifyArchive } from '../../../audit/verify/verify-archive.ts'
 import { marksFolder } from '../../../audit/write/head.ts'
+import { pluralize } from '../../../lib/pluralize.ts'
 import { postgresErrorReason } from '../../../stores/postgres/connection.ts'
 import { keptAuditKey } from '../../../stores/secret-file.ts'
 import {
@@ -19,7 +20,7 @@ import {
   UsageError,
 } from '../../kit.ts'
 import { type CommonOptions, load } from '../../load.ts'
-import { count, oneLine } from '../../table.ts'
+import { oneLine } from '../../table.ts'
 import type { LogLocationOptions } from './options.ts'
 import { printJson } from './print.ts'
 import { askArchive, auditFolder, configuredArchive, hasRecords } from './select-log.ts'
@@ -44,7 +45,12 @@ export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Prom
   }
   const report = await withArchive(await verifyFolder(folder, keys, shell), { shell, options, folder, output })
   if (options.json) printJson({ folder, ...report }, output)
-  else printReport(report, `${count(report.lanes.length, 'lane')} of ${oneLine(relativeTo(folder, shell.cwd))}`, output)
+  else
+    printReport(
+      report,
+      `${pluralize(report.lanes.length, 'lane')} of ${oneLine(relativeTo(folder, shell.cwd))}`,
+      output,
+    )
   return report.ok ? exit.ok : exit.failed
 }
 
@@ -57,7 +63,7 @@ async function verifyPostgres(
   using progress = createProgress(shell)
   const onProgress = ({ chain, records }: { readonly chain: string; readonly records: number }) => {
     shell.interrupted.throwIfAborted()
-    progress.show(`Checking ${chain}: ${count(records, 'record')} …`)
+    progress.show(`Checking ${chain}: ${pluralize(records, 'record')} …`)
   }
   const { where, ...report } = await askArchive(shell, options, async (archive, where) => ({
     where,
@@ -65,7 +71,7 @@ async function verifyPostgres(
   }))
   progress[Symbol.dispose]()
   if (options.json) printJson({ database: where, ...report }, output)
-  else printReport(report, `${count(report.chains.length, 'chain')} of ${oneLine(where)}`, output)
+  else printReport(report, `${pluralize(report.chains.length, 'chain')} of ${oneLine(where)}`, output)
   return report.ok ? exit.ok : exit.failed
 }
 
@@ -127,7 +133,7 @@ async function verifyFolder(folder: string, keys: Keys, shell: Shell): Promise<V
     ...keys,
     onProgress: ({ lane, file, records }) => {
       shell.interrupted.throwIfAborted()
-      progress.show(`Checking lane ${lane}, ${file}: ${count(records, 'record')} …`)
+      progress.show(`Checking lane ${lane}, ${file}: ${pluralize(records, 'record')} …`)
     },
   })
 }
@@ -143,9 +149,9 @@ const trust: Record<Report['trust'], string> = {
 
 function printReport(report: Report, place: string, { print, paint }: Output): void {
   const { ok, records, problems, problemCount } = report
-  const extent = `${count(records, 'record')} in ${place}`
+  const extent = `${pluralize(records, 'record')} in ${place}`
   if (ok) print(`${paint('green', '✓')} ${extent}: intact`)
-  else print(`${paint('red', '✗')} ${count(problemCount, 'problem')} in ${extent}:`)
+  else print(`${paint('red', '✗')} ${pluralize(problemCount, 'problem')} in ${extent}:`)
   for (const problem of problems) print(`  ${paint('red', placeOf(problem))} ${oneLine(problem.message)}`)
   if (problemCount > problems.length) print(`  … and ${problemCount - problems.length} more`)
   print(paint('dim', `  ${trust[report.trust]}`))

@@ -1,7 +1,6 @@
 import * as z from 'zod'
+import { dayMs } from '../../../lib/duration.ts'
 import { named, type ViewOf } from './figures.ts'
-
-const dayMs = 86_400_000
 
 const agents = z.array(z.string().min(1).max(256)).max(100).describe('The agents that it may act as; `*` means all.')
 

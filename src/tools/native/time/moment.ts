@@ -1,5 +1,6 @@
 import { invalidArguments } from '../../../core/errors.ts'
 import { durationUnits } from '../../../lib/duration.ts'
+import { pluralize } from '../../../lib/pluralize.ts'
 import { instantOf, utcOf, type Wall, wallAt, wallInUtc, type Zone, zoneNamed } from './zone.ts'
 
 /** An instant, and the zone in which it was written. */
@@ -170,7 +171,7 @@ export function describeDifference(milliseconds: number): { duration: string; te
   }
   const words = Object.entries(counts)
     .filter(([, count]) => count !== 0)
-    .map(([unit, count]) => `${count} ${unit}${count === 1 ? '' : 's'}`)
+    .map(([unit, count]) => pluralize(count, unit))
   const part = (count: number, letter: string) => (count === 0 ? '' : `${count}${letter}`)
   const time = part(counts.hour, 'H') + part(counts.minute, 'M') + part(counts.second, 'S')
   const iso = `P${part(counts.day, 'D')}${time && `T${time}`}`

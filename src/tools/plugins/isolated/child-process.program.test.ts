@@ -6,7 +6,11 @@ import { pluginFolder, toolSource } from '../plugins.fixture.ts'
 
 test('S2: an isolated tool that talks on the channel of its process does the gateway no harm', async () => {
   await using folder = await pluginFolder({ modules })
-  const said = [null, 'ready', 7, {}, [], { kind: 'result', id: 1 }, { kind: 'failure', id: 1 }, { kind: 'broken' }]
+  const results = [
+    { kind: 'result', id: 1 },
+    { kind: 'result', id: 1, body: [] },
+  ]
+  const said = [null, 'ready', 7, {}, [], ...results, { kind: 'failure', id: 1 }, { kind: 'broken' }]
   const talks = `{
     for (const said of ${JSON.stringify(said)}) process.send!(said)
     if (word) throw new ToolwayError('constructor', 'made up')

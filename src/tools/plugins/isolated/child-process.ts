@@ -6,6 +6,7 @@ import { deadline, waitFor } from '../../../core/deadline.ts'
 import { type ErrorCode, type ErrorDetails, errorKinds, ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { type Result, type ResultBody, resultOf } from '../../../core/result.ts'
+import { isRecord } from '../../../lib/is-record.ts'
 
 /** Records one process, so that it is ended at the next start if Toolway is killed. */
 export interface ProcessRegistration {
@@ -235,16 +236,13 @@ export interface SentError {
 
 /** Validates a message: the plugin has access to the same channel and may send anything. */
 function isFromChild(message: unknown): message is FromChild {
-  if (!isObject(message)) return false
+  if (!isRecord(message)) return false
   const { kind, problem, id, body, error } = message
   if (kind === 'ready') return true
   if (kind === 'broken') return typeof problem === 'string'
   if (typeof id !== 'number') return false
-  return kind === 'result' ? isObject(body) : kind === 'failure' && isError(error)
+  return kind === 'result' ? isRecord(body) : kind === 'failure' && isError(error)
 }
 
 const isError = (error: unknown): boolean =>
-  isObject(error) && typeof error.code === 'string' && typeof error.message === 'string'
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null
+  isRecord(error) && typeof error.code === 'string' && typeof error.message === 'string'

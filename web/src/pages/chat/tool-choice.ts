@@ -1,3 +1,5 @@
+import { pluralize } from '../../format/number.ts'
+
 /**
  * The tools that the model may use: patterns such as `server.*` and `server.tool`; undefined for all of the agent's
  * tools. The gateway enforces the choice, and it can only narrow what the agent may use.
@@ -46,6 +48,5 @@ export function describeChoice(choice: ToolChoice): string {
   if (choice.length === 0) return 'none'
   const servers = choice.filter((pattern) => pattern.endsWith('.*')).length
   const tools = choice.length - servers
-  const count = (number: number, what: string) => (number === 0 ? [] : [`${number} ${what}${number === 1 ? '' : 's'}`])
-  return [...count(servers, 'server'), ...count(tools, 'tool')].join(', ')
+  return [servers > 0 && pluralize(servers, 'server'), tools > 0 && pluralize(tools, 'tool')].filter(Boolean).join(', ')
 }

@@ -9,7 +9,7 @@ import { Note } from '../../components/states.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { outcomeStatuses } from '../../components/statuses.ts'
 import { formatDuration } from '../../format/duration.ts'
-import { formatCount } from '../../format/number.ts'
+import { formatCount, pluralize } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { isSendKey } from './composer.tsx'
@@ -149,9 +149,7 @@ const ImageView = ({ image: { name, url } }: { readonly image: AttachedImage }) 
 function Steps({ steps }: { readonly steps: readonly Step[] }) {
   return (
     <details>
-      <summary class="quiet small">
-        {steps.length} step{steps.length === 1 ? '' : 's'}
-      </summary>
+      <summary class="quiet small">{pluralize(steps.length, 'step')}</summary>
       <ol class="steps small" aria-label="Steps">
         {steps.map(({ stage, round, ms, tokens }, index) => (
           <li key={index} class="row">

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { limitWarnings } from '../policy-warnings.ts'
+import { limitWarnings } from './policy-warnings.ts'
 
 const tools = [
   { server: 'files', name: 'read_file' },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileConcurrency } from '../limits.ts'
+import { compileConcurrency } from './limits.ts'
 
 test('B7, G7: an agent has its own number of calls in flight, or that of the nearest it inherits from', () => {
   const limitOf = compileConcurrency({

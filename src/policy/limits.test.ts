@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { LimitedEntry } from '../../core/stores.ts'
-import { compileLimits, type LimitsOptions } from '../limits.ts'
+import type { LimitedEntry } from '../core/stores.ts'
+import { compileLimits, type LimitsOptions } from './limits.ts'
 
 const traits = { readOnly: false, idempotent: false, timeoutMs: 1 }
 const tool = (server: string, name: string): LimitedEntry => ({ kind: 'tool', server, name, traits })
