@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { ChatMessage } from '../../core/chat.ts'
+import { type ChatMessage, correctionMessages } from '../../core/chat.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
 import { jsonValue, parseJson } from '../../lib/parse-json.ts'
@@ -89,7 +89,10 @@ async function matchingAnswer(
   }
   const first = await ask(request.messages)
   if ('value' in first.found) return answerOf(first.completion, first.found.value)
-  const second = await ask([...request.messages, ...correction(first.completion.text, first.found.problem)])
+  const second = await ask([
+    ...request.messages,
+    ...correctionMessages(first.completion.text, `It ${first.found.problem}.`),
+  ])
   if ('problem' in second.found) throw unusable(model.name, second.found.problem)
   const usage = sum(first.completion.usage, second.completion.usage)
   return { ...answerOf(second.completion, second.found.value), usage }
@@ -112,14 +115,6 @@ const sum = (one: Completion['usage'], other: Completion['usage']): Completion['
         completion_tokens: one.completion_tokens + other.completion_tokens,
       }
     : (one ?? other)
-
-const maxQuoted = 4_000
-
-const correction = (answer: string, problem: string): readonly ChatMessage[] => [
-  // Some chat templates refuse empty messages.
-  { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted).toWellFormed() },
-  { role: 'user', content: `Your answer is invalid. It ${problem}. Answer again in the requested format.` },
-]
 
 function unusable(model: string, problem: string): ToolwayError {
   const sentence = `The model ${model} did not give a usable answer in two attempts: the last answer ${problem}.`
