@@ -1,8 +1,9 @@
 import * as z from 'zod'
 import { type ChatMessage, correctionMessages } from '../../core/chat.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
 import { resultOf } from '../../core/result.ts'
-import { jsonValue, parseJson } from '../../lib/parse-json.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import {
   type AnswerParser,
@@ -98,15 +99,12 @@ async function matchingAnswer(
   return { ...answerOf(second.completion, second.found.value), usage }
 }
 
-/** The answer with the value's JSON as its text: the model's own text may contain code fences or need repairs. */
+/** The answer with JSON as its text: the value's, if the model's own text contains code fences or needs repairs. */
 const answerOf = (completion: Completion, value: unknown) => ({
   ...withoutRestore(completion),
-  text: asWritten(completion.text, JSON.stringify(value)),
+  text: Json.parseIfSame(completion.text, value) ? completion.text : JSON.stringify(value),
   value,
 })
-
-/** The model's own text if it is the same JSON, because reserializing would round numbers beyond 2^53. */
-const asWritten = (text: string, json: string): string => (JSON.stringify(parseJson(text)) === json ? text : json)
 
 const sum = (one: Completion['usage'], other: Completion['usage']): Completion['usage'] =>
   one && other
