@@ -1,4 +1,5 @@
 import { basicAuthOf, urlSecrets } from '../lib/basic-auth.ts'
+import { failureReason } from '../lib/failure-reason.ts'
 import { withoutHidden } from '../lib/hidden-characters.ts'
 import { isRecord } from '../lib/is-record.ts'
 import { parseJson } from '../lib/parse-json.ts'
@@ -84,7 +85,7 @@ export function modelConnectionError(name: string, thrown: unknown, begun: boole
   if (thrown instanceof ToolwayError) return thrown
   const cause = thrown
   if (cause instanceof ProxyError) return modelServerFailure(name, `cannot be reached: ${cause.message}`, { cause })
-  const why = reason(thrown)
+  const why = failureReason(thrown)
   if (begun) {
     return modelServerFailure(name, `closed the connection in the middle of its response (${why}). Try again.`, {
       cause,
@@ -92,13 +93,6 @@ export function modelConnectionError(name: string, thrown: unknown, begun: boole
   }
   const advice = `Check that it is running and that models.${name}.baseUrl is correct.`
   return modelServerFailure(name, `cannot be reached (${why}). ${advice}`, { cause })
-}
-
-/** A short reason, such as ECONNREFUSED. If several addresses were tried, it is the reason for the first. */
-function reason(thrown: unknown): string {
-  const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
-  if (!(error instanceof Error)) return 'unknown reason'
-  return (error as NodeJS.ErrnoException).code ?? error.name
 }
 
 export interface ServerMessage {

@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { failureReason } from '../../lib/failure-reason.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { ProxyError, proxyFor } from '../../lib/proxy.ts'
 import { NoResponse } from '../transports/http-channel.ts'
@@ -139,8 +140,7 @@ export async function reachOf(server: URL, placeOf: PlaceOf): Promise<Reach> {
 /** The error for a host, or a proxy on the way to it, that cannot be reached. */
 export function unreachable({ origin }: URL, thrown: unknown): OAuthError {
   const cause = thrown instanceof NoResponse ? thrown.cause : thrown
-  const { code, name } = cause as NodeJS.ErrnoException
   const explained = cause instanceof ProxyError || cause instanceof ToolwayError
-  const why = explained ? `: ${cause.message.replace(/\.$/, '')}` : ` (${code ?? name})`
+  const why = explained ? `: ${cause.message.replace(/\.$/, '')}` : ` (${failureReason(cause)})`
   return new OAuthError(`${origin} cannot be reached${why}`, { unreachable: true, cause: thrown })
 }
