@@ -5,6 +5,7 @@ import { isRecord } from '../lib/is-record.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { ProxyError } from '../lib/proxy.ts'
 import { retryAfterMs } from '../lib/retry-after.ts'
+import { shorten } from '../lib/short-text.ts'
 import { type ErrorDetails, invalidArguments, ToolwayError } from './errors.ts'
 
 /** An OpenAI-compatible server. The chat loop and the inference tools have different clients for it. */
@@ -112,7 +113,7 @@ export function readServerMessage(text: string, secrets: readonly string[]): Ser
   const line = textOf(fields.message) || textOf(fields.detail) || (isRecord(error) ? JSON.stringify(error) : text)
   const masked = withoutSecrets(withoutHidden(line), secrets)
   return {
-    message: masked.replace(/\s+/g, ' ').trim().slice(0, maxMessage).toWellFormed(),
+    message: shorten(masked.replace(/\s+/g, ' ').trim(), maxMessage),
     code: typeof fields.code === 'number' ? String(fields.code) : textOf(fields.code) || textOf(fields.type),
     param: textOf(fields.param),
   }

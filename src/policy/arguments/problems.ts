@@ -1,5 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import { nearMiss } from '../../lib/near.ts'
+import { shorten } from '../../lib/short-text.ts'
 import { expectation, kindOf, list, quoted, typeName } from './expectation.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -91,8 +92,7 @@ function unknown(error: ErrorObject, name: string): string {
   const near = nearMiss(name, known)
   const some = known.length > 20 ? `${known.slice(0, 20).join(', ')} and others` : known.join(', ')
   const takes = known.length === 0 ? '' : ` (known fields: ${some})`
-  const shown = name.length > 40 ? `${name.slice(0, 40)}…` : name
-  return `"${spell(error, shown)}" is unknown${near === undefined ? takes : ` (did you mean ${quoted(near)}?)`}`
+  return `"${spell(error, shorten(name, 40))}" is unknown${near === undefined ? takes : ` (did you mean ${quoted(near)}?)`}`
 }
 
 const field = (error: ErrorObject) => (error.instancePath === '' ? 'the whole input' : `"${spell(error)}"`)

@@ -1,3 +1,5 @@
+import { quoteAscii } from '../../lib/short-text.ts'
+
 /** Thrown if no token could be obtained. Has a message without secrets, and the authorization server's error code. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError'
@@ -17,13 +19,8 @@ export class OAuthError extends Error {
 export const codeIn = (text: unknown): string | undefined =>
   typeof text === 'string' && /^[A-Za-z][A-Za-z_]{0,40}$/.test(text) ? text : undefined
 
-/** Quotes untrusted text for a message: short, on one line, plain characters only. */
-export const quoted = (text: unknown): string =>
-  JSON.stringify(
-    String(text)
-      .replaceAll(/[^\x20-\x7e]+/g, ' ')
-      .slice(0, 200),
-  )
+/** Quotes an untrusted URL or host, in which some letters look like those of another site. */
+export const quoted = (text: unknown): string => quoteAscii(String(text), 200)
 
 /** Whether a URL's host is this machine. */
 export const isLoopback = ({ hostname }: URL): boolean =>
