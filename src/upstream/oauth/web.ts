@@ -8,7 +8,7 @@ import { failureReason } from '../../lib/failure-reason.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { ProxyError, proxyFor } from '../../lib/proxy.ts'
 import { NoResponse } from '../transports/http-channel.ts'
-import { OAuthError, quoted, safeAddress } from './oauth-error.ts'
+import { OAuthError, parseProtectedUrl, quoted } from './oauth-error.ts'
 
 /** A response; the body is undefined if it is not JSON. */
 export interface OAuthHttpResponse {
@@ -72,7 +72,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
     reach: Reach,
     request: OAuthRequest,
   ): Promise<OAuthHttpResponse & { location?: string }> {
-    safeAddress(url.href, 'an authorization server URL')
+    parseProtectedUrl(url.href, 'an authorization server URL')
     const slow = `${url.origin} did not answer within ${withinMs / 1000} s (a fixed limit)`
     using limit = deadline(clock, withinMs, () => new OAuthError(slow, { unreachable: true }))
     const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)
