@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv'
+import { unescapeStep } from '../../lib/json-pointer.ts'
 import { nearMiss } from '../../lib/near.ts'
 import { shorten } from '../../lib/short-text.ts'
 import { expectation, kindOf, list, quoted, typeName } from './expectation.ts'
@@ -99,10 +100,7 @@ const field = (error: ErrorObject) => (error.instancePath === '' ? 'the whole in
 
 /** Formats a path like `calls[0].server`. */
 function spell({ instancePath }: ErrorObject, member?: string): string {
-  const steps = instancePath
-    .split('/')
-    .slice(1)
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const steps = instancePath.split('/').slice(1).map(unescapeStep)
   const names = member === undefined ? steps : [...steps, member]
   return names.map((name, index) => (/^\d+$/.test(name) ? `[${name}]` : `${index > 0 ? '.' : ''}${name}`)).join('')
 }
