@@ -4,6 +4,7 @@ import type { Kind } from '../core/entry.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
 import { nearMisses } from '../lib/near.ts'
+import { quote } from '../lib/short-text.ts'
 import type { Item } from './item.ts'
 
 const wordFor = (kind: Kind): string => (kind === 'template' ? 'resource template' : kind)
@@ -11,7 +12,7 @@ const wordFor = (kind: Kind): string => (kind === 'template' ? 'resource templat
 /** The error for an unknown server. `known` holds the server names that the caller may see. */
 export function unknownServer(server: string, known: readonly string[]): ToolwayError {
   const hint = alternatives(nearMisses(server, known)) || ' Call list_servers to see the servers you may use.'
-  return new ToolwayError('SERVER_NOT_FOUND', `There is no server named ${quoted(server)}.${hint}`)
+  return new ToolwayError('SERVER_NOT_FOUND', `There is no server named ${quote(server)}.${hint}`)
 }
 
 /** The error for an unknown entry. Suggests names among `offered`, in the form that `spelt` returns. */
@@ -22,16 +23,16 @@ export function unknownEntry(
   server?: string,
   spelt: (item: Item) => string = servedName,
 ): ToolwayError {
-  const where = server === undefined ? '' : ` on the server ${quoted(server)}`
+  const where = server === undefined ? '' : ` on the server ${quote(server)}`
   const hint =
     alternatives(similar(name, offered).map(spelt)) || ` List the ${wordFor(kind)}s to see the available names.`
-  return new ToolwayError('TOOL_NOT_FOUND', `There is no ${wordFor(kind)} ${quoted(name)}${where}.${hint}`, { server })
+  return new ToolwayError('TOOL_NOT_FOUND', `There is no ${wordFor(kind)} ${quote(name)}${where}.${hint}`, { server })
 }
 
 /** Explains that the caller may not use anything (of this kind) on a server. Does not name the denied entries. */
 export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kind): string {
   const what = kind === undefined ? 'anything' : `any ${wordFor(kind)}`
-  const nothing = `You may not use ${what} on the server ${quoted(server)}: ${rule}`
+  const nothing = `You may not use ${what} on the server ${quote(server)}: ${rule}`
   if (code !== 'WRITE_NOT_ALLOWED') return `${nothing} denies it. Use another server, or ask the operator.`
   const settings = `mcpServers.${server}.readTools, or set mcpServers.${server}.trustAnnotations`
   return `${nothing} allows only read-only tools, and none of its tools is known to be read-only. The operator can list read-only tools in ${settings} to trust its readOnlyHint.`
@@ -42,13 +43,13 @@ export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kin
  * one, it is not used instead: the caller may mean one that is denied. But the error does not mention the others.
  */
 export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[]): ToolwayError {
-  const names = usable.slice(0, 10).map(({ name }) => quoted(name))
+  const names = usable.slice(0, 10).map(({ name }) => quote(name))
   if (names.length === 1) {
-    const sentence = `${quoted(spelling)} is not the exact name of a ${wordFor(kind)}. Did you mean ${names[0]}?`
+    const sentence = `${quote(spelling)} is not the exact name of a ${wordFor(kind)}. Did you mean ${names[0]}?`
     return new ToolwayError('TOOL_NOT_FOUND', sentence)
   }
   const hint = names.length === 0 ? '' : ` Use one of their exact names: ${names.join(', ')}.`
-  return new ToolwayError('TOOL_NOT_FOUND', `${quoted(spelling)} matches more than one ${wordFor(kind)}.${hint}`)
+  return new ToolwayError('TOOL_NOT_FOUND', `${quote(spelling)} matches more than one ${wordFor(kind)}.${hint}`)
 }
 
 /** How long a call waited. `parameter` is the name of the caller's parameter that limited the time, if one did. */
@@ -67,9 +68,9 @@ export function serverNotReady(source: Source, waited?: WaitedTime): ToolwayErro
   const server = source.name
   const refuse = (code: ErrorCode, text: string) => new ToolwayError(code, text, { server, unsent: true })
   if (health === 'needs-auth') return refuse('AUTH_REQUIRED', reason)
-  if (health === 'disabled') return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} is disabled: ${reason}.`)
+  if (health === 'disabled') return refuse('SERVER_UNHEALTHY', `The server ${quote(server)} is disabled: ${reason}.`)
   if (health === 'unhealthy')
-    return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} cannot be reached; try again later. ${reason}`)
+    return refuse('SERVER_UNHEALTHY', `The server ${quote(server)} cannot be reached; try again later. ${reason}`)
   if (waited === undefined) return undefined
   const { ms, parameter } = waited
   const remedy =
@@ -78,7 +79,7 @@ export function serverNotReady(source: Source, waited?: WaitedTime): ToolwayErro
       : `To wait longer, call again with a longer ${parameter}.`
   return refuse(
     'SERVER_UNAVAILABLE',
-    `The server ${quoted(server)} is still starting after ${ms / 1000} s, so nothing was sent. Try again soon. ${remedy}`,
+    `The server ${quote(server)} is still starting after ${ms / 1000} s, so nothing was sent. Try again soon. ${remedy}`,
   )
 }
 
@@ -145,7 +146,4 @@ function sharedEnds(wanted: string, offered: string): number {
 }
 
 const alternatives = (names: readonly string[]): string =>
-  names.length === 0 ? '' : ` Did you mean ${names.map(quoted).join(' or ')}?`
-
-/** Quotes a name. Names come from callers and servers, so they are truncated and escaped. */
-const quoted = (name: string): string => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)
+  names.length === 0 ? '' : ` Did you mean ${names.map((name) => quote(name)).join(' or ')}?`

@@ -52,13 +52,3 @@ export function withUniqueIds(calls: readonly FunctionCall[], messages: readonly
   const used = new Set(messages.flatMap(callsOf).map(({ id }) => id))
   return calls.map((call) => (used.has(call.id) ? { ...call, id: newCallId() } : call))
 }
-
-/** Maximum length of a quote from an unusable answer. */
-const maxQuoted = 4_000
-
-/** Quotes the unusable answer, says why it is unusable and asks the model to answer again. */
-export const correctionMessages = (answer: string, problem: string): readonly ChatMessage[] => [
-  // Some chat templates require alternating roles and non-empty messages, so always send some text.
-  { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted) },
-  { role: 'user', content: `Your answer is invalid. ${problem} Answer again in the requested format.` },
-]

@@ -42,7 +42,7 @@ export function parseCalls(
     const tool = toolSet.find(name)
     const found = argumentsIn(text, tool, ended)
     const args = 'value' in found ? { ...found.value, ...tool?.preset } : {}
-    const written = 'value' in found ? asWritten(text, found.value) : Json.of({})
+    const written = 'value' in found ? (Json.parseIfSame(text, found.value) ?? Json.of(found.value)) : Json.of({})
     return {
       call: { ...call, function: { name: tool?.callable.name ?? name, arguments: written.bytes.toString() } },
       tool,
@@ -55,17 +55,6 @@ export function parseCalls(
           : await problemWith(tool, args, validate),
     }
   }
-}
-
-/** The model's own text if it represents the same value, because reserializing would round numbers beyond 2^53. */
-function asWritten(text: string, value: Arguments): Json<Arguments> {
-  try {
-    const written = Json.parse(text) as Json<Arguments>
-    if (JSON.stringify(written.value) === JSON.stringify(value)) return written
-  } catch {
-    // The text is not valid JSON, so it was repaired.
-  }
-  return Json.of(value)
 }
 
 function argumentsIn(text: string, tool: ChatTool | undefined, ended: boolean): ReturnType<typeof parseObject> {

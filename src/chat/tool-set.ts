@@ -1,6 +1,7 @@
 import type { Served } from '../core/access.ts'
 import type { OfferedTool } from '../core/chat.ts'
 import { didYouMean } from '../lib/near.ts'
+import { quote } from '../lib/short-text.ts'
 import { sanitizeSchema } from './constrain/sanitize-schema.ts'
 import type { CallableTool } from './constrain/stage-schemas.ts'
 import { oneLine } from './truncate.ts'
@@ -34,7 +35,7 @@ export function createToolSet(tools: readonly ChatTool[]): ToolSet {
       const candidates = tools.filter(({ served }) => served && spellings(served).includes(name))
       return candidates.length === 1 ? candidates[0] : undefined
     },
-    missing: (name) => `There is no tool ${JSON.stringify(name.slice(0, 100))}${didYouMean(name, names, available)}`,
+    missing: (name) => `There is no tool ${quote(name)}${didYouMean(name, names, available)}`,
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { isLoopback } from '../lib/loopback.ts'
 import { project } from './project.fixture.ts'
-import { isLoopback } from './unauthenticated.ts'
 
 describe('B6: a gateway that asks for no credential is for this machine alone', () => {
   test.each([

@@ -1,18 +1,7 @@
-import { BlockList, isIP } from 'node:net'
+import { isLoopback } from '../lib/loopback.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
 import type { Config } from './schema.ts'
 import type { Path } from './tree.ts'
-
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8)
-loopback.addAddress('::1', 'ipv6')
-// The IPv4 subnet also matches IPv4-mapped IPv6 addresses.
-
-/** Whether a host is a loopback address or localhost. Other names do not count: they may resolve to any address. */
-export function isLoopback(host: string): boolean {
-  const family = isIP(host)
-  return family === 0 ? host.toLowerCase() === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')
-}
 
 export const isOpenToOthers = ({ auth, server }: Pick<Config, 'auth' | 'server'>): boolean =>
   auth.token === 'none' && !isLoopback(server.host)

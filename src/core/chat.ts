@@ -122,3 +122,13 @@ export type ContentPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
   | { readonly type: 'input_audio'; readonly input_audio: { readonly data: string; readonly format: string } }
+
+/** Maximum length of a quote from an unusable answer. */
+const maxQuoted = 4_000
+
+/** Quotes an unusable answer, says why it is unusable (a sentence) and asks the model to answer again. */
+export const correctionMessages = (answer: string, problem: string): readonly ChatMessage[] => [
+  // Some chat templates require alternating roles and non-empty messages, so always send some text.
+  { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted).toWellFormed() },
+  { role: 'user', content: `Your answer is invalid. ${problem} Answer again in the requested format.` },
+]

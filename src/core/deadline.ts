@@ -96,6 +96,18 @@ export async function settles(work: PromiseLike<unknown>, ms: number, clock: Clo
   return await promise
 }
 
+/** A signal that aborts with the given signal, but with `reason()` as its reason. Dispose of it when done. */
+export function abortWith(
+  signal: AbortSignal | undefined,
+  reason: () => Error,
+): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController()
+  const abort = () => controller.abort(reason())
+  if (signal?.aborted) abort()
+  signal?.addEventListener('abort', abort, { once: true })
+  return { signal: controller.signal, [Symbol.dispose]: () => signal?.removeEventListener('abort', abort) }
+}
+
 /** A signal that never aborts. */
 export const never: AbortSignal = new AbortController().signal
 

@@ -45,6 +45,16 @@ export class Json<T = unknown> {
     return Json.read(value, bytes)
   }
 
+  /** Parses the text if it is valid JSON for this value. Serializing the value would round numbers beyond 2^53. */
+  static parseIfSame<T>(text: string, value: T): Json<T> | undefined {
+    try {
+      const json = Json.parse(text) as Json<T>
+      return JSON.stringify(json.value) === JSON.stringify(value) ? json : undefined
+    } catch {
+      return undefined
+    }
+  }
+
   get value(): T {
     if (!this.#parsed) {
       this.#value = jsonValue((this.#bytes as Buffer).toString('utf8')) as T

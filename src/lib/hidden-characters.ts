@@ -47,7 +47,10 @@ export function hiddenCharacters(text: string): readonly HiddenCharacter[] {
 /** Terminal escape sequences: colours, cursor movements, titles. */
 const terminal = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g
 
-/** Removes hidden characters. Lone carriage returns become line feeds; with `plain`, so do all other line ends. */
+/**
+ * Removes hidden characters. Lone carriage returns become line feeds; with `plain`, so do all other line ends. Keep them in
+ * text that may be JSON: a string can contain U+2028, but not a line feed.
+ */
 export function withoutHidden(text: string, lineEnds: 'plain' | 'kept' = 'plain'): string {
   let lines = text
   if (anyLineEnd.test(text)) lines = text.replace(lineEnds === 'plain' ? everyLineEnd : loneReturns, '\n')

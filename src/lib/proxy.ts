@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { basicAuthOf, urlSecrets } from './basic-auth.ts'
+import { isLoopback } from './loopback.ts'
 
 export interface WebProxy {
   /** The proxy's URL without credentials, for messages. */
@@ -51,14 +52,8 @@ function read(text: string): URL | undefined {
 /** A host name in lower case, without the brackets of IPv6 addresses and without a trailing dot. */
 const plainHost = (host: string): string => host.toLowerCase().replace(/^\[|\]$|\.$/g, '')
 
-const thisMachine = new BlockList()
-thisMachine.addSubnet('127.0.0.0', 8)
-thisMachine.addAddress('0.0.0.0')
-thisMachine.addAddress('::1', 'ipv6')
-thisMachine.addAddress('::', 'ipv6')
-
 const isThisMachine = (host: string): boolean =>
-  host === 'localhost' || host.endsWith('.localhost') || (isIP(host) !== 0 && thisMachine.check(host, family(host)))
+  isLoopback(host) || host.endsWith('.localhost') || host === '0.0.0.0' || host === '::'
 
 const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 

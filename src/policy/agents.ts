@@ -1,5 +1,6 @@
 import { ToolwayError } from '../core/errors.ts'
 import { didYouMean } from '../lib/near.ts'
+import { quoteAscii } from '../lib/short-text.ts'
 
 export interface AgentSelection {
   /** The agents that the credential may act as; `*` means all. */
@@ -26,7 +27,7 @@ export function selectAgent(selection: AgentSelection): { readonly agent: string
   if (credential.agents === '*') {
     if (agents.has(asked)) return { agent: asked }
     // Do not suggest omitting the agent: `toolway why` needs one, and there may be no fallback.
-    throw invalid(`There is no agent ${quoted(asked)}`, asked, [...agents], '.')
+    throw invalid(`There is no agent ${quoteAscii(asked)}`, asked, [...agents], '.')
   }
   const mine = credential.agents.length > 0 ? credential.agents : [fallback(selection)].filter(isName)
   if (mine.includes(asked) && agents.has(asked)) return { agent: asked }
@@ -35,7 +36,7 @@ export function selectAgent(selection: AgentSelection): { readonly agent: string
     ? 'The configuration has no rules for the agent'
     : 'This credential may not act as the agent'
   const possible = mine.filter((agent) => agents.has(agent))
-  throw invalid(`${why} ${quoted(asked)}`, asked, possible)
+  throw invalid(`${why} ${quoteAscii(asked)}`, asked, possible)
 }
 
 /** Stands for the agent of a caller that requested none and has no fallback. No configured agent can have this name. */
@@ -94,12 +95,6 @@ function invalid(why: string, asked: string, possible: readonly string[], end = 
   const otherwise = possible.length === 0 ? '; ask the operator for an agent.' : `; use ${listed(possible)}${end}`
   return new ToolwayError('INVALID_AGENT_ID', why + didYouMean(asked, possible, otherwise))
 }
-
-const maxShown = 64
-
-/** Quotes a name. Callers may send anything, so the name is truncated and shown as ASCII on one line. */
-const quoted = (text: string): string =>
-  `"${text.slice(0, maxShown).replaceAll(/[^\x20-\x7e]/g, '?')}${text.length > maxShown ? '…' : ''}"`
 
 const maxListed = 10
 

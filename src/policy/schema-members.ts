@@ -1,4 +1,5 @@
 import { isRecord } from '../lib/is-record.ts'
+import { resolveReference } from '../lib/json-pointer.ts'
 
 /** Whether one of the schemas declares a member. Also looks in schemas that they refer to or combine. */
 export function declares(schemas: readonly unknown[], name: string, root: unknown): boolean {
@@ -24,19 +25,7 @@ export function composed(schemas: readonly unknown[], root: unknown): readonly F
     if (!isRecord(schema) || found.has(schema)) continue
     found.add(schema)
     for (const list of [schema.allOf, schema.anyOf, schema.oneOf]) if (Array.isArray(list)) open.push(...list)
-    open.push(schema.then, schema.else, referred(schema.$ref, root))
+    open.push(schema.then, schema.else, resolveReference(root, schema.$ref))
   }
   return [...found]
-}
-
-function referred(reference: unknown, root: unknown): unknown {
-  if (reference === '#') return root
-  if (typeof reference !== 'string' || !reference.startsWith('#/')) return undefined
-  let found = root
-  for (const part of reference.slice(2).split('/')) {
-    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (!isRecord(found) || !Object.hasOwn(found, name)) return undefined
-    found = found[name]
-  }
-  return found
 }

@@ -59,6 +59,6 @@ test('a change of everything is bounded, and each value is cut to one harmless l
     { mcpServers: { a: { command: 'x' } } },
     { mcpServers: { a: { command: 'x', description: `one\n\u001b[31mtwo${'.'.repeat(500)}` } } },
   )
-  expect(described).toHaveLength('mcpServers.a.description:  → '.length + 101)
+  expect(described).toHaveLength('mcpServers.a.description:  → '.length + 100)
   expect(described).not.toMatch(/[\n\u001b]/)
 })

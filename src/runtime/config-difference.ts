@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
 import { secretKindAt } from '../config/schema-lookup.ts'
 import { isRecord } from '../lib/is-record.ts'
+import { shorten } from '../lib/short-text.ts'
 
 export interface ConfigDifference {
   readonly servers: {
@@ -116,8 +117,7 @@ function describeValues(old: unknown, now: unknown): string {
 
 function shown(value: unknown): string {
   if (value === undefined) return 'none'
-  const text = String(value).replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' ')
-  return text.length > maxValue ? `${text.slice(0, maxValue)}…` : text
+  return shorten(String(value).replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' '), maxValue)
 }
 
 const isStringList = (value: unknown): value is readonly string[] =>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Access, Served } from '../core/access.ts'
 import type { Caller, Peer } from '../core/call.ts'
-import { waitFor } from '../core/deadline.ts'
+import { abortWith, waitFor } from '../core/deadline.ts'
 import type { Definition } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
@@ -96,7 +96,7 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
     args: Readonly<Record<string, unknown>>,
     { timeoutMs, signal, onProgress }: CallOptions,
   ): Promise<ToolResult> => {
-    using cancelling = cancelledBy(signal)
+    using cancelling = abortWith(signal, cancelled)
     using _ = holdOpen()
     const { entry } = await waitFor(find(), cancelling.signal)
     const id = randomUUID()
@@ -165,15 +165,6 @@ function holdOpen(): Disposable {
 }
 
 const cancelled = () => new ToolwayError('CANCELLED', 'The program cancelled this call.')
-
-/** A signal that aborts with the program's signal, but with a ToolwayError as the reason. */
-function cancelledBy(signal: AbortSignal | undefined): Disposable & { readonly signal: AbortSignal } {
-  const controller = new AbortController()
-  const abort = () => controller.abort(cancelled())
-  if (signal?.aborted) abort()
-  signal?.addEventListener('abort', abort, { once: true })
-  return { signal: controller.signal, [Symbol.dispose]: () => signal?.removeEventListener('abort', abort) }
-}
 
 const peerFor = (onProgress: CallOptions['onProgress']): Peer => ({
   rounds: false,

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { ToolwayError } from '../core/errors.ts'
 import { nearMiss } from '../lib/near.ts'
+import { quote, shorten } from '../lib/short-text.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -173,8 +174,7 @@ function expectation(issue: Issue): string | undefined {
 function contrast(issue: Issue, given: unknown): string {
   if (issue.code === 'invalid_value' && typeof given === 'string') {
     const near = nearMiss(given, issue.values.map(String))
-    const repeated = given.length > 40 ? `${given.slice(0, 40)}…` : given
-    return `, not "${repeated}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`
+    return `, not ${quote(given, 40)}${near === undefined ? '' : ` (did you mean "${near}"?)`}`
   }
   if (issue.code === 'invalid_type' && issue.expected === 'int' && typeof given === 'number') return `, not ${given}`
   if (issue.code === 'too_small' || issue.code === 'too_big') return ''
@@ -200,8 +200,7 @@ function unknownFields(path: Path, keys: readonly string[], schema: JsonSchema):
     .slice(0, maxProblems)
     .map((key) => {
       const near = nearMiss(key, known)
-      const repeated = key.length > 40 ? `${key.slice(0, 40)}…` : key
-      return `"${spell([...path, repeated])}" is unknown (${near === undefined ? takes : `did you mean "${near}"?`})`
+      return `"${spell([...path, shorten(key, 40)])}" is unknown (${near === undefined ? takes : `did you mean "${near}"?`})`
     })
     .join('; ')
 }

@@ -2,6 +2,7 @@ import { isRecord } from '../lib/is-record.ts'
 import { elements, members, repeatsKey, walk } from '../lib/json-text.ts'
 import { foldName } from '../lib/lookalikes.ts'
 import { jsonValue } from '../lib/parse-json.ts'
+import { quoteAscii } from '../lib/short-text.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
 
 /** Determines what a message may contain: its protocol revision, and the extensions that both sides declared. */
@@ -24,7 +25,7 @@ export class AmbiguousMember extends Error {
   }
 
   override get message(): string {
-    return `The member ${quoted(this.member)} ${this.#problem}`
+    return `The member ${quoteAscii(this.member)} ${this.#problem}`
   }
 }
 
@@ -165,10 +166,3 @@ function foldedNames({ members }: MemberRules): ReadonlyMap<string, string> {
   }
   return table
 }
-
-/** Quotes an untrusted name for a message: truncated, and with escapes for invisible characters. */
-const quoted = (name: string): string =>
-  JSON.stringify(name.slice(0, 100)).replace(
-    /[^ -~]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )

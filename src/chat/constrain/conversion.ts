@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { escapeStep } from '../../lib/json-pointer.ts'
 import { setBounded } from '../../lib/memoize.ts'
 
 /** Thrown if a schema cannot be expressed as a grammar or a strict schema. */
@@ -21,7 +22,7 @@ export const isInexpressible = (error: unknown): boolean =>
 
 /** Appends names to a JSON Pointer. */
 export const step = (at: string, ...names: readonly (string | number)[]): string =>
-  [at, ...names.map((name) => String(name).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
+  [at, ...names.map((name) => escapeStep(String(name)))].join('/')
 
 /** Maximum number of steps in one conversion. That many steps take a few tenths of a second. */
 const maxSteps = 2_000_000

@@ -1,34 +1,16 @@
+import { resolveReference } from '../../lib/json-pointer.ts'
 import { CannotExpress, type WorkBudget } from './conversion.ts'
 import { type AnySchema, isSchema, isSchemaObject } from './schema.ts'
 
 /** Resolves a `$ref` within the same schema. Nothing is ever fetched. */
 export function resolve(root: AnySchema, reference: string, at: string): AnySchema {
-  const found = reference.startsWith('#') ? lookUp(root, reference.slice(1)) : undefined
+  const found = lookUp(root, reference)
   if (!isSchema(found)) throw new CannotExpress(at, '$ref', `does not exist in the schema (${shown(reference)})`)
   return found
 }
 
-function lookUp(root: AnySchema, fragment: string): unknown {
-  if (fragment === '') return root
-  if (!fragment.startsWith('/')) return anchorsOf(root).get(fragment)
-  return memberAt(root, fragment.slice(1).split('/').map(unescaped))
-}
-
-function unescaped(part: string): string {
-  try {
-    return unescapePointer(decodeURIComponent(part))
-  } catch {
-    return part
-  }
-}
-
-export const unescapePointer = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~')
-
-export const memberAt = (root: unknown, names: readonly string[]): unknown =>
-  names.reduce((place, name) => {
-    const isThere = typeof place === 'object' && place !== null && Object.hasOwn(place, name)
-    return isThere ? (place as Record<string, unknown>)[name] : undefined
-  }, root)
+const lookUp = (root: AnySchema, reference: string): unknown =>
+  /^#[^/]/.test(reference) ? anchorsOf(root).get(reference.slice(1)) : resolveReference(root, reference)
 
 type Anchors = ReadonlyMap<string, AnySchema>
 
@@ -59,8 +41,7 @@ export function findCycles(root: AnySchema, budget: WorkBudget): ReadonlySet<str
   const follow = (reference: string): void => {
     if (leadsTo.has(reference)) return
     leadsTo.set(reference, new Set())
-    const target = reference.startsWith('#') ? lookUp(root, reference.slice(1)) : undefined
-    const next = referencesIn(target, budget)
+    const next = referencesIn(lookUp(root, reference), budget)
     leadsTo.set(reference, next)
     for (const one of next) follow(one)
   }

@@ -183,7 +183,7 @@ export function withoutToolMessages(messages: Messages): Messages {
 }
 
 /** The parsed JSON, or the text itself if it is not JSON. */
-export function parseOrText(text: string): unknown {
+function parseOrText(text: string): unknown {
   const value = parseJson(text)
   return value === undefined ? text : value
 }

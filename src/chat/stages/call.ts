@@ -1,6 +1,6 @@
-import type { ChatMessage } from '../../core/chat.ts'
+import { type ChatMessage, correctionMessages } from '../../core/chat.ts'
 import { type ChatOutcome, type ChatRun, ignoringFailure, isComplete, reasonOf } from '../chat-run.ts'
-import { correctionMessages, withSystem, withUniqueIds } from '../conversation.ts'
+import { withSystem, withUniqueIds } from '../conversation.ts'
 import { collectAnswer } from '../models/model.ts'
 import { beginsLikeCalls, callsInText, type ParsedCall, parseCalls } from '../parse-answer.ts'
 import { splitThinking } from '../stream/thinking.ts'

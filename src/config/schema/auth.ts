@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { address, duration, flag, names, numeric, safeAddress, text, textLike } from './values.ts'
+import { address, duration, flag, isProtectedUrl, names, numeric, text, textLike } from './values.ts'
 
 const key = z.strictObject({
   id: text('a name for the key').describe('Name of the key, shown in the audit log.'),
@@ -12,7 +12,7 @@ const key = z.strictObject({
 
 /** Requires TLS or loopback: someone who could replace the provider's keys in transit could impersonate anyone. */
 const overTls = <T extends z.ZodType<string>>(schema: T) =>
-  schema.refine(safeAddress, {
+  schema.refine(isProtectedUrl, {
     error: 'a URL that starts with https:// (http:// is accepted for loopback addresses only)',
   })
 

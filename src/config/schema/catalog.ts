@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { address, duration, numeric, safeAddress, size, textLike } from './values.ts'
+import { address, duration, isProtectedUrl, numeric, size, textLike } from './values.ts'
 
 export const namingSection = z.strictObject({
   strategy: z
@@ -42,7 +42,7 @@ export const discoverySection = z.strictObject({
 
 export const registrySection = z.strictObject({
   url: address('http', 'https')
-    .refine(safeAddress, { error: 'an https:// URL: a tampered response could inject a command' })
+    .refine(isProtectedUrl, { error: 'an https:// URL: a tampered response could inject a command' })
     .meta({ secret: 'address' })
     .optional()
     .describe('URL of an MCP registry whose servers can be added in the dashboard.'),

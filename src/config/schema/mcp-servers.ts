@@ -7,12 +7,12 @@ import {
   duration,
   flag,
   headers,
+  isProtectedUrl,
   limit,
   names,
   numeric,
   path,
   refuse,
-  safeAddress,
   text,
   textLike,
   verbatim,
@@ -55,7 +55,7 @@ const oauth = z.strictObject({
 /** Checks combinations of OAuth settings. Returns what is expected; undefined if the settings are valid. */
 function oauthFault(auth: z.output<typeof oauth>, url: string): string | undefined {
   const { grant, clientId, clientSecret, privateKey, perPrincipal } = auth
-  if (!safeAddress(url)) return 'an https:// url: OAuth tokens must not be sent unencrypted'
+  if (!isProtectedUrl(url)) return 'an https:// url: OAuth tokens must not be sent unencrypted'
   if (clientId === undefined && (clientSecret ?? privateKey) !== undefined)
     return 'auth.clientId, which a client secret or private key requires'
   if (grant !== 'client_credentials') return undefined

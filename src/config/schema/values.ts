@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { durationUnits } from '../../lib/duration.ts'
+import { isProtected } from '../../lib/loopback.ts'
 
 /** Extends a published pattern to accept a variable, because editors validate values before variables are expanded. */
 const orVariable = (pattern: string) => `^(?:${pattern})$|\\$\\{`
@@ -119,13 +120,9 @@ export const address = (...schemes: readonly string[]) => {
     .refine(isValid, { error: expected })
 }
 
-/** Whether traffic to a URL is protected: it uses TLS or stays on this machine. */
-export function safeAddress(value: string): boolean {
-  if (!URL.canParse(value)) return value.includes('${')
-  const { protocol, hostname } = new URL(value)
-  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
-  return protocol === 'https:' || loopback
-}
+/** Whether traffic to a URL is protected. Text with a variable stays unexpanded in disabled sections. */
+export const isProtectedUrl = (value: string): boolean =>
+  URL.canParse(value) ? isProtected(new URL(value)) : value.includes('${')
 
 /** A path. It becomes absolute when the configuration is loaded. */
 export const path = () => text('the path of a file or folder')

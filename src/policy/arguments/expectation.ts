@@ -1,6 +1,7 @@
 import type { ErrorObject } from 'ajv'
 import { nearMiss } from '../../lib/near.ts'
 import { pluralize } from '../../lib/pluralize.ts'
+import { quote, shorten } from '../../lib/short-text.ts'
 import { wholeKeyword } from './prepare.ts'
 
 const kindNames: Readonly<Record<string, string>> = {
@@ -15,7 +16,7 @@ const kindNames: Readonly<Record<string, string>> = {
 
 export const kindOf = (type: string) => kindNames[type] ?? type
 
-export const quoted = (text: string) => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
+export const quoted = (text: string) => quote(text, 40)
 
 /** Joins words into a list such as `a, b or c`. */
 export const list = (words: readonly string[]) =>
@@ -77,5 +78,5 @@ function oneOf(allowed: readonly unknown[], data: unknown): string {
 
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? 'undefined'
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+  return shorten(text, 80)
 }

@@ -1,6 +1,8 @@
 import { applicators, assertions, isListOfItems, isListOfNames } from '../../core/schema-keywords.ts'
+import { decodePercent } from '../../lib/basic-auth.ts'
 import { Numeral } from '../../lib/exact-number.ts'
 import { isRecord } from '../../lib/is-record.ts'
+import { escapeStep } from '../../lib/json-pointer.ts'
 
 export type Prepared = { readonly schema: object; readonly rounds: boolean } | { readonly unfit: string }
 
@@ -48,7 +50,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
     for (const [keyword, value] of Object.entries(given)) {
       if (Object.hasOwn(applicators, keyword)) {
         cost += costOf(keyword, value)
-        copy[keyword] = applied(keyword, value, `${pointer}/${step(keyword)}`, depth + 1)
+        copy[keyword] = applied(keyword, value, `${pointer}/${escapeStep(keyword)}`, depth + 1)
       } else if (Object.hasOwn(assertions, keyword)) {
         if (!assertions[keyword]?.(value)) throw new Unfit(malformed)
         cost += costOf(keyword, value)
@@ -76,7 +78,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
     if (kind === 'one') return subschema(value, pointer, depth)
     if (kind === 'list' || !isRecord(value)) throw new Unfit(malformed)
     const named = Object.entries(value).map(([name, item]) => {
-      const held = isListOfNames(keyword, item) ? item : subschema(item, `${pointer}/${step(name)}`, depth)
+      const held = isListOfNames(keyword, item) ? item : subschema(item, `${pointer}/${escapeStep(name)}`, depth)
       return [name, held]
     })
     return Object.fromEntries(named)
@@ -84,7 +86,8 @@ export function prepare(schema: Fields, exact = false): Prepared {
 
   try {
     const copy = subschema(schema, '#', 0) as object
-    const missing = references.find((reference) => !places.has(decoded(reference)))
+    // Pointers in references may be percent-encoded, but those in `places` are not.
+    const missing = references.find((reference) => !places.has(decodePercent(reference)))
     if (missing === undefined) return { schema: copy, rounds }
     const isLocal = missing.startsWith('#')
     return { unfit: `it has a reference to ${isLocal ? 'a part that it does not define' : 'another document'}` }
@@ -132,15 +135,4 @@ export function valuesIn(value: unknown, limit = maxValues): number {
     if (typeof next === 'object' && next !== null) for (const member of Object.values(next)) open.push(member)
   }
   return count
-}
-
-const step = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
-
-/** Decodes a reference. Pointers in references may be percent-encoded, but those in `places` are not. */
-function decoded(reference: string): string {
-  try {
-    return decodeURIComponent(reference)
-  } catch {
-    return reference
-  }
 }

@@ -1,5 +1,7 @@
 import type { ErrorObject } from 'ajv'
+import { unescapeStep } from '../../lib/json-pointer.ts'
 import { nearMiss } from '../../lib/near.ts'
+import { shorten } from '../../lib/short-text.ts'
 import { expectation, kindOf, list, quoted, typeName } from './expectation.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -91,18 +93,14 @@ function unknown(error: ErrorObject, name: string): string {
   const near = nearMiss(name, known)
   const some = known.length > 20 ? `${known.slice(0, 20).join(', ')} and others` : known.join(', ')
   const takes = known.length === 0 ? '' : ` (known fields: ${some})`
-  const shown = name.length > 40 ? `${name.slice(0, 40)}…` : name
-  return `"${spell(error, shown)}" is unknown${near === undefined ? takes : ` (did you mean ${quoted(near)}?)`}`
+  return `"${spell(error, shorten(name, 40))}" is unknown${near === undefined ? takes : ` (did you mean ${quoted(near)}?)`}`
 }
 
 const field = (error: ErrorObject) => (error.instancePath === '' ? 'the whole input' : `"${spell(error)}"`)
 
 /** Formats a path like `calls[0].server`. */
 function spell({ instancePath }: ErrorObject, member?: string): string {
-  const steps = instancePath
-    .split('/')
-    .slice(1)
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const steps = instancePath.split('/').slice(1).map(unescapeStep)
   const names = member === undefined ? steps : [...steps, member]
   return names.map((name, index) => (/^\d+$/.test(name) ? `[${name}]` : `${index > 0 ? '.' : ''}${name}`)).join('')
 }

@@ -1,3 +1,4 @@
+import { shorten } from '../../lib/short-text.ts'
 import type { Dialect } from './sql-dialects.ts'
 import { columnsOf, isHarmless } from './sql-functions.ts'
 import { type Node, namesIn, type Statement, walk } from './sql-parser.ts'
@@ -103,7 +104,7 @@ const spell = (kind: string) =>
     .toUpperCase()
 
 /** Truncates a name for use in an error message. */
-const short = (name: string) => (name.length > 64 ? `${name.slice(0, 64)}…` : name)
+const short = (name: string) => shorten(name, 64)
 
 interface Source {
   /** Undefined if PostgreSQL derives it from an expression: `coalesce`, `greatest`, or the name of a type. */

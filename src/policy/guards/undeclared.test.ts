@@ -102,6 +102,15 @@ describe('undeclared arguments that look like guarded ones', () => {
     })
   })
 
+  test('F9: members behind a reference with escapes, or into a list, are declared', async () => {
+    const schema = {
+      allOf: [{ $ref: '#/%24defs/more' }, { $ref: '#/anyOf/0' }],
+      anyOf: [{ properties: { file: {} } }, {}],
+      $defs: { more: { properties: { folder: {} } } },
+    }
+    await run(checkFiles, { file: 'x', folder: 'x' }, { inputSchema: schema })
+  })
+
   test('F9: arguments of prompts are declared by a list', async () => {
     const prompt = { arguments: [{ name: 'file' }] }
     await run(checkFiles, { file: 'x' }, prompt)

@@ -3,6 +3,7 @@ import type { PendingApproval } from '../../core/approval.ts'
 import type { Caller } from '../../core/call.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { speltOut } from '../../lib/hidden-characters.ts'
+import { quote } from '../../lib/short-text.ts'
 import { mayAnswer } from '../../policy/approvals.ts'
 import type { ApprovalView } from '../../serve/admin/contract.ts'
 import type { ApprovalsService } from '../../serve/admin/service.ts'
@@ -44,9 +45,7 @@ export function createApprovalsAdmin({ sharedApprovals, audit, current }: AdminC
 }
 
 const gone = (id: string) =>
-  invalidArguments(
-    `No approval ${JSON.stringify(id.slice(0, 100))} is waiting: it was answered or timed out, or its call has ended.`,
-  )
+  invalidArguments(`No approval ${quote(id)} is waiting: it was answered or timed out, or its call has ended.`)
 
 function notYours({ principal, by, rule }: PendingApproval, caller: Caller): ToolwayError {
   const people = [...new Set(by.flat())].join(', ')

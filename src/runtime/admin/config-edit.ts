@@ -15,6 +15,7 @@ import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { commandLine } from '../../lib/shell-words.ts'
+import { quote } from '../../lib/short-text.ts'
 import type { ConfigEdit, ConfigEditRecord, EditProposal, ReloadEvent, ServerTest } from '../../serve/admin/contract.ts'
 import type { ConfigEditService } from '../../serve/admin/service.ts'
 import { HttpError, rpcCodes } from '../../serve/errors.ts'
@@ -212,10 +213,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       const isMerged = hasMergeKey(value)
       const definition = isRecord(value) && !isMerged ? value : null
       if (definition === null && effective === undefined) {
-        throw new ToolwayError(
-          'SERVER_NOT_FOUND',
-          `The configuration has no server ${JSON.stringify(name.slice(0, 100))}.`,
-        )
+        throw new ToolwayError('SERVER_NOT_FOUND', `The configuration has no server ${quote(name)}.`)
       }
       const reason = isMerged
         ? `${name} uses a YAML merge key (<<) in ${path}. Change it with a text editor, or edit the file on the Configuration page.`

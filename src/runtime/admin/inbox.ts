@@ -9,6 +9,7 @@ import type { Log } from '../../core/log.ts'
 import { writeAtomic } from '../../lib/atomic-write.ts'
 import { lockFile } from '../../lib/file-lock.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { shorten } from '../../lib/short-text.ts'
 import type { InboxItem, InboxView } from '../../serve/admin/contract.ts'
 
 /** An item as its source reports it. */
@@ -93,10 +94,7 @@ export function createInbox({ dismissals, redact, clock, log }: InboxOptions): I
   let queued = false
   let failed = false
 
-  const shown = (part: string, max: number) => {
-    const clean = visible(redact(part))
-    return clean.length > max ? `${clean.slice(0, max)}…` : clean
-  }
+  const shown = (part: string, max: number) => shorten(visible(redact(part)), max)
 
   const entriesOf = (source: InboxSource): readonly InboxEntry[] => {
     try {

@@ -7,6 +7,7 @@ import type { ServerSummary } from '../../core/source-status.ts'
 import { costOf } from '../../core/tokens.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { commandLine } from '../../lib/shell-words.ts'
+import { quote } from '../../lib/short-text.ts'
 import type { ServerDetail, ServerOffer, ServerView } from '../../serve/admin/contract.ts'
 import type { AdminService, ServerAction } from '../../serve/admin/service.ts'
 import type { UpstreamServer } from '../../upstream/server.ts'
@@ -48,7 +49,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
     if (found) return found
     const names = servers.map((server) => server.name)
     const hint = didYouMean(name, names)
-    throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${JSON.stringify(name.slice(0, 100))}${hint}`)
+    throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${quote(name)}${hint}`)
   }
 
   const actions: Readonly<Record<ServerAction, (server: UpstreamServer) => Promise<unknown>>> = {

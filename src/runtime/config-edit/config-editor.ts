@@ -14,6 +14,7 @@ import { keyPath, type Path } from '../../config/tree.ts'
 import { secretPlaceholder } from '../../config/validate.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { quote } from '../../lib/short-text.ts'
 import { policyWarnings } from '../../policy/policy-warnings.ts'
 import { type ConfigSource, type Draft, type EditedFile, newProblems, openEditedFile } from './config-file.ts'
 import type { EditHistory, RecordedEdit } from './edit-history.ts'
@@ -175,7 +176,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
   const editOf = async (id: string): Promise<RecordedEdit> => {
     const edit = await history.find(id)
     if (edit) return edit
-    throw invalidArguments(`There is no edit ${JSON.stringify(id.slice(0, 100))} in the history.`)
+    throw invalidArguments(`There is no edit ${quote(id)} in the history.`)
   }
 
   return {

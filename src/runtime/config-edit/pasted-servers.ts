@@ -8,6 +8,7 @@ import { invalidArguments } from '../../core/errors.ts'
 import { homeOf } from '../../core/home.ts'
 import { isRandom } from '../../core/secret-name.ts'
 import { isRecord } from '../../lib/is-record.ts'
+import { quote } from '../../lib/short-text.ts'
 import type { ConfigSource } from './config-file.ts'
 import { secretTexts } from './find-secrets.ts'
 
@@ -46,7 +47,7 @@ export async function readPasted(
 function requireName(name: string): string {
   const { error } = serverName.safeParse(name)
   if (!error) return name
-  throw invalidArguments(`Invalid server name ${JSON.stringify(name.slice(0, 100))}: use ${error.issues[0]?.message}.`)
+  throw invalidArguments(`Invalid server name ${quote(name)}: use ${error.issues[0]?.message}.`)
 }
 
 /** The text without the Markdown around it and without comments before it. */

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { basicAuthOf } from '../../lib/basic-auth.ts'
+import { failureReason } from '../../lib/failure-reason.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 
 /** A server in a registry, with the ways to run or reach it. */
@@ -85,7 +86,7 @@ async function fetchList(address: URL, clock: Clock, signal: AbortSignal): Promi
   const { status, text } = await client.fetchText(request, { maxBytes, tooLarge, accepts }).catch((thrown) => {
     signal.throwIfAborted()
     if (thrown instanceof ToolwayError) throw thrown
-    throw failure(`cannot be reached (${thrown.code ?? thrown.name})`)
+    throw failure(`cannot be reached (${failureReason(thrown)})`)
   })
   if (text === undefined) throw failure(`answered with HTTP ${status}`)
   const parsed = listed.safeParse(parseJson(text))

@@ -4,6 +4,7 @@ import type { Caller } from '../../core/call.ts'
 import { Json } from '../../core/json.ts'
 import { extentOf, maxDepth } from '../../lib/json-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
+import { quote } from '../../lib/short-text.ts'
 import { HttpError, methodNotAllowed, rpcCodes } from '../errors.ts'
 import type { DashboardChat } from './chat.ts'
 import type { AdminUser, Credentials } from './credentials.ts'
@@ -175,4 +176,4 @@ function parsed(bytes: Buffer): unknown {
 
 const bad = (sentence: string) => new HttpError(400, rpcCodes.params, sentence)
 
-const shown = (text: string) => JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text)
+const shown = (text: string) => quote(text, 64)

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import type { Log } from '../../core/log.ts'
 import { createHttpClient, type HttpClient } from '../../lib/http-client.ts'
+import { isProtected } from '../../lib/loopback.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { cannotVerify } from './challenge.ts'
 
@@ -120,8 +121,6 @@ function parsed(text: string) {
 
 /** Requires TLS or a loopback address: anyone who can replace the keys in transit can impersonate anyone. */
 function checkAddress(url: string): void {
-  const { protocol, hostname } = new URL(url)
-  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
-  if (protocol === 'https:' || (protocol === 'http:' && loopback)) return
+  if (isProtected(new URL(url))) return
   throw new Error('auth.jwt.jwksUrl must start with https:// (http:// is accepted for loopback addresses only).')
 }

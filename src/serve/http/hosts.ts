@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../../config/schema.ts'
+import { quote } from '../../lib/short-text.ts'
 import { HttpError } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 
@@ -48,14 +49,14 @@ const originRule = 'server.allowedOrigins'
 const wrongHost = (host: string | undefined) =>
   HttpError.of(
     'DENIED_BY_POLICY',
-    `${host === undefined ? 'The request has no Host header' : `The host ${shown(host)} is not allowed`}: use the address that the gateway printed at start, or add the host to server.allowedHosts.`,
+    `${host === undefined ? 'The request has no Host header' : `The host ${quote(host)} is not allowed`}: use the address that the gateway printed at start, or add the host to server.allowedHosts.`,
     { rule: hostRule },
   )
 
 const wrongOrigin = (origin: string) =>
   HttpError.of(
     'DENIED_BY_POLICY',
-    `The origin ${shown(origin)} is not allowed: to allow its pages, add it to server.allowedOrigins.`,
+    `The origin ${quote(origin)} is not allowed: to allow its pages, add it to server.allowedOrigins.`,
     { rule: originRule },
   )
 
@@ -68,8 +69,6 @@ export function offendingHeader(
   if (rule === originRule) return { detail: `origin: ${headers.origin}` }
   return rule === hostRule ? { detail: `host: ${headers.host ?? '(none)'}` } : {}
 }
-
-const shown = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
 
 const requestHeaders =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, Toolway-Agent, traceparent, tracestate, baggage'

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { shorten } from '../../lib/short-text.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
 
 /** An HTTP request, read either by node:http or by the fast path. */
@@ -124,13 +125,15 @@ export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHea
     const name = spelt.toLowerCase()
     if (!single.has(name) && !name.startsWith(paramPrefix)) continue
     if (seen.has(name)) {
-      throw new HttpError(400, rpcCodes.request, `The request has more than one ${shown(spelt)} header: send one.`)
+      throw new HttpError(
+        400,
+        rpcCodes.request,
+        `The request has more than one ${shorten(spelt, 64)} header: send one.`,
+      )
     }
     seen.add(name)
   }
 }
-
-const shown = (name: string): string => (name.length > 64 ? `${name.slice(0, 64)}…` : name)
 
 /** HTTP status by parser error code, as in node:http. All other codes get a 400. */
 const statuses: Readonly<Record<string, string>> = {

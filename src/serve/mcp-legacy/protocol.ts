@@ -7,6 +7,7 @@ import type { Log } from '../../core/log.ts'
 import type { Result } from '../../core/result.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { elements } from '../../lib/json-text.ts'
+import { quote } from '../../lib/short-text.ts'
 import { joined, type Pieces, toCleanLine } from '../../wire/bytes.ts'
 import { toLegacy } from '../../wire/convert-result.ts'
 import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
@@ -115,7 +116,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       case 'initialize':
         throw new ProtocolError(rpcCodes.request, 'This session is already initialized.')
       default:
-        throw new ProtocolError(rpcCodes.method, `Unknown method ${JSON.stringify(method.slice(0, 100))}.`)
+        throw new ProtocolError(rpcCodes.method, `Unknown method ${quote(method)}.`)
     }
   }
 

@@ -1,5 +1,6 @@
 import { applicators, assertions, isListOfItems, isListOfNames } from '../../core/schema-keywords.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
+import { resolveReference } from '../../lib/json-pointer.ts'
 import { elements, members } from '../../lib/json-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
@@ -85,13 +86,6 @@ function isPattern(text: string): boolean {
 }
 
 function leadsInside(root: unknown, reference: string): boolean {
-  if (reference === '#') return true
-  if (!reference.startsWith('#/') || reference.includes('%')) return false
-  let place = root
-  for (const part of reference.slice(2).split('/')) {
-    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (typeof place !== 'object' || place === null || !Object.hasOwn(place, name)) return false
-    place = (place as Readonly<Record<string, unknown>>)[name]
-  }
+  const place = reference.includes('%') ? undefined : resolveReference(root, reference)
   return isRecord(place) || typeof place === 'boolean'
 }

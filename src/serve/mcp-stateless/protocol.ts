@@ -8,6 +8,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { isRecord } from '../../lib/is-record.ts'
+import { quote } from '../../lib/short-text.ts'
 import type { Pieces } from '../../wire/bytes.ts'
 import { toModern } from '../../wire/convert-result.ts'
 import { tasksExtension } from '../../wire/defined-members.ts'
@@ -173,7 +174,7 @@ export function createStatelessProtocol(options: {
       case 'server/discover':
         return [await discover(caller)]
       default:
-        throw new HttpError(404, rpcCodes.method, `Unknown method ${JSON.stringify(method.slice(0, 100))}.`)
+        throw new HttpError(404, rpcCodes.method, `Unknown method ${quote(method)}.`)
     }
   }
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Json } from '../../core/json.ts'
 import { decimalForm, Numeral } from '../../lib/exact-number.ts'
+import { quote } from '../../lib/short-text.ts'
 import {
   declaredParamHeaders,
   decodeHeaderValue,
@@ -82,7 +83,7 @@ function checkAgreement(headers: IncomingHttpHeaders, method: string, version: s
 
 function checkVersion(requested: string): void {
   if (requested === modernRevision) return
-  const sentence = `The revision ${JSON.stringify(requested.slice(0, 100))} is not supported: use ${modernRevision}.`
+  const sentence = `The revision ${quote(requested)} is not supported: use ${modernRevision}.`
   const data = { supported: [modernRevision], requested }
   throw new HttpError(400, modernErrors.unsupportedVersion, sentence, { data })
 }

@@ -3,6 +3,7 @@ import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/near.ts'
+import { quote } from '../../lib/short-text.ts'
 import { SseStream } from '../http/sse-stream.ts'
 import { notFound } from './errors.ts'
 
@@ -77,7 +78,7 @@ export function selectModel(chat: Chat | undefined, asked: string | undefined): 
 }
 
 export const unknownModel = (asked: string, known: readonly string[]) => {
-  const shown = JSON.stringify(asked.length > 64 ? `${asked.slice(0, 64)}…` : asked)
+  const shown = quote(asked, 64)
   const near = didYouMean(asked, known, '.')
   const sentence = `There is no model ${shown}${near} Available models: ${known.join(', ') || 'none'}. Use one of them, or add it to models in the configuration.`
   return notFound(sentence, { param: 'model', code: 'model_not_found' })

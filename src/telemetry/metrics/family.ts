@@ -1,4 +1,5 @@
 import { errorKinds } from '../../core/errors.ts'
+import { shorten } from '../../lib/short-text.ts'
 
 export interface MetricFamily {
   readonly name: string
@@ -188,15 +189,12 @@ export function labelValues({ max, own = [], redact }: LabelValuesOptions): (nam
     if (before !== undefined) return before
     // Do not cache names beyond the maximum, because their number is unlimited.
     if (known.size >= max || name.length > maxName) return other
-    const value = shortened(redact(name))
+    // Without lone surrogates: UTF-8 would replace them later, which could merge two series.
+    const value = shorten(redact(name), maxLabel)
     known.set(name, value)
     return value
   }
 }
-
-/** Truncates a label. Replaces lone surrogates now: UTF-8 would replace them later, which could merge two series. */
-const shortened = (text: string): string =>
-  (text.length <= maxLabel ? text : `${text.slice(0, maxLabel - 1)}…`).toWellFormed()
 
 /** Redacts a string. If that fails, drops the string, so that no secret leaks and the observed call does not fail. */
 export const safeRedact =

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { failureReason } from '../../lib/failure-reason.ts'
 import type { HttpClient } from '../../lib/http-client.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { parseJson } from '../../lib/parse-json.ts'
@@ -82,10 +83,8 @@ function rejectedBy(response: string): number {
   return Math.max(Number(rejectedSpans ?? 0) || 0, 0)
 }
 
-/** A short reason for a failed request. Prefers a code, because the message may repeat what was sent. */
 function reasonOf(thrown: unknown): string {
   if (thrown instanceof ProxyError || thrown instanceof ToolwayError) return thrown.message
-  const { code, message } = thrown as { code?: unknown; message?: unknown }
-  if (typeof code === 'string') return `unreachable (${code})`
-  return message === tooSlow ? tooSlow : 'unreachable'
+  const isTooSlow = thrown instanceof Error && thrown.message === tooSlow
+  return isTooSlow ? tooSlow : `unreachable (${failureReason(thrown)})`
 }

@@ -1,7 +1,7 @@
 import type { Access } from '../../core/access.ts'
 import type { Call, Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { waitFor } from '../../core/deadline.ts'
+import { abortWith, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { HostRefusal } from '../../core/executor.ts'
 import { Json } from '../../core/json.ts'
@@ -113,7 +113,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
     async host(name: string, input: string, signal: AbortSignal): Promise<string> {
       if (over.signal.aborted) throw refusalOf('CANCELLED', programOver)
       if (input.length > limits.question || open + input.length > limits.open) throw tooLong(limits.question)
-      using ending = linked(signal)
+      using ending = abortWith(signal, cancelled)
       const work = (async () => respond(name, input, AbortSignal.any([call.signal, over.signal, ending.signal])))()
       underWay.add(work)
       open += input.length
@@ -161,15 +161,6 @@ const tooLong = (characters: number) =>
     'INVALID_ARGUMENTS',
     `A call's arguments may have at most ${characters} characters. Send less at a time.`,
   )
-
-/** A signal that aborts with Toolway's own error when the sandbox's signal aborts. */
-function linked(signal: AbortSignal): Disposable & { readonly signal: AbortSignal } {
-  const controller = new AbortController()
-  const abort = () => controller.abort(cancelled())
-  if (signal.aborted) abort()
-  signal.addEventListener('abort', abort, { once: true })
-  return { signal: controller.signal, [Symbol.dispose]: () => signal.removeEventListener('abort', abort) }
-}
 
 /** A FIFO semaphore. */
 function createGate(places: number): (signal: AbortSignal) => Promise<Disposable> {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
+import { shorten } from '../../lib/short-text.ts'
 
 /**
  * `ok`, `error`: the tool ran. `refused`: nothing was sent to the server. `unknown`: the call was sent but not
@@ -77,6 +78,6 @@ const maxName = 100
 
 const rounded = (call: ListedCall): ListedCall => ({
   ...call,
-  tool: call.tool.length > maxName ? `${call.tool.slice(0, maxName)}…` : call.tool,
+  tool: shorten(call.tool, maxName),
   durationMs: Math.round(call.durationMs),
 })

@@ -1,4 +1,5 @@
 import { depthExceeds } from '../../lib/json-text.ts'
+import { shorten } from '../../lib/short-text.ts'
 
 /**
  * Characters that hide, reorder or end text. They are replaced in text from servers, so that people see all of the
@@ -12,8 +13,7 @@ const maxLooked = 8192
 /** Text from a server as one line of at most `maxLength` characters, without invisible characters. */
 export function plainText(text: unknown, maxLength: number): string {
   if (typeof text !== 'string') return ''
-  const line = text.slice(0, maxLooked).replaceAll(unseen, ' ').replaceAll(/\s+/g, ' ').trim()
-  return line.length <= maxLength ? line : `${line.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
+  return shorten(text.slice(0, maxLooked).replaceAll(unseen, ' ').replaceAll(/\s+/g, ' ').trim(), maxLength)
 }
 
 /** Text from a server for use inside a block comment. The text cannot end the comment. */

@@ -29,7 +29,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     }),
     ...inferenceTraits(options),
     async run({ prompt, size, n, model: asked }, { signal }) {
-      const place: ModelTask = { name: choice.pick(asked), task: 'diffusion' }
+      const place: ModelTask = { name: choice.pick(asked), task: 'diffusion', clock: options.clock }
       const made = await request(place, { prompt, n, size }, signal)
       const images = await Promise.all(made.map((one) => bytesOf(place, one, signal))).catch(answered)
       const content = images.map((bytes) => {

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { bodyOf, refusalOf, runTool } from '../access.fixture.ts'
 import type { Tool } from '../define-tool.ts'
@@ -14,8 +15,10 @@ describe('model servers that fail', () => {
     [404, 'SERVER_UNAVAILABLE', 'native.inference.speech'],
     [302, 'SERVER_UNAVAILABLE', 'not followed'],
     [400, 'INVALID_ARGUMENTS', 'It says: bad voice'],
-    [500, 'SERVER_UNAVAILABLE', 'Check its log. It says: bad voice'],
+    [500, 'SERVER_UNAVAILABLE', 'the log of the server at http://127.0.0.1'],
+    [500, 'SERVER_UNAVAILABLE', 'It says: bad voice'],
     [429, 'OVERLOADED', 'Try again later'],
+    [529, 'OVERLOADED', 'Try again later'],
   ])('F17: HTTP %i is told with what to do', async (status, code, words) => {
     await using model = await failing(status, 'bad\n voice', { location: 'http://127.0.0.1:9/' })
     const refusal = await refusalOf(model.run('speech', { text: 'x' }))
@@ -28,6 +31,22 @@ describe('model servers that fail', () => {
       await using model = await failing(status, `the key ${key} is wrong`)
       expect((await refusalOf(model.run('speech', { text: 'x' }))).message).not.toContain(key)
     }
+  })
+
+  test('B6: a key in the query of a URL is in no error', async () => {
+    await using model = await failing(400, 'no route for ?api-key=q-secret-7')
+    const written = { local: { ...openai, baseUrl: `${model.baseUrl}?api-key=q-secret-7` } }
+    const { message } = await refusalOf(runTool(tools({ written }).speech as Tool, { text: 'x' }))
+    expect(message).toContain('?api-key=***')
+  })
+
+  test('F17: a busy server may name the time of the next attempt as a date', async () => {
+    const clock = createManualClock(Date.parse('2026-11-03T12:00:00Z'))
+    const headers = { 'retry-after': 'Tue, 03 Nov 2026 12:00:05 GMT' }
+    await using model = await over({ '/audio/speech': answers(503, {}, headers) }, { clock })
+    const refusal = await refusalOf(model.run('speech', { text: 'x' }))
+    expect(refusal).toMatchObject({ code: 'OVERLOADED', details: { retryAfterMs: 5_000 } })
+    expect(refusal.message).toContain('Try again in 5 s.')
   })
 
   test('G1: a server behind the proxy of a company is asked through it, and what is wrong with that is told', async () => {

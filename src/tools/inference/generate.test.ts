@@ -61,6 +61,12 @@ describe('generate', () => {
     expect(content).toEqual([{ type: 'text', text: '{"a": 12345678901234567891}' }])
   })
 
+  test('F17: an answer that repeats a member has the validated value as its text', async () => {
+    await using model = await over({ '/chat/completions': says('{"a": 1, "a": 2}') })
+    const { content } = await model.run('generate', { prompt: 'x', schema })
+    expect(content).toEqual([{ type: 'text', text: '{"a":2}' }])
+  })
+
   test('S4, F17: an invalid answer is not quoted with half an emoji', async () => {
     await using model = await over({ '/chat/completions': says(`${'x'.repeat(3_999)}\u{1F600}`) })
     await refusalOf(model.run('generate', { prompt: 'x', schema }))

@@ -1,8 +1,9 @@
 import * as z from 'zod'
-import type { ChatMessage } from '../../core/chat.ts'
+import { type ChatMessage, correctionMessages } from '../../core/chat.ts'
 import { invalidArguments, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
 import { resultOf } from '../../core/result.ts'
-import { jsonValue, parseJson } from '../../lib/parse-json.ts'
+import { jsonValue } from '../../lib/parse-json.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import {
   type AnswerParser,
@@ -89,21 +90,21 @@ async function matchingAnswer(
   }
   const first = await ask(request.messages)
   if ('value' in first.found) return answerOf(first.completion, first.found.value)
-  const second = await ask([...request.messages, ...correction(first.completion.text, first.found.problem)])
+  const second = await ask([
+    ...request.messages,
+    ...correctionMessages(first.completion.text, `It ${first.found.problem}.`),
+  ])
   if ('problem' in second.found) throw unusable(model.name, second.found.problem)
   const usage = sum(first.completion.usage, second.completion.usage)
   return { ...answerOf(second.completion, second.found.value), usage }
 }
 
-/** The answer with the value's JSON as its text: the model's own text may contain code fences or need repairs. */
+/** The answer with JSON as its text: the value's, if the model's own text contains code fences or needs repairs. */
 const answerOf = (completion: Completion, value: unknown) => ({
   ...withoutRestore(completion),
-  text: asWritten(completion.text, JSON.stringify(value)),
+  text: Json.parseIfSame(completion.text, value) ? completion.text : JSON.stringify(value),
   value,
 })
-
-/** The model's own text if it is the same JSON, because reserializing would round numbers beyond 2^53. */
-const asWritten = (text: string, json: string): string => (JSON.stringify(parseJson(text)) === json ? text : json)
 
 const sum = (one: Completion['usage'], other: Completion['usage']): Completion['usage'] =>
   one && other
@@ -112,14 +113,6 @@ const sum = (one: Completion['usage'], other: Completion['usage']): Completion['
         completion_tokens: one.completion_tokens + other.completion_tokens,
       }
     : (one ?? other)
-
-const maxQuoted = 4_000
-
-const correction = (answer: string, problem: string): readonly ChatMessage[] => [
-  // Some chat templates refuse empty messages.
-  { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted).toWellFormed() },
-  { role: 'user', content: `Your answer is invalid. It ${problem}. Answer again in the requested format.` },
-]
 
 function unusable(model: string, problem: string): ToolwayError {
   const sentence = `The model ${model} did not give a usable answer in two attempts: the last answer ${problem}.`

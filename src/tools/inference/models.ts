@@ -5,6 +5,7 @@ import type { Clock } from '../../core/clock.ts'
 import { invalidArguments } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { didYouMean } from '../../lib/near.ts'
+import { quote } from '../../lib/short-text.ts'
 import { sniffedType } from '../media-type.ts'
 import type { Vet } from '../native/fetch/guarded-get.ts'
 
@@ -44,7 +45,7 @@ export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions
     if (name !== undefined && names.includes(name)) return name
     if (names.length === 0) return none()
     const hint = didYouMean(name ?? '', names, `; available: ${names.join(', ')}.`)
-    throw invalidArguments(`There is no model "${(name ?? '').slice(0, 100)}" for this task${hint}`)
+    throw invalidArguments(`There is no model ${quote(name ?? '')} for this task${hint}`)
   }
 
   function none(): never {

@@ -45,7 +45,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
 
   async function speak(text: string, wishes: Wishes, signal: AbortSignal): Promise<Result> {
     const { voice, format, speed, model: asked } = wishes
-    const place: ModelTask = { name: speakers.pick(asked), task: 'speech' }
+    const place: ModelTask = { name: speakers.pick(asked), task: 'speech', clock: options.clock }
     const model = servedModel(options, place.name)
     const body = { model: model.model, input: text, voice, response_format: format, speed }
     const { bytes, type } = await post(place, model, {
@@ -67,7 +67,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
 
   async function writeDown(audio: string, { language, model: asked }: Wishes, signal: AbortSignal): Promise<Result> {
     const { bytes, mimeType } = bytesFrom('audio', audio, 'audio', maxBytes)
-    const place: ModelTask = { name: writers.pick(asked), task: 'transcription' }
+    const place: ModelTask = { name: writers.pick(asked), task: 'transcription', clock: options.clock }
     const model = servedModel(options, place.name)
     const form = new FormData()
     form.set('model', model.model)

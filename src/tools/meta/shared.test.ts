@@ -31,7 +31,7 @@ test('T4: find_tool, search_tools and list_servers say which servers and how man
 
 test('S1: a description that is cut in the middle of an emoji stays readable for every client', () => {
   const sentence = serversSentence([server('a', 3, `${'x'.repeat(78)}🎉🎉`)])
-  expect(sentence).toContain('xx\ufffd…')
+  expect(sentence).toContain('xx…')
 })
 
 test('T4: what is behind is told without disabled servers, and not at all where there is nothing', () => {

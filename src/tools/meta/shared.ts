@@ -7,6 +7,7 @@ import { type Listing, type Result, resultOf } from '../../core/result.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { pluralize } from '../../lib/pluralize.ts'
+import { shorten } from '../../lib/short-text.ts'
 import { waitOf } from './nested-call.ts'
 
 /** Everything that meta-tools can access. They see and run only what their caller may see and run. */
@@ -56,9 +57,7 @@ function oneLine(text: string | undefined, longest = 160): string {
     .trimStart()
     .split(/[\r\n]/, 1)[0]!
     .trim()
-  if (line.length <= longest) return line
-  const start = line.slice(0, longest - 1).toWellFormed()
-  return `${start.trimEnd()}…`
+  return shorten(line, longest)
 }
 
 const longest = 600

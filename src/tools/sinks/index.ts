@@ -6,8 +6,8 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { ResultBody } from '../../core/result.ts'
+import { withoutHidden } from '../../lib/hidden-characters.ts'
 import type { Tool } from '../define-tool.ts'
-import { withoutHidden } from '../hidden-characters.ts'
 import { fileSink } from './file.ts'
 import type { Sink } from './sink.ts'
 import { type SharedWrites, sinkTool } from './sink-tool.ts'
@@ -70,7 +70,7 @@ function sinkOf(name: string, config: SinkConfig, options: SinksOptions): Omit<S
 const stdoutSink = (name: string, print: (text: string) => Promise<void> | void): Omit<Sink, 'description'> => ({
   name,
   async write({ id, content }) {
-    const text = withoutHidden(content)
+    const text = withoutHidden(content, 'kept')
     await print(text.endsWith('\n') ? text : `${text}\n`)
     return { uri: `sink://${name}/${id}` }
   },

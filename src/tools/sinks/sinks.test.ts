@@ -66,7 +66,8 @@ describe('sinks', () => {
     const [console] = sinks({ console: { kind: 'stdout' } }, { stdout: (text) => void printed.push(text) })
     const { uri, id } = await write(console, { content: 'a\x1b[2Jb\n' })
     await write(console, { content: 'no line end' })
-    expect(printed).toEqual(['ab\n', 'no line end\n'])
+    await write(console, { content: 'overwritten\rtext' })
+    expect(printed).toEqual(['ab\n', 'no line end\n', 'overwritten\ntext\n'])
     expect(uri).toBe(`sink://console/${id}`)
   })
 

@@ -5,6 +5,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { jitteredBackoffMs } from '../../lib/backoff.ts'
 import { basicAuthOf } from '../../lib/basic-auth.ts'
+import { failureReason } from '../../lib/failure-reason.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
 import type { Artifact, Pointer, Sink } from './sink.ts'
 
@@ -186,9 +187,4 @@ function publicAddress(url: URL, location: string | string[] | undefined): strin
   return found && /^https?:$/.test(found.protocol) && !found.username && !found.password ? found.href : undefined
 }
 
-/** A short reason for a failed delivery. Uses the first error if a host with several addresses failed. */
-function reasonOf(thrown: unknown): string {
-  const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
-  if (error instanceof ToolwayError) return error.message
-  return error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.name) : 'unknown reason'
-}
+const reasonOf = (thrown: unknown): string => (thrown instanceof ToolwayError ? thrown.message : failureReason(thrown))

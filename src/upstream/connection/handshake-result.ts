@@ -3,8 +3,9 @@ import { Json } from '../../core/json.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
 import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { walk } from '../../lib/json-text.ts'
+import { quote, shorten } from '../../lib/short-text.ts'
 import { metaKeys } from '../../wire/revisions.ts'
-import { quoted, shortened, written } from '../listing/list-reader.ts'
+import { written } from '../listing/list-reader.ts'
 import { maxAdvice } from '../listing/offers.ts'
 
 /** What a server says about itself in the handshake. */
@@ -33,7 +34,7 @@ export function readHandshakeResult(method: string, result: Buffer) {
   const capabilities = asRecord(body.capabilities)
   const serverInfo = withShortTexts(asRecord(body._meta)[metaKeys.serverInfo] ?? body.serverInfo, leftOut)
   const advice = typeof body.instructions === 'string' ? body.instructions : undefined
-  const instructions = advice && advice.length > maxInstructions ? shortened(advice, maxInstructions) : advice
+  const instructions = advice && advice.length > maxInstructions ? shorten(advice, maxInstructions) : advice
   const findings = [...adviceFindings(method, advice), ...memberFindings(method, leftOut)]
   const described: ServerDescription = {
     ...{ serverInfo, capabilities, instructions },
@@ -68,7 +69,7 @@ function smallMembers(outer: string, text: Buffer, leftOut: string[]): Readonly<
     if (room > 0 && fits) small.set(name, Json.raw(text.subarray(start, end)).value)
     // A capability whose details are left out is still offered.
     else if (room > 0 && outer === 'capabilities') small.set(name, {})
-    if (room <= 0 || !fits) leftOut.push(quoted(`${outer}.${name}`))
+    if (room <= 0 || !fits) leftOut.push(quote(`${outer}.${name}`))
     return room > 0
   })
   return Object.fromEntries(small)
@@ -79,8 +80,8 @@ function withShortTexts(serverInfo: unknown, leftOut: string[]): Readonly<Record
   const isLong = ([, value]: [string, unknown]) => typeof value === 'string' && value.length > maxInfoText
   const long = Object.entries(serverInfo).filter(isLong)
   if (long.length === 0) return serverInfo
-  leftOut.push(...long.map(([name]) => quoted(`serverInfo.${name}`)))
-  const short = long.map(([name, value]) => [name, shortened(value as string, maxInfoText)])
+  leftOut.push(...long.map(([name]) => quote(`serverInfo.${name}`)))
+  const short = long.map(([name, value]) => [name, shorten(value as string, maxInfoText)])
   return { ...serverInfo, ...Object.fromEntries(short) }
 }
 

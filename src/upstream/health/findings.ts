@@ -1,7 +1,8 @@
 import type { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
-import { quoted, written } from '../listing/list-reader.ts'
+import { quote } from '../../lib/short-text.ts'
+import { written } from '../listing/list-reader.ts'
 import type { ServerListing } from '../listing/server-listing.ts'
 import { LimitExceeded } from '../transports/transport-errors.ts'
 
@@ -81,6 +82,6 @@ const messageFinding = ({ kind, limit }: LimitExceeded): ServerFinding => ({
 
 const resultFinding = ({ limit: { kind, limit }, method, count, entry }: ExceededLimit): ServerFinding => {
   const times = count === 1 ? 'once' : `${written(count)} times`
-  const message = `${method}: the server sent ${limitTexts[kind](limit)} (a fixed limit) ${times}, last for ${quoted(entry)}; the call failed.`
+  const message = `${method}: the server sent ${limitTexts[kind](limit)} (a fixed limit) ${times}, last for ${quote(entry)}; the call failed.`
   return { kind, method, limit, count, message }
 }

@@ -1,9 +1,9 @@
 import type { Definition } from '../../core/entry.ts'
 import { Json } from '../../core/json.ts'
 import type { ServerFinding, ServerFindingKind } from '../../core/source-status.ts'
-import { withoutHidden } from '../../lib/hidden-characters.ts'
 import { countValues, eachElement, members, walk } from '../../lib/json-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
+import { quote, shorten } from '../../lib/short-text.ts'
 import { type ListedKind, repairedDefinition, visibleDefinition } from './definitions.ts'
 
 /** The limits for one list of a server, from the section `discovery` of the configuration. */
@@ -166,8 +166,8 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
   function withShortTexts(definition: Definition, name: string): Definition {
     const long = Object.entries(maxTexts).filter(([member, limit]) => lengthOf(definition[member]) > limit)
     if (long.length === 0) return definition
-    note('long-text', `${quoted(name)} (${long.map(([member]) => member).join(', ')})`)
-    const short = long.map(([member, limit]) => [member, shortened(definition[member] as string, limit)])
+    note('long-text', `${quote(name)} (${long.map(([member]) => member).join(', ')})`)
+    const short = long.map(([member, limit]) => [member, shorten(definition[member] as string, limit)])
     return { ...definition, ...Object.fromEntries(short) }
   }
 
@@ -224,16 +224,10 @@ export function written(count: number): string {
 
 const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
 
-export const shortened = (text: string, limit: number): string => `${text.slice(0, limit - 1).toWellFormed()}…`
-
-/** A name from a server for a message: short, on one line, without hidden characters. */
-export const quoted = (name: string): string =>
-  JSON.stringify(withoutHidden(name.slice(0, 100)).toWellFormed().replace(/\s+/g, ' '))
-
 const labelOf = (item: unknown): string =>
   typeof (item as Definition | null)?.name === 'string'
-    ? quoted((item as { name: string }).name)
-    : quoted(JSON.stringify(item)?.slice(0, 100) ?? 'undefined')
+    ? quote((item as { name: string }).name)
+    : quote(JSON.stringify(item) ?? 'undefined')
 
 /** The name in a definition that is too large to be parsed. */
 function nameIn(text: Buffer): string {
@@ -243,7 +237,7 @@ function nameIn(text: Buffer): string {
     if (isName) name = text.toString('utf8', start + 1, Math.min(end - 1, start + 100))
     return !isName
   })
-  return quoted(name)
+  return quote(name)
 }
 
 /** A TTL in milliseconds. One that cannot be understood counts as 0. */

@@ -4,7 +4,7 @@ import { deadline } from '../../core/deadline.ts'
 import { configuredHeaders, discardBody } from '../transports/http-channel.ts'
 import { createHttpChannel } from '../transports/http1/channel.ts'
 import { type Challenge, readChallenge, scopesIn } from './authorization.ts'
-import { OAuthError, quoted, safeAddress } from './oauth-error.ts'
+import { OAuthError, parseProtectedUrl, quoted } from './oauth-error.ts'
 import { type OAuthHttp, type PlaceOf, type Reach, reachOf, unreachable } from './web.ts'
 
 /** The authorization server for an MCP server, and what to request from it. */
@@ -73,7 +73,7 @@ export interface IssuerMetadata {
 
 /** Fetches an issuer's metadata, and verifies that it names exactly this issuer. */
 export async function issuerMetadata(issuer: string, web: OAuthHttp, reach: Reach): Promise<IssuerMetadata> {
-  const at = safeAddress(issuer, 'its issuer')
+  const at = parseProtectedUrl(issuer, 'its issuer')
   if (at.search !== '' || at.hash !== '') throw new OAuthError(`invalid issuer ${quoted(issuer)}`)
   for (const place of issuerPlaces(at)) {
     const { status, body } = await web.get(place, reach)
@@ -100,7 +100,7 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
   if (found.issuer !== issuer)
     throw new OAuthError(`the metadata for ${quoted(issuer)} names another issuer, ${quoted(found.issuer)}`)
   const endpoint = (address: string, what: string): URL => {
-    const url = safeAddress(address, `its ${what}`)
+    const url = parseProtectedUrl(address, `its ${what}`)
     // An https issuer must not name http endpoints, which can only be on this machine.
     if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthError(`its ${what} does not use https`)
     return url
@@ -163,7 +163,7 @@ async function resourceMetadata(
 
 function resourcePlaces(server: URL, named: string | undefined): URL[] {
   if (named !== undefined) {
-    const place = safeAddress(named, 'its metadata URL')
+    const place = parseProtectedUrl(named, 'its metadata URL')
     // A server must not refer us to other origins.
     if (place.origin !== server.origin) throw new OAuthError(`its metadata is at another origin, ${place.origin}`)
     return [place]

@@ -1,3 +1,6 @@
+import { isProtected } from '../../lib/loopback.ts'
+import { quoteAscii } from '../../lib/short-text.ts'
+
 /** Thrown if no token could be obtained. Has a message without secrets, and the authorization server's error code. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError'
@@ -17,26 +20,16 @@ export class OAuthError extends Error {
 export const codeIn = (text: unknown): string | undefined =>
   typeof text === 'string' && /^[A-Za-z][A-Za-z_]{0,40}$/.test(text) ? text : undefined
 
-/** Quotes untrusted text for a message: short, on one line, plain characters only. */
-export const quoted = (text: unknown): string =>
-  JSON.stringify(
-    String(text)
-      .replaceAll(/[^\x20-\x7e]+/g, ' ')
-      .slice(0, 200),
-  )
-
-/** Whether a URL's host is this machine. */
-export const isLoopback = ({ hostname }: URL): boolean =>
-  hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+/** Quotes an untrusted URL or host, in which some letters look like those of another site. */
+export const quoted = (text: unknown): string => quoteAscii(String(text), 200)
 
 /** Parses a URL that credentials may be sent to: https, or loopback. `what` names the URL in the error. */
-export function safeAddress(text: string, what: string): URL {
+export function parseProtectedUrl(text: string, what: string): URL {
   // Check the text itself, because messages show it: the URL parser drops line breaks and encodes non-ASCII characters.
   if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text))
     throw new OAuthError(`${what} is not a valid URL: ${quoted(text)}`)
   const url = new URL(text)
-  const safe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))
-  if (!safe) throw new OAuthError(`${what} does not use https: ${quoted(url.origin)}`)
+  if (!isProtected(url)) throw new OAuthError(`${what} does not use https: ${quoted(url.origin)}`)
   if (url.username !== '' || url.password !== '') throw new OAuthError(`${what} contains credentials`)
   return url
 }

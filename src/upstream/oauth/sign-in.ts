@@ -1,9 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { isLoopback } from '../../lib/loopback.ts'
 import { type Challenge, scopesToAsk } from './authorization.ts'
 import { type OAuthClient, registerClient } from './client.ts'
 import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata } from './discovery.ts'
 import type { Grant, GrantHolder } from './grants.ts'
-import { codeIn, isLoopback, isSameSite, OAuthError, quoted } from './oauth-error.ts'
+import { codeIn, isSameSite, OAuthError, quoted } from './oauth-error.ts'
 import {
   configuredClient,
   grantFrom,
@@ -163,7 +164,7 @@ async function clientFor(
 
 /** The local port of an earlier registration, to be reused. */
 export function knownPort(client: OAuthClient | undefined): number | undefined {
-  const loopback = client?.redirects?.map((text) => new URL(text)).find(isLoopback)
+  const loopback = client?.redirects?.map((text) => new URL(text)).find(({ hostname }) => isLoopback(hostname))
   return loopback && Number(loopback.port)
 }
 

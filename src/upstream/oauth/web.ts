@@ -4,10 +4,11 @@ import { isIP } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { failureReason } from '../../lib/failure-reason.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { ProxyError, proxyFor } from '../../lib/proxy.ts'
 import { NoResponse } from '../transports/http-channel.ts'
-import { OAuthError, quoted, safeAddress } from './oauth-error.ts'
+import { OAuthError, parseProtectedUrl, quoted } from './oauth-error.ts'
 
 /** A response; the body is undefined if it is not JSON. */
 export interface OAuthHttpResponse {
@@ -71,7 +72,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
     reach: Reach,
     request: OAuthRequest,
   ): Promise<OAuthHttpResponse & { location?: string }> {
-    safeAddress(url.href, 'an authorization server URL')
+    parseProtectedUrl(url.href, 'an authorization server URL')
     const slow = `${url.origin} did not answer within ${timeoutMs / 1000} s (a fixed limit)`
     using limit = deadline(clock, timeoutMs, () => new OAuthError(slow, { unreachable: true }))
     const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)
@@ -139,8 +140,7 @@ export async function reachOf(server: URL, placeOf: PlaceOf): Promise<Reach> {
 /** The error for a host, or a proxy on the way to it, that cannot be reached. */
 export function unreachable({ origin }: URL, thrown: unknown): OAuthError {
   const cause = thrown instanceof NoResponse ? thrown.cause : thrown
-  const { code, name } = cause as NodeJS.ErrnoException
   const explained = cause instanceof ProxyError || cause instanceof ToolwayError
-  const why = explained ? `: ${cause.message.replace(/\.$/, '')}` : ` (${code ?? name})`
+  const why = explained ? `: ${cause.message.replace(/\.$/, '')}` : ` (${failureReason(cause)})`
   return new OAuthError(`${origin} cannot be reached${why}`, { unreachable: true, cause: thrown })
 }

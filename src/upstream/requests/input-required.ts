@@ -5,6 +5,7 @@ import type { ResultBody } from '../../core/result.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { members } from '../../lib/json-text.ts'
 import type { Seal } from '../../lib/seal.ts'
+import { quote } from '../../lib/short-text.ts'
 import { bytesOf, splice, textOf } from '../../wire/bytes.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { capabilityFor, inputRequired, isInputRequest } from '../../wire/defined-members.ts'
@@ -34,7 +35,7 @@ export function checkedInputRequests(result: Buffer, { caller, entry }: Call): B
   const { inputRequests } = Json.raw<Record<string, unknown>>(defined).value
   for (const question of Object.values(asRecord(inputRequests))) {
     const { method } = asRecord(question)
-    const name = JSON.stringify(String(method).slice(0, 100))
+    const name = quote(String(method))
     if (!isInputRequest(method)) throw refused(`MCP does not define ${name} as a request to clients.`)
     const capability = capabilityFor.get(method) as string
     if (caller.capabilities[capability] === undefined)

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { withoutHidden } from '../../lib/hidden-characters.ts'
+import { shorten } from '../../lib/short-text.ts'
 
 /** Process output outside the protocol, logged at debug level after rate limiting, truncation and redaction. */
 export interface ProcessOutput {
@@ -56,8 +57,7 @@ export function createProcessOutput(options: {
 
   /** Cleans text for display. Redacts twice, because removing control characters can join the parts of a secret. */
   const clean = (text: string, maxLength: number): string => {
-    const whole = withoutSecrets(plain(withoutSecrets(text).slice(0, maxLoggedLine)))
-    return whole.length > maxLength ? `${whole.slice(0, maxLength)}…` : whole
+    return shorten(withoutSecrets(plain(withoutSecrets(text).slice(0, maxLoggedLine))), maxLength)
   }
 
   return {

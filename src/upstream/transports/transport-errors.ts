@@ -1,4 +1,5 @@
 import { type ErrorCode, type ErrorDetails, ToolwayError } from '../../core/errors.ts'
+import { failureReason } from '../../lib/failure-reason.ts'
 import { ProxyError } from '../../lib/proxy.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
 import { readChallenge } from '../oauth/authorization.ts'
@@ -87,7 +88,7 @@ export function noResponse(place: TransportState, thrown: unknown): unknown {
   const { name, origin } = place
   const { cause, written } = thrown
   if (cause instanceof ProxyError) return unsentError(name, `Could not reach ${name}: ${cause.message}`, cause)
-  const why = reason(cause)
+  const why = cause instanceof ConnectTimeout ? cause.message : failureReason(cause)
   if (written) return connectionLost(place, `closed the connection before it responded (${why})`, cause)
   const sentence = `Could not reach ${name} at ${origin} (${why}). Check that it is running, and that mcpServers.${name}.url and its headers are correct.`
   return unsentError(name, sentence, cause)
@@ -184,12 +185,4 @@ function targetOf(location: string | undefined, from: string): string {
   if (location === undefined || !URL.canParse(location, from)) return 'another URL'
   const { origin } = new URL(location, from)
   return origin === from ? `another path of ${origin}` : origin
-}
-
-/** The reason for a failure, such as ECONNREFUSED; the first one if a host has several addresses. */
-function reason(cause: unknown): string {
-  const error = cause instanceof AggregateError ? cause.errors[0] : cause
-  if (!(error instanceof Error)) return 'unknown reason'
-  if (error instanceof ConnectTimeout) return error.message
-  return (error as NodeJS.ErrnoException).code ?? error.name
 }

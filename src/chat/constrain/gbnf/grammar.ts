@@ -1,6 +1,7 @@
+import { unescapeStep, valueAt } from '../../../lib/json-pointer.ts'
 import { CannotExpress, createBudget, memoizeByContent, stepsPerSchema, type WorkBudget } from '../conversion.ts'
 import { createFlatten } from '../flatten.ts'
-import { findCycles, memberAt, resolve, unescapePointer } from '../references.ts'
+import { findCycles, resolve } from '../references.ts'
 import {
   type AnySchema,
   isSchemaObject,
@@ -143,8 +144,8 @@ export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((sch
 
 /** A copy of the schema without the keyword at this position; `undefined` if the keyword is not there. */
 function without(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {
-  const names = at.split('/').slice(1).map(unescapePointer)
-  const place = memberAt(schema, names)
+  const names = at.split('/').slice(1).map(unescapeStep)
+  const place = valueAt(schema, names)
   if (!isSchemaObject(place) || !Object.hasOwn(place, keyword)) return undefined
   const { [keyword]: dropped, ...fields }: Record<string, unknown> = place
   // Turn `oneOf` into `anyOf`: overlapping branches are better than no branches.

@@ -27,7 +27,8 @@ describe('a server that refuses', () => {
       'SERVER_UNAVAILABLE',
       /models\.local\.baseUrl and model.*does not exist/,
     ],
-    ['400', refuses(400, 'bad\nrequest\u001b[31m'), 'INVALID_ARGUMENTS', /It says: bad request \[31m$/],
+    ['405', refuses(405, 'POST is not allowed'), 'SERVER_UNAVAILABLE', /models\.local\.baseUrl and model/],
+    ['400', refuses(400, 'bad\nrequest\u001b[31m'), 'INVALID_ARGUMENTS', /It says: bad request$/],
     ['413', refuses(413, 'too large'), 'INVALID_ARGUMENTS', /too large/],
     ['500', refuses(500, 'CUDA out of memory'), 'SERVER_UNAVAILABLE', /HTTP 500.*CUDA out of memory/],
     [

@@ -1,9 +1,8 @@
 import type { Config } from '../../../config/schema.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { deadline, pause } from '../../../core/deadline.ts'
-import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
-import { basicAuthOf, urlSecrets } from '../../../lib/basic-auth.ts'
+import { isBusy, type ModelRefusal, type ModelServer, modelCredentials } from '../../../core/model-server.ts'
 import { createHttpClient, type HttpClient } from '../../../lib/http-client.ts'
 import { deltasOf } from '../completion-decoder.ts'
 import type { Delta, Model, ModelRequest } from '../model.ts'
@@ -12,9 +11,6 @@ import { createProfile, kindOfAnswer, type OptionalField, type Profile } from '.
 import {
   brokenStream,
   connectionError,
-  isBusy,
-  type ModelRefusal,
-  type ModelServer,
   mayAcceptWeakerForm,
   RefusalInBody,
   refusalError,
@@ -48,7 +44,12 @@ export function openaiModel(options: OpenAIModelOptions): Model {
   const profile = options.profile ?? createProfile(config.baseUrl, config.constraint)
   const url = new URL(config.baseUrl)
   const server: ModelServer = { name, origin: url.origin }
-  const { headers, secrets } = modelHeaders(name, url, config.apiKey)
+  const { headers: authorization, secrets } = modelCredentials(name, url, config.apiKey)
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...authorization,
+  }
   const path = modelPath(url)
   // Disable the HTTP timeouts: our own deadlines apply, and a model may think for a long time.
   const httpOptions = { headersTimeout: 0, bodyTimeout: 0, allowH2: false }
@@ -160,26 +161,6 @@ function bodyOf(
     body[unsupportedFields.has('max_tokens') ? 'max_completion_tokens' : 'max_tokens'] = maxTokens
   for (const field of unsupportedFields) delete body[field]
   return body
-}
-
-/** Matches the names of query parameters that contain secrets. */
-const isSecret = /key|token|secret|sig|auth|pass/i
-
-/** The request headers and the secrets in them. The key `none` means no key; credentials in the URL become a header. */
-function modelHeaders(name: string, url: URL, apiKey: string | undefined) {
-  const common = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-  const inQuery = [...url.searchParams].filter(([name]) => isSecret.test(name)).map(([, value]) => value)
-  const authorization = basicAuthOf(url)
-  if (authorization !== undefined)
-    return { headers: { ...common, authorization }, secrets: [...urlSecrets(url), ...inQuery] }
-  if (apiKey === undefined || apiKey === 'none') return { headers: common, secrets: inQuery }
-  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-    throw new ToolwayError(
-      'INVALID_ARGUMENTS',
-      `The API key for the model ${name} is invalid. Remove spaces and line breaks from models.${name}.apiKey.`,
-    )
-  }
-  return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...inQuery] }
 }
 
 const modelPath = (url: URL): string => `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}`

@@ -1,6 +1,7 @@
+import type { ModelServer } from '../../../core/model-server.ts'
 import { parseJson } from '../../../lib/parse-json.ts'
 import { interruption, isFinished } from '../completion-decoder.ts'
-import { EventTooLong, type ModelServer, notACompletion, tooLong } from './errors.ts'
+import { EventTooLong, notACompletion, tooLong } from './errors.ts'
 import type { HttpResponse } from './http.ts'
 
 /** Maximum size of a stream, far larger than any answer. */

@@ -1,4 +1,5 @@
 import { isRecord } from '../../../lib/is-record.ts'
+import { resolveReference } from '../../../lib/json-pointer.ts'
 import { quoted } from '../text.ts'
 import {
   all,
@@ -35,9 +36,15 @@ export function schemaType(schema: unknown, position: SchemaPosition): TypeText 
   return schema.nullable === true ? union([type, atom('null')]) : type
 }
 
+const maxReference = 1000
+
 function referredType(reference: unknown, position: SchemaPosition): TypeText {
-  if (typeof reference !== 'string' || position.through.includes(reference)) return unknownType
-  return schemaType(referred(position.root, reference), { ...position, through: [...position.through, reference] })
+  if (typeof reference !== 'string' || reference.length > maxReference) return unknownType
+  if (position.through.includes(reference)) return unknownType
+  return schemaType(resolveReference(position.root, reference), {
+    ...position,
+    through: [...position.through, reference],
+  })
 }
 
 /** The type of a schema, ignoring `$ref`, `anyOf`, `oneOf` and `allOf`. */
@@ -164,29 +171,4 @@ function others(schema: ToolJsonSchema, position: SchemaPosition): TypeText | un
   if (isRecord(schema.additionalProperties)) types.push(schemaType(schema.additionalProperties, position))
   if (types.length === 0) return undefined
   return atom(`Record<string, ${union(types).text}>`)
-}
-
-const maxPointer = 1000
-
-/** Resolves a `$ref` within its own document. Never fetches a URL or reads a file that a server chose. */
-function referred(root: unknown, reference: string): unknown {
-  if (reference.length > maxPointer) return undefined
-  if (reference === '#') return root
-  if (!reference.startsWith('#/')) return undefined
-  let position: unknown = root
-  for (const part of reference.slice(2).split('/')) {
-    const key = decoded(part)?.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (key === undefined || typeof position !== 'object' || position === null || !Object.hasOwn(position, key))
-      return undefined
-    position = (position as Record<string, unknown>)[key]
-  }
-  return position
-}
-
-function decoded(part: string): string | undefined {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return undefined
-  }
 }

@@ -222,6 +222,13 @@ describe('fetch, guarded', () => {
     await closed
   })
 
+  test('T1: an unsupported encoding is named', async () => {
+    await using web = await site({
+      '/': (_request, response) => response.setHeader('content-encoding', 'zip').end('x'),
+    })
+    expect((await refusalOf(fetched({ url: `${web.origin}/` }))).message).toContain('unsupported Content-Encoding zip')
+  })
+
   test('T1: a host that cannot be reached is told as such, by its name alone', async () => {
     const gone = await site({})
     await gone[Symbol.asyncDispose]()

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import type { NativeConfig } from '../../../config/schema.ts'
 import { invalidArguments } from '../../../core/errors.ts'
 import { type Result, resultOf } from '../../../core/result.ts'
+import { withoutHidden } from '../../../lib/hidden-characters.ts'
 import { defineTool, type Tool } from '../../define-tool.ts'
-import { withoutHidden } from '../../hidden-characters.ts'
 import { sniffedType } from '../../media-type.ts'
 import { type Got, guardedGet, type Vet } from './guarded-get.ts'
 import { readableText } from './html/readable.ts'
@@ -57,7 +57,7 @@ export const fetchTool = ({ vet, config }: FetchOptions): Tool =>
       if (form === 'image') return imageResult(got, sniffed as string)
       const source = decodeText(got.bytes, got.contentType)
       const page = form === 'html' && !raw ? await readableText(source, got.url, signal) : { title: '', text: source }
-      const part = slice(withoutHidden(page.text), start, max_chars)
+      const part = slice(withoutHidden(page.text, 'kept'), start, max_chars)
       const title = withoutHidden(page.title)
       return answer(got, { title, ...part, truncated: part.next_start !== undefined || got.cut })
     },

@@ -2,6 +2,7 @@ import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Client, Dispatcher } from 'undici'
 import { ToolwayError } from '../../../core/errors.ts'
+import { failureReason } from '../../../lib/failure-reason.ts'
 import { readBeginning } from '../../../lib/read-bounded.ts'
 
 export interface GetOptions {
@@ -83,15 +84,8 @@ const shown = ({ origin, pathname, search }: URL) => `${origin}${pathname}${sear
 
 /** The error for a URL that cannot be read. It omits the path, which may hold a secret. */
 function cannotReach({ host }: URL, thrown: unknown): ToolwayError {
-  const sentence = `${host} could not be read (${reason(thrown)}). Check the URL, or try again later.`
+  const sentence = `${host} could not be read (${failureReason(thrown)}). Check the URL, or try again later.`
   return new ToolwayError('SERVER_UNAVAILABLE', sentence, { cause: thrown })
-}
-
-/** A short reason for a failed request. Uses the first error if a host with several addresses failed. */
-export function reason(thrown: unknown): string {
-  const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
-  if (!(error instanceof Error)) return 'unknown reason'
-  return (error as NodeJS.ErrnoException).code ?? error.message
 }
 
 export interface VettedAddress {
@@ -133,7 +127,8 @@ export async function readBody(body: Readable, encoding: string, maxBytes: numbe
   const create = decoders[known[0] ?? '']
   if (known.length > 1 || (known.length === 1 && !create)) {
     body.destroy()
-    throw new Error(`unsupported Content-Encoding ${known.join(', ').slice(0, 40)}`)
+    const code = `unsupported Content-Encoding ${known.join(', ').slice(0, 40)}`
+    throw Object.assign(new Error(code), { code })
   }
   const plain = create ? decoded(body, create()) : body
   try {

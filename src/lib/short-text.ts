@@ -1,0 +1,18 @@
+import { speltOut } from './hidden-characters.ts'
+
+/** Shortens text to `maxLength` UTF-16 code units, with an ellipsis. Leaves no half of a surrogate pair. */
+export function shorten(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text.toWellFormed()
+  const start = text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')
+  return `${start.trimEnd().toWellFormed()}…`
+}
+
+/** Quotes untrusted text for a message: short, on one line, and with escapes for invisible characters. */
+export const quote = (text: string, maxLength = 100): string => speltOut(JSON.stringify(shorten(text, maxLength)))
+
+/** The same with escapes for all characters beyond ASCII, for names that must not be mistaken for similar ones. */
+export const quoteAscii = (text: string, maxLength = 100): string =>
+  JSON.stringify(text.length > maxLength ? `${text.slice(0, maxLength - 3)}...` : text).replace(
+    /[^ -~]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
