@@ -49,16 +49,21 @@ export function problemAt(place: SourceLocation, message: string, facts: Facts =
 
 export const fileProblem = (file: string, message: string): ConfigProblem => ({ file, key: '', message })
 
+/** A problem without its location. */
+export const problemText = ({ key, message }: Pick<ConfigProblem, 'key' | 'message'>): string =>
+  key === '' ? message : `${key}: ${message}`
+
 /** Formats problems in the style of a compiler: location, key, message, then the source line with a caret. */
 function formatProblems(problems: readonly ConfigProblem[], cwd?: string): string {
   return problems.map((problem) => formatProblem(problem, cwd)).join('\n')
 }
 
-function formatProblem({ file, line, column, key, message, excerpt }: ConfigProblem, cwd: string | undefined): string {
+function formatProblem(problem: ConfigProblem, cwd: string | undefined): string {
+  const { file, line, column, excerpt } = problem
   const near = cwd === undefined ? file : relative(cwd, file)
   const shortest = near !== '' && near.length < file.length ? near : file
   const place = line === undefined ? shortest : `${shortest}:${line}:${column}`
-  const head = `${place}: ${key === '' ? '' : `${key}: `}${message}`
+  const head = `${place}: ${problemText(problem)}`
   if (line === undefined || column === undefined || excerpt === undefined) return head
   const gutter = String(line)
   // Keep tabs, so that the caret is below the right column.

@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { waitFor } from '../core/deadline.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
+import { setBounded } from '../lib/memoize.ts'
 
 /** What a call asks for. The store adds the id and the times. */
 export type NewApproval = Omit<PendingApproval, 'id' | 'askedAt' | 'until'>
@@ -69,12 +70,8 @@ export function createApprovals({ budget, clock }: { readonly budget: Budget; re
     for (const listener of listeners) listener(event)
   }
 
-  const addGrant = (grant: SessionGrant) => {
-    grants.delete(grant.key)
-    grants.set(grant.key, { grant, until: clock.monotonic() + grantMs })
-    const [oldest] = grants.keys()
-    if (oldest !== undefined && grants.size > maxGrants) grants.delete(oldest)
-  }
+  const addGrant = (grant: SessionGrant) =>
+    setBounded(grants, grant.key, { grant, until: clock.monotonic() + grantMs }, maxGrants)
 
   return {
     get accepting() {

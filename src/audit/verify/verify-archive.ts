@@ -108,7 +108,7 @@ function endProblems(
   const end = Math.max(chain.seq, ...proven)
   const there = last?.seq ?? chain.removedTo
   if (end > there) {
-    const message = `the chain ends with record ${there}, but record ${end} existed: the end was deleted`
+    const message = `the copy ends with record ${there}, but record ${end} existed: the end was deleted`
     problems.push({ kind: 'cut', seq: end, message })
   }
   // Omit gaps in the middle, which the chain check already reports.

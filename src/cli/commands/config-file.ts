@@ -8,7 +8,7 @@ import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import { claimDefaultState } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
-import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
+import { ConfigError, type ConfigProblem, problemText } from '../../config/problems.ts'
 import { isWithin } from '../../config/tree.ts'
 import { homeOf } from '../../core/home.ts'
 import { loadDraft, newProblems } from '../../runtime/config-edit/config-file.ts'
@@ -132,7 +132,7 @@ export async function refuseInvalid({ env, cwd }: Shell, path: string, added: re
   const { problems } = await loadDraft({ paths: [path], env, cwd }, path, starterWith(serversBlock(servers)))
   // Other sections come from the starter and the environment, not from the servers.
   const own = problems.filter(({ key }) => key === '' || isWithin(key, 'mcpServers'))
-  const faults = own.map(({ key, message }) => [key, message].filter(Boolean).join(': '))
+  const faults = own.map(problemText)
   if (faults.length > 0) throw new UsageError(`Invalid servers: ${faults.join('; ')}.`, 'Nothing was written.')
 }
 

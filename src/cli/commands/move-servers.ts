@@ -4,6 +4,7 @@ import { adaptServer } from '../../clients/import-plan.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import type { ServersFile } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
+import { problemText } from '../../config/problems.ts'
 import { keyPath } from '../../config/tree.ts'
 import { pluralize } from '../../lib/pluralize.ts'
 import { type Output, type Shell, shortPath, UsageError } from '../kit.ts'
@@ -55,7 +56,7 @@ export async function planMove(
       preview(output)
       for (const { name, server } of found.filter((one) => kept.includes(one.name))) {
         const [problem] = server?.problems ?? []
-        const reason = problem ? `${problem.key}: ${problem.message}` : 'Toolway cannot run it'
+        const reason = problem ? problemText(problem) : 'Toolway cannot run it'
         output.warn(`${name} stays in ${clientLabels[client]}: ${reason}.`)
       }
     },

@@ -83,7 +83,7 @@ async function readEnd(folder: string, lane: string, signer: Signer | undefined,
   }
   const { records, last } = check.end()
   if (head && head.seq > (last?.seq ?? 0)) {
-    const message = `the lane ends with record ${last?.seq ?? 0}, but record ${head.seq} had been written`
+    const message = `the log ends with record ${last?.seq ?? 0}, but record ${head.seq} was written`
     problems.push({ kind: 'cut', lane, message })
   }
   if (read.state === 'invalid')

@@ -2,8 +2,10 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { loadConfig } from '../../config/load.ts'
+import type { Caller } from '../../core/call.ts'
 import { createConfigEditAdmin } from './config-edit.ts'
 import type { AdminContext } from './context.ts'
 
@@ -44,4 +46,22 @@ test('V9: the command of a server is shown with quotes that a shell understands'
   const context = { current: () => ({ loaded, redactor }), auditKey: async () => 'k' }
   const admin = createConfigEditAdmin(context as unknown as AdminContext)
   expect((await admin.serverDefinition('it')).target).toBe(`sh -c 'echo "$HOME"'`)
+})
+
+test('V9: an edit of a file that is already invalid says so', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'toolway-invalid-'))
+  const path = join(folder.path, 'toolway.yaml')
+  const source = { paths: [path], env: { HOME: folder.path }, cwd: folder.path }
+  await writeFile(path, 'mcpServers: {}\n')
+  const loaded = await loadConfig(source)
+  await writeFile(path, 'mcpServers: {}\nnonsense: 1\n')
+  const redactor = createRedactor({ secrets: [], keys: [] })
+  const current = () => ({ loaded, redactor })
+  const context = { current, source, auditKey: async () => 'k', clock: createManualClock() }
+  const admin = createConfigEditAdmin(context as unknown as AdminContext)
+  const edit = { changes: [{ path: ['mcpServers', 'files'], value: { command: 'node' } }] }
+  await expect(admin.loadedWith(edit)).rejects.toThrow(/file is invalid without this edit/)
+  await expect(admin.testServers({} as Caller, edit, AbortSignal.timeout(5_000))).rejects.toThrow(
+    /file is invalid without this edit/,
+  )
 })

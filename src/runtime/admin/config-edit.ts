@@ -7,6 +7,7 @@ import { valueAt } from '../../config/edit/edit-text.ts'
 import { serverFormSchema } from '../../config/editor-schema.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import type { LoadedConfig } from '../../config/load.ts'
+import { type ConfigProblem, problemText } from '../../config/problems.ts'
 import type { ServerConfig } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
@@ -131,8 +132,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
     async loadedWith(edit) {
       const { loaded, problems } = await proposalOf(edit)
       if (loaded && problems.length === 0) return loaded
-      const [problem] = problems
-      throw invalidArguments(`The configuration would be invalid: ${problem?.key} ${problem?.message}`)
+      throw wouldBeInvalid(problems)
     },
     content,
     previewEdit: async (edit) => viewOf(await proposalOf(edit)),
@@ -164,8 +164,7 @@ export function createConfigEditAdmin(context: AdminContext): ConfigEditAdmin {
       const proposal = await proposalOf(edit)
       const names = changedServers(proposal).slice(0, maxTestedServers)
       const { loaded, problems } = proposal
-      const [problem] = problems
-      if (!loaded) throw invalidArguments(`The configuration would be invalid: ${problem?.key} ${problem?.message}`)
+      if (!loaded) throw wouldBeInvalid(problems)
       if (names.length === 0) throw invalidArguments('This edit changes no server.')
       if (tests >= maxTests)
         throw new ToolwayError('OVERLOADED', 'Other servers are being tested: try again in a moment.')
@@ -261,6 +260,12 @@ async function refusing<T>(work: () => Promise<T>): Promise<T> {
     if (cause instanceof EditConflict) throw new HttpError(409, rpcCodes.request, cause.message)
     throw thrown
   }
+}
+
+/** The error for an edit that cannot be loaded. If the edit causes no new problem, the file has one already. */
+function wouldBeInvalid([first]: readonly ConfigProblem[]): ToolwayError {
+  if (first) return invalidArguments(`The configuration would be invalid: ${problemText(first)}.`)
+  return invalidArguments('The configuration file is invalid without this edit, too: fix its problems first.')
 }
 
 /** The servers that a proposal adds or changes and that exist afterwards. */

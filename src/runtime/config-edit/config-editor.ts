@@ -8,7 +8,7 @@ import { changesBetween, contentOf, editText, type TextChange, valueAt } from '.
 import { FileProblem, lockForEdit, replaceFile } from '../../config/edit/file.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
-import type { ConfigProblem } from '../../config/problems.ts'
+import { type ConfigProblem, problemText } from '../../config/problems.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import { keyPath, type Path } from '../../config/tree.ts'
 import { secretPlaceholder } from '../../config/validate.ts'
@@ -208,11 +208,7 @@ export function createConfigEditor({ source, redactor, history, key, now }: Conf
       const { file, after, problems, paths } = proposal
       if (file.obstacle !== undefined) throw new EditConflict(file.obstacle)
       if (proposal.hash !== hash) throw changedMeanwhile(file.path)
-      if (problems.length > 0) {
-        throw invalidArguments(
-          problems.map(({ key, message }) => (key === '' ? message : `${key}: ${message}`)).join('; '),
-        )
-      }
+      if (problems.length > 0) throw invalidArguments(problems.map(problemText).join('; '))
       await using _lock = await inFile(file.path, () => lockForEdit(file.before))
       if (hashOf(await openEditedFile(source)) !== hashOf(file)) throw changedMeanwhile(file.path)
       await inFile(file.path, proposal.writeSecrets)

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { parse as parseJson } from 'jsonc-parser'
 import { adaptServer, type FoundServer } from '../../clients/import-plan.ts'
 import { readServersFrom } from '../../config/import/read-servers.ts'
+import { problemText } from '../../config/problems.ts'
 import { serverName } from '../../config/schema/mcp-servers.ts'
 import { plainName } from '../../config/validate.ts'
 import { invalidArguments } from '../../core/errors.ts'
@@ -31,7 +32,7 @@ export async function readPasted(
   const { servers, problems } = await readServersFrom(source, homeOf(env))
   const [fault] = [...problems, ...servers.flatMap((server) => server.problems)]
   // Problems may quote the text, which may contain secrets; these messages never do.
-  if (fault) throw invalidArguments(fault.key === '' ? `${fault.message}.` : `${fault.key}: ${fault.message}.`)
+  if (fault) throw invalidArguments(`${problemText(fault)}.`)
   if (servers.length === 0) throw invalidArguments('No server was found in this text.')
   if (name !== undefined && servers.length > 1) {
     throw invalidArguments('A name can be given only if the text contains one server.')

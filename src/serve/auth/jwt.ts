@@ -3,6 +3,7 @@ import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import type { JwtConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import { HttpError } from '../errors.ts'
 import { type ChallengeOf, challengeFor, expiredCredential, insufficientScope, invalidCredential } from './challenge.ts'
 import type { AuthIdentity } from './identity.ts'
@@ -203,10 +204,7 @@ export function createVerifiedTokens(clock: Clock, limit = maxEntries) {
     },
     /** Keeps an identity until `until`, but no longer than `maxMs`, because the provider may revoke its keys. */
     keep(digest: string, identity: AuthIdentity, until: number): void {
-      entries.delete(digest)
-      const [oldest] = entries.keys()
-      if (entries.size >= limit && oldest !== undefined) entries.delete(oldest)
-      entries.set(digest, { identity, until, keptUntil: clock.monotonic() + maxMs })
+      setBounded(entries, digest, { identity, until, keptUntil: clock.monotonic() + maxMs }, limit)
     },
   }
 }

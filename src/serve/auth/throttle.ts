@@ -1,6 +1,7 @@
 import { isIPv6 } from 'node:net'
 import type { AuthConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import { HttpError } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 import type { Authenticate, AuthIdentity } from './identity.ts'
@@ -106,11 +107,8 @@ export function createAddressLimit(clock: Clock, max = maxAddresses) {
   const owedMs = (network: string): number => Math.max(0, (forgotten.get(network) ?? 0) - clock.monotonic())
 
   const set = (network: string, owed: number) => {
-    forgotten.delete(network)
-    if (owed <= 0) return
-    const [oldest] = forgotten.keys()
-    if (forgotten.size >= max && oldest !== undefined) forgotten.delete(oldest)
-    forgotten.set(network, clock.monotonic() + owed)
+    if (owed > 0) setBounded(forgotten, network, clock.monotonic() + owed, max)
+    else forgotten.delete(network)
   }
 
   return {

@@ -6,6 +6,7 @@ import { acquireLease, type Membership, ownerOf } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import { readTaskId } from '../../core/task-id.ts'
 import { isRecord } from '../../lib/is-record.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import { type AuthIdentity, agentFor } from '../auth/identity.ts'
 import { replicaOfState } from '../calls/pending-calls.ts'
 import { shuttingDown } from '../errors.ts'
@@ -44,11 +45,7 @@ export function createOwnerRouting(options: {
   let draining = false
   /** For each adopted session, the replica that took it over. Cached here, because Redis may be unavailable. */
   const heirs = new Map<string, string>()
-  const inherited = (session: string, heir: string) => {
-    heirs.set(session, heir)
-    const [oldest] = heirs.keys()
-    if (oldest !== undefined && heirs.size > maxHeirs) heirs.delete(oldest)
-  }
+  const inherited = (session: string, heir: string) => setBounded(heirs, session, heir, maxHeirs)
   return {
     route: find,
     /** Closes streams that are relayed from other replicas, and adopts no more sessions. Clients go to another replica. */

@@ -49,6 +49,13 @@ import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts
 import type { ReceivedRequest } from './request.ts'
 import { SseStream, type UnreadResponses } from './sse-stream.ts'
 
+/** A request that has been authenticated, and its response. */
+interface Exchange {
+  readonly request: ReceivedRequest
+  readonly response: ServerResponse
+  readonly identity: AuthIdentity
+}
+
 /** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
 export function createMcpEndpoint(options: {
   readonly access: Access
@@ -120,15 +127,13 @@ export function createMcpEndpoint(options: {
 
   const initialize = async (
     inbound: InboundRequest,
-    request: ReceivedRequest,
-    response: ServerResponse,
-    identity: AuthIdentity,
+    { request, response, identity }: Exchange,
     accepts: AcceptedTypes,
   ) => {
     try {
       const client = legacy.negotiate(inbound.params)
       const asked = agentOfParams(inbound.params) ?? agentOfRequest(request)
-      const { remoteAddress: address } = request.socket
+      const address = addressOf(request)
       const agent = agentFor(access, { ...identity, address }, asked)
       const session = sessions.open({ ...identity, agent, asked }, client, address)
       log.debug({ principal: identity.principal, revision: client.revision }, 'session opened')
@@ -152,13 +157,8 @@ export function createMcpEndpoint(options: {
   }
 
   /** Handles a batch. Returns false unless the session uses revision 2025-03-26, the only one with batches. */
-  const batch = async (
-    body: Buffer,
-    request: ReceivedRequest,
-    response: ServerResponse,
-    identity: AuthIdentity,
-    accepts: AcceptedTypes,
-  ) => {
+  const batch = async (body: Buffer, { request, response, identity }: Exchange) => {
+    const accepts = legacyAccepts(request)
     if (request.headers['mcp-session-id'] === undefined) return false
     const session = sessionOf(request, identity)
     const messages = readBatch(session, body)?.map((inbound) => placed(inbound, request))
@@ -192,12 +192,12 @@ export function createMcpEndpoint(options: {
   }
 
   /** Handles a POST, which counts as a request in flight until it is answered, even if the client disconnects. */
-  const countedPost = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
-    const { principal } = identity
+  const countedPost = async (exchange: Exchange) => {
+    const { principal } = exchange.identity
     checkUnread(principal)
     budgets.requests.claim(principal)
     try {
-      await post(request, response, identity)
+      await post(exchange)
     } finally {
       budgets.requests.give(principal)
     }
@@ -222,13 +222,14 @@ export function createMcpEndpoint(options: {
     }
   }
 
-  const post = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
-    const reading = bodies.read({ request, response, identity })
+  const post = async (exchange: Exchange) => {
+    const { request, response, identity } = exchange
+    const reading = bodies.read(exchange)
     const body = reading instanceof Promise ? await reading : reading
     // Do not parse a batch here: it is routed by its session header alone.
     const message = isBatch(body) ? undefined : readInbound(body)
     if (ownerRouting && (await routed({ request, response, identity, body, inbound: message }))) return
-    if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
+    if (message === undefined && (await batch(body, exchange))) return
     const inbound = placed(message ?? readInbound(body), request)
     if (inbound.kind === 'invalid') {
       throw new HttpError(400, inbound.code, inbound.message, { id: inbound.id })
@@ -248,19 +249,19 @@ export function createMcpEndpoint(options: {
       return
     }
     if (inbound.method === 'initialize') {
-      await initialize(inbound, request, response, identity, accepts)
+      await initialize(inbound, exchange, accepts)
       return
     }
     const session = sessionOf(request, identity, inbound.id)
-    const exchange = responseTo(response, accepts, session)
-    const answer = await legacy.request(session, inbound, exchange, callerOf(session, request, inbound.id), true)
-    if (answer === undefined) exchange.abandon()
-    else exchange.answer(answer.message, answer.status, answer.headers)
+    const outlet = responseTo(response, accepts, session)
+    const answer = await legacy.request(session, inbound, outlet, callerOf(session, request, inbound.id), true)
+    if (answer === undefined) outlet.abandon()
+    else outlet.answer(answer.message, answer.status, answer.headers)
     sessions.touch(session)
     if (membership && changesSession(inbound)) sessions.keep(session)
   }
 
-  const get = (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
+  const get = ({ request, response, identity }: Exchange) => {
     const session = sessionOf(request, identity)
     if (draining) throw shuttingDown()
     const { principal } = identity
@@ -281,11 +282,11 @@ export function createMcpEndpoint(options: {
     if (found === 'over') response.writeHead(204).end()
   }
 
-  const recordRejection = ({ status, details }: HttpError, { socket: { remoteAddress: address } }: ReceivedRequest) => {
+  const recordRejection = ({ status, details }: HttpError, request: ReceivedRequest) => {
     // Record only rejected credentials: `agentFor` records denied agents itself.
     const { code, rule } = (details.data ?? {}) as { code?: ErrorCode; rule?: string }
     if (code === undefined || !(status === 401 || rule === throttleRule || rule === scopesRule)) return
-    access.rejected({ code, address })
+    access.rejected({ code, address: addressOf(request) })
   }
 
   const route = async (request: ReceivedRequest, response: ServerResponse) => {
@@ -304,21 +305,22 @@ export function createMcpEndpoint(options: {
       response.setHeader('Connection', 'close')
     }
     try {
-      await dispatch(request, response, identity)
+      await dispatch({ request, response, identity })
     } catch (thrown) {
-      recordIfMalformed(access, { principal: identity.principal, address: request.socket.remoteAddress }, thrown)
+      recordIfMalformed(access, { principal: identity.principal, address: addressOf(request) }, thrown)
       throw thrown
     }
   }
 
-  const dispatch = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
+  const dispatch = async (exchange: Exchange) => {
+    const { request, response, identity } = exchange
     const { method, headers } = request
     if (method === 'POST') {
-      await countedPost(request, response, identity)
+      await countedPost(exchange)
       return
     }
     checkRevision(request)
-    if (await ownerRouting?.route({ request, response, identity })) return
+    if (await ownerRouting?.route(exchange)) return
     if (method === 'DELETE') {
       sessions.end(sessionOf(request, identity))
       response.writeHead(204).end()
@@ -326,7 +328,7 @@ export function createMcpEndpoint(options: {
     }
     const { stream } = readAccept(headers.accept)
     if (!stream && headers.accept !== undefined && !headers.accept.includes('*/*')) throw notAcceptable()
-    get(request, response, identity)
+    get(exchange)
   }
 
   return {

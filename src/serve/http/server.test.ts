@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
@@ -126,6 +126,19 @@ describe('B6: who may come in', () => {
     const headers = { host: '10.0.0.2:8080', 'toolway-client': 'not signed' }
     for (let n = 0; n < 20; n++) expect((await raw({ body: initializeWith(), headers })).status).toBe(403)
     expect(log.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
+  })
+
+  test('B6, B10: for requests that another replica forwarded, the address of the client counts and is recorded', async () => {
+    const membership = { self: 'self', addressOf: () => undefined, verify: String, keep: async () => true }
+    const { raw, access } = await openServer({ membership: membership as unknown as Membership })
+    const agentOf = vi.spyOn(access, 'agentOf')
+    const forwarded = (body: object, more: object = {}) =>
+      raw({ body, headers: { 'toolway-client': `${Date.now()} 203.0.113.7 1`, ...more } })
+    expect((await forwarded(initializeWith())).status).toBe(200)
+    expect(agentOf.mock.calls[0]?.[0]).toMatchObject({ address: '203.0.113.7' })
+    expect((await forwarded({ jsonrpc: '2.0', id: 1 })).status).toBe(400)
+    expect((await forwarded(initializeWith(), { authorization: 'Bearer wrong' })).status).toBe(401)
+    expect(access.turned.map(({ address }) => address)).toEqual(['203.0.113.7', '203.0.113.7'])
   })
 
   test('E1, F12: a call whose replica fails before it responds gets a result with the code OUTCOME_UNKNOWN', async () => {

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Locks, Vault } from '../../core/stores.ts'
+import { setBounded } from '../../lib/memoize.ts'
 import type { RequestAuthorizer } from './authorization.ts'
 import { createCredential } from './credential.ts'
 import { challengeOf } from './discovery.ts'
@@ -69,10 +70,7 @@ export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions)
       const holder = holderOf(server, config, settings, principal)
       const key = JSON.stringify([holder, settings])
       const credential = credentials.get(key) ?? createCredential({ ...parts, holder, settings, log })
-      credentials.delete(key)
-      credentials.set(key, credential)
-      const [oldest] = credentials.keys()
-      if (oldest !== undefined && credentials.size > maxCredentials) credentials.delete(oldest)
+      setBounded(credentials, key, credential, maxCredentials)
       return credential
     },
     begin,
