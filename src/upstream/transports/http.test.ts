@@ -195,8 +195,8 @@ describe('refusals', () => {
     })
   })
 
-  test('T2: an error object for the request passes unchanged, whatever the status', async () => {
-    const said = '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method","data":{"a":1}}}'
+  test.each(['1', '"1"'])('T2: an error object with the id %s passes unchanged, whatever the status', async (id) => {
+    const said = `{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,"message":"no such method","data":{"a":1}}}`
     for (const status of [400, 404, 500]) {
       const { transport, heard } = await rogue(onPost((_, response) => json(response, said, status)))
       await call(transport)

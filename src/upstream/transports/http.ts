@@ -330,7 +330,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     if (exchange === undefined || text === undefined) return false
     const error = readMessage(text)
     const request = readMessage(asked)
-    if (error.kind !== 'error' || request.kind !== 'request' || error.id !== request.id) return false
+    if (error.kind !== 'error' || request.kind !== 'request' || String(error.id) !== String(request.id)) return false
     settled(exchange)
     receiver?.message(text, exchange)
     return true
