@@ -16,6 +16,8 @@ import {
   type ResponseBodyReader,
   type ResponseHead,
   readWholeBody,
+  UndecodableBody,
+  unknownEncoding,
 } from './http-channel.ts'
 import { isResponse, isStream, keepServerStream, readResponseStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
@@ -316,7 +318,10 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         deliver(bytes)
         done()
       },
-      lost: (error) => done('closed the connection in the middle of its response', error),
+      lost: (error) =>
+        error instanceof UndecodableBody
+          ? done(`sent a response that is not valid ${error.message}`, error)
+          : done('closed the connection in the middle of its response', error),
       tooLong: () =>
         done(
           `responded with more than ${maxMessage / 1024 / 1024} MiB`,
@@ -454,7 +459,14 @@ const mayBeOtherProtocol = ({ status }: ResponseHead): boolean => [400, 404, 405
 /** Whether a response contains messages, or announces them for later. */
 const isReadable = (head: ResponseHead): boolean =>
   head.status === 202 ||
-  (head.status === 200 && (head.type === 'application/json' || head.type === 'text/event-stream'))
+  (head.status === 200 &&
+    (head.type === 'application/json' || head.type === 'text/event-stream') &&
+    unknownEncoding(head) === undefined)
 
-const what = (head: ResponseHead): string =>
-  head.status === 200 ? head.type || 'no media type' : `HTTP ${head.status}`
+function what(head: ResponseHead): string {
+  if (head.status !== 200) return `HTTP ${head.status}`
+  const encoding = unknownEncoding(head)
+  return encoding === undefined
+    ? head.type || 'no media type'
+    : `the unknown encoding ${JSON.stringify(encoding.slice(0, 100))}`
+}
