@@ -96,3 +96,26 @@ test('B2: a server that comes back in another era, or over another transport, is
   await era().catch(() => {})
   expect(await era()).toBe('modern')
 })
+
+test('T1: the error of a handshake whose notification is rejected does not speak of a call', async () => {
+  const { url } = await serving(
+    onPost(({ message: { id, method = '' } = {} }, response) => {
+      const known = spoken.legacy?.[method]
+      return known ? json(response, result(id, known)) : response.writeHead(400).end('no')
+    }),
+  )
+  const connect = createConnector({
+    name: 'strict',
+    config: { transport: 'http', url, headers: {} } as unknown as ServerConfig,
+    identity: { name: 'toolway', version: '1' },
+    clock: quick,
+    log: silentLog,
+  })
+  const { code, message, details } = await connect(
+    { capabilities: {}, owned: false },
+    new AbortController().signal,
+  ).catch((thrown) => thrown)
+  expect([code, details.requestOnly]).toEqual(['SERVER_UNAVAILABLE', undefined])
+  expect(message).toMatch(/notifications\/initialized \(HTTP 400\)/)
+  expect(message).not.toMatch(/arguments/)
+})
