@@ -305,6 +305,21 @@ describe("the server's own stream", () => {
     expect(transport.usable).toBe(false)
   })
 
+  test('F12: a server that rejects its former stream with 401 and has lost the session: the connection ends', async () => {
+    let opened = 0
+    let sessions = 0
+    const clock: Clock = { ...quick, monotonic: () => quick.monotonic() * 1_000 }
+    const { heard, server } = await rogue(
+      (got, response) => {
+        if (got.method === 'GET' && ++opened === 1) stream(response).end(': hello\n\n')
+        else response.writeHead(401).end()
+      },
+      { session: () => `session-${++sessions}`, clock },
+    )
+    expect(await heard.down).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    expect(server.got.filter(({ message }) => message?.method === 'initialize')).toHaveLength(2)
+  })
+
   test('F12: a server that is too busy for its stream is asked again, in the time that it names', async () => {
     let asked = 0
     const pauses: number[] = []

@@ -127,6 +127,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         open: get,
         deliver: (data) => receiver?.message(data),
         forgotten: endSession,
+        rejected: () => void isLost(),
       })
     },
     [Symbol.asyncDispose]() {
