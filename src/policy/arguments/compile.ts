@@ -33,6 +33,7 @@ const stepsPerExplanation = 20_000
 export function compile(schema: Fields, exact = false): Compiled | { readonly unfit: string } {
   const prepared = prepare(schema, exact)
   if ('unfit' in prepared) return prepared
+  let problem: unknown
   for (const draft of draftsOf(schema.$schema)) {
     try {
       const check = checkWith(draft, prepared.schema, { allErrors: false, messages: false }, stepsPerCheck, exact)
@@ -44,12 +45,17 @@ export function compile(schema: Fields, exact = false): Compiled | { readonly un
         return thorough(...args)
       }
       return { check, explain }
-    } catch {
+    } catch (thrown) {
       // Try the next draft, which may accept the schema.
+      problem ??= thrown
     }
   }
-  return { unfit: 'it cannot be compiled' }
+  return { unfit: `it is invalid: ${excerpt(problem)}` }
 }
+
+/** The beginning of an error's message, which may contain text from the schema. */
+const excerpt = (thrown: unknown): string =>
+  JSON.stringify((thrown instanceof Error ? thrown.message : '').slice(0, 100).replaceAll(/[^\x20-\x7e]+/g, ' '))
 
 /** The drafts to try. Without `$schema` the latest applies, but many servers use an older one without naming it. */
 function draftsOf(named: unknown): readonly Draft[] {

@@ -49,6 +49,12 @@ describe('hostile schemas and arguments', () => {
     },
   )
 
+  test('F9: the reason why a schema cannot be compiled names the fault, in short and plain text', () => {
+    const reason = (type: string) => (compile({ properties: { a: { type } } }) as { unfit: string }).unfit
+    expect(reason('any')).toContain('any')
+    expect(reason(`\u202e\n${'x'.repeat(1000)}`)).toMatch(/^[\x20-\x7e]{1,150}$/)
+  })
+
   test('F9: each pattern of a schema is matched by itself', async () => {
     const schema = { properties: { zip: { pattern: '^\\d{5}$' }, name: { pattern: '^[a-z]+$' } } }
     expect(await refusal(schema, { zip: '12345', name: 'bob' })).toBeUndefined()

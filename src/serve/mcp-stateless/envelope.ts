@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Caller, type Capabilities, type LogLevel, logLevels } from '../../core/call.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { isModernVersion, metaKeys, modernErrors } from '../../wire/revisions.ts'
+import { isModernVersion, latestLegacy, metaKeys, modernErrors } from '../../wire/revisions.ts'
 import { capabilitiesFault } from '../calls/client-capabilities.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
 import type { InboundMessage, Params } from '../inbound-message.ts'
@@ -95,6 +95,10 @@ export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'le
   if (inbound.kind === 'response') return 'legacy'
   const { params } = inbound
   const modernHeader = versionHeader !== undefined && isModernVersion(versionHeader)
+  if (inbound.kind === 'request' && modernHeader && !claims(params) && !/^\d{4}-\d{2}-\d{2}$/.test(versionHeader)) {
+    const sentence = `The MCP-Protocol-Version header is not a protocol version: send a version such as ${latestLegacy}.`
+    throw new HttpError(400, rpcCodes.params, sentence)
+  }
   if (inbound.kind === 'request' && inbound.method === 'initialize' && !claimsRightly(params)) {
     if (!modernHeader) return 'legacy'
     const sentence = `"initialize" opens a session, but revision ${versionHeader} has no sessions: omit "initialize", or send an older MCP-Protocol-Version.`

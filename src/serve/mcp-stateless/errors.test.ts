@@ -278,6 +278,15 @@ describe('B2: what a request of the stateless era is refused for', () => {
     })
   })
 
+  test('a header that is not a version is not taken for one of the stateless era', async () => {
+    const headers = { 'mcp-protocol-version': 'junk' }
+    for (const body of [{ jsonrpc: '2.0', id: 0, method: 'tools/list' }, initializeWith()]) {
+      const { status, json } = await server.raw({ body, headers })
+      expect([status, json?.error?.code, json?.error?.data]).toEqual([400, -32602, undefined])
+      expect(json?.error?.message).toContain('not a protocol version')
+    }
+  })
+
   test('"initialize" opens a session, and the header must not say that there are none', async () => {
     const { status, json } = await server.raw({ body: initializeWith(), headers: modernHeader })
     expect([status, json?.error?.code, json?.id]).toEqual([400, -32020, 0])

@@ -96,3 +96,50 @@ test('B2: a server that comes back in another era, or over another transport, is
   await era().catch(() => {})
   expect(await era()).toBe('modern')
 })
+
+test('T1: the error of a handshake whose notification is rejected does not speak of a call', async () => {
+  const { url } = await serving(
+    onPost(({ message: { id, method = '' } = {} }, response) => {
+      const known = spoken.legacy?.[method]
+      return known ? json(response, result(id, known)) : response.writeHead(400).end('no')
+    }),
+  )
+  const connect = createConnector({
+    name: 'strict',
+    config: { transport: 'http', url, headers: {} } as unknown as ServerConfig,
+    identity: { name: 'toolway', version: '1' },
+    clock: quick,
+    log: silentLog,
+  })
+  const { code, message, details } = await connect(
+    { capabilities: {}, owned: false },
+    new AbortController().signal,
+  ).catch((thrown) => thrown)
+  expect([code, details.requestOnly]).toEqual(['SERVER_UNAVAILABLE', undefined])
+  expect(message).toMatch(/notifications\/initialized \(HTTP 400\)/)
+  expect(message).not.toMatch(/arguments/)
+})
+
+test('T2, B6: the error with which a server answers initialize is shown, shortened and without secrets', async () => {
+  const said = `No key \u202e a-secret-value:\n${'x'.repeat(100_000)}`
+  const { url } = await serving(
+    onPost(({ message: { id } = {} }, response) =>
+      json(response, JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message: said } })),
+    ),
+  )
+  for (const era of [undefined, 'legacy']) {
+    const connect = createConnector({
+      name: 'locked',
+      config: { transport: 'http', url, headers: {}, era } as unknown as ServerConfig,
+      identity: { name: 'toolway', version: '1' },
+      redact: (text) => text.replaceAll('a-secret-value', '[hidden]'),
+      clock: quick,
+      log: silentLog,
+    })
+    const opening = connect({ capabilities: {}, owned: false }, new AbortController().signal)
+    const { code, message } = await opening.catch((thrown) => thrown)
+    expect(code).toBe('SERVER_UNAVAILABLE')
+    expect(message).toMatch(/^locked rejected initialize: "No key +\[hidden\]: x{200,300}" \(error -32000\)\./)
+    expect(message.length).toBeLessThan(500)
+  }
+})

@@ -2,8 +2,9 @@ import type { ServerConfig } from '../../config/schema.ts'
 import type { Budget } from '../../core/budgets.ts'
 import type { Capabilities } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { withoutHidden } from '../../lib/hidden-characters.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import { httpTransport } from '../transports/http.ts'
 import { sseTransport } from '../transports/sse.ts'
@@ -44,6 +45,10 @@ export interface Connector {
 export const connectWithinMs = (transport: ServerConfig['transport']): number =>
   transport === 'stdio' ? 120_000 : 30_000
 
+/** How many characters of a server's error are searched for secrets, and shown. */
+const maxRead = 2_000
+const maxShown = 300
+
 type HandshakeMethod = 'probe' | 'initialize'
 
 /** Opens connections to one server. Remembers which handshake worked, and forgets it when that handshake fails. */
@@ -55,7 +60,7 @@ export function createConnector(options: ConnectorOptions): Connector {
   let transport = config.transport
   const stderr = createRecentLines()
 
-  const connect = async (scope: ConnectionScope, signal: AbortSignal) => {
+  const detect = async (scope: ConnectionScope, signal: AbortSignal) => {
     const attempt = (method: HandshakeMethod) =>
       openAndInitialize(transportFor(options, transport, scope, stderr.push), options, scope, method, signal)
     try {
@@ -85,6 +90,10 @@ export function createConnector(options: ConnectorOptions): Connector {
       return open
     }
   }
+  const connect: Connector = (scope, signal) =>
+    detect(scope, signal).catch((error) => {
+      throw described(error)
+    })
   return Object.assign(connect, { stderr: stderr.lines })
 
   function known(): void {
@@ -95,10 +104,19 @@ export function createConnector(options: ConnectorOptions): Connector {
   /** Adds a hint to remove `era` if that setting may be the cause. */
   function explained(error: unknown): unknown {
     if (config.era !== 'legacy' || !mayBeOtherEra(error)) return error
-    const why =
-      error instanceof ToolwayError ? error.message : `${name} rejected initialize: ${(error as Error).message}.`
+    const why = (described(error) as Error).message
     const advice = `Remove mcpServers.${name}.era if the server supports no revision with sessions.`
     return new ToolwayError('SERVER_UNAVAILABLE', `${why} ${advice}`, { server: name, cause: error })
+  }
+
+  /** Shows the server's own error in response to the handshake: shortened, without secrets and hidden characters. */
+  function described(error: unknown): unknown {
+    if (!(error instanceof ServerError)) return error
+    const { code, message } = error.error.value
+    const said = String(message).slice(0, maxRead)
+    const text = withoutHidden((options.redact?.(said) ?? said).slice(0, maxShown)).toWellFormed()
+    const sentence = `${name} rejected initialize: ${JSON.stringify(text.replace(/\s+/g, ' '))} (error ${Number(code)}).`
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, cause: error })
   }
 }
 

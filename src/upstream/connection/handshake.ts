@@ -122,8 +122,18 @@ export async function initialize(connection: RpcConnection, options: HandshakeOp
     log.warn({ server, asked: latestLegacy, answered }, message)
   }
   connection.transport.established(protocolVersion)
-  await connection.notify('notifications/initialized')
+  await connection.notify('notifications/initialized').catch((error) => {
+    throw aboutHandshake(server, error)
+  })
   return { era: 'legacy', protocolVersion, ...described }
+}
+
+/** The error for a rejected notification of the handshake. There is no call whose arguments could be changed. */
+function aboutHandshake(server: string, error: unknown): unknown {
+  const status = statusOf(error)
+  if (!(error instanceof ToolwayError) || !error.details.requestOnly || status === 403) return error
+  const sentence = `${server} rejected notifications/initialized (HTTP ${status}), which completes the handshake. See its log.`
+  return new ToolwayError('SERVER_UNAVAILABLE', sentence, { ...error.details, requestOnly: undefined })
 }
 
 export interface HandshakeResult extends ServerDescription {

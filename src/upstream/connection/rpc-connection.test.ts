@@ -50,6 +50,27 @@ test('G3: answers in another order reach the one who asked', async () => {
   ])
 })
 
+test.each([[undefined], [1]])(
+  'B2: a response may have its id as a string; on the stream of request %s',
+  async (stream) => {
+    const { connection, peer } = await open({})
+    const first = connection.request(ask('a'))
+    const second = connection.request(ask('b'))
+    peer.say({ id: '1', result: { to: 'a' } }, stream)
+    peer.say({ id: '2', error: { code: 1, message: 'no' } }, stream && 2)
+    expect(JSON.parse(String((await first).result))).toEqual({ to: 'a' })
+    await expect(second).rejects.toBeInstanceOf(ServerError)
+  },
+)
+
+test.each(['01', '1.0', ' 1', '3', 'x'])('G3: a response with the id %j answers no request', async (id) => {
+  const { connection, peer } = await open({})
+  const first = connection.request(ask('a'))
+  peer.say({ id, result: {} })
+  peer.say({ id: 1, result: { to: 'a' } })
+  expect(JSON.parse(String((await first).result))).toEqual({ to: 'a' })
+})
+
 test('J3: a result that exceeds a limit of ours is not a failure of the server', async () => {
   const nested = Array.from({ length: 300 }).reduce((inner) => ({ inner }), {})
   const { connection } = await open({ deep: () => nested })

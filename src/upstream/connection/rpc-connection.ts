@@ -223,7 +223,8 @@ export async function openRpcConnection(
     }
   }
 
-  function answered(id: Id | null, exchange: number | undefined): Pending | undefined {
+  function answered(responseId: Id | null, exchange: number | undefined): Pending | undefined {
+    const id = ownId(responseId)
     // A caller must never get another caller's result, even if the server mixes up its responses.
     if (exchange !== undefined && id !== exchange) {
       garbled(exchange, 'a response to another request')
@@ -335,6 +336,9 @@ function definedNotification(method: string, params: Buffer = empty): Buffer | u
 }
 
 const empty = Buffer.from('{}')
+
+/** The id of a response as we sent it: some servers return numbers as strings. */
+const ownId = (id: Id | null): Id | null => (typeof id === 'string' && /^[1-9][0-9]{0,14}$/.test(id) ? Number(id) : id)
 
 /** How long a cancelled call is assumed to keep running on the server. */
 const goesOnMs = 300_000

@@ -1,6 +1,9 @@
+import type { Transform } from 'node:stream'
+import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import type { Clock } from '../../core/clock.ts'
 import { basicAuthOf } from '../../lib/basic-auth.ts'
 import { type ByteCollector, createByteCollector } from '../../wire/bytes.ts'
+import { maxMessage } from '../../wire/message.ts'
 
 /** HTTP to one origin. Responses are delivered as they arrive, without Node streams in between. */
 export interface HttpChannel extends AsyncDisposable {
@@ -135,15 +138,92 @@ export function readWholeBody(
   }
 }
 
+/** Thrown if a body is not in the encoding that its Content-Encoding names. */
+export class UndecodableBody extends Error {
+  override readonly name = 'UndecodableBody'
+}
+
+const chunks = { chunkSize: 64 * 1024 }
+// The window that RFC 9659 allows: a larger one would let a short body take much memory.
+const smallWindow = { params: { [constants.ZSTD_d_windowLogMax]: 23 } }
+const decoders: Readonly<Record<string, () => Transform>> = {
+  gzip: () => createGunzip(chunks),
+  'x-gzip': () => createGunzip(chunks),
+  deflate: () => createInflate(chunks),
+  br: () => createBrotliDecompress(chunks),
+  zstd: () => createZstdDecompress({ ...chunks, ...smallWindow }),
+}
+
+/** The encoding of a body, such as `gzip`; undefined if it is not encoded. */
+function encodingOf(head: ResponseHead): string | undefined {
+  if (head.header('content-encoding') === undefined) return undefined
+  const encoding = head.all('content-encoding').join(', ').trim().toLowerCase()
+  return encoding === '' || encoding === 'identity' ? undefined : encoding
+}
+
+/** The encoding of a body, if Toolway cannot decode it. */
+export function unknownEncoding(head: ResponseHead): string | undefined {
+  const encoding = encodingOf(head)
+  return encoding === undefined || Object.hasOwn(decoders, encoding) ? undefined : encoding
+}
+
+/**
+ * Chooses a reader for a body and decodes the body for it. Some servers and proxies compress although we ask them not
+ * to. The reader's own limits apply to the decoded bytes.
+ */
+export function receiveDecoded(head: ResponseHead, receive: ReceiveBody): ResponseBodyReader {
+  const encoding = encodingOf(head) ?? ''
+  const decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined
+  if (!decoder) return receive(head)
+  let over = false
+  /** Why the encoded body is incomplete. Reported after what did arrive. */
+  let lost: Error | undefined
+  const finish = (error: Error | undefined): void => {
+    if (over) return
+    over = true
+    decoder.destroy()
+    if (error) reader.lost(error)
+    else reader.end()
+  }
+  const abort = (): void => {
+    head.abort()
+    finish(new Error('response aborted'))
+  }
+  const reader = receive({ ...head, abort })
+  decoder.on('data', (chunk: Buffer) => {
+    if (!over) reader.data(chunk)
+  })
+  decoder.on('end', () => finish(lost))
+  decoder.on('error', (error) => {
+    finish(lost ?? new UndecodableBody(encoding, { cause: error }))
+    head.abort()
+  })
+  return {
+    data(chunk) {
+      if (over) return
+      decoder.write(chunk)
+      if (decoder.writableLength > maxMessage) abort()
+    },
+    end() {
+      if (!over) decoder.end()
+    },
+    lost(error) {
+      lost = error
+      if (!over) decoder.end()
+    },
+  }
+}
+
 /** Reserved headers, which belong to MCP or to HTTP itself. */
 const ours = [
   ...['accept', 'connection', 'content-length', 'content-type', 'transfer-encoding'],
   ...['last-event-id', 'mcp-protocol-version', 'mcp-session-id'],
 ]
 
-/** The configured headers without reserved ones; credentials in the URL become an Authorization header. */
+/** The configured headers without reserved ones, and those for every request; credentials in the URL become an Authorization header. */
 export function configuredHeaders(url: URL, headers: Readonly<Record<string, string | undefined>>) {
-  const kept: Record<string, string> = {}
+  // Without this header, a server may use any encoding. Compressing streams delays their events.
+  const kept: Record<string, string> = { 'accept-encoding': 'identity' }
   const authorization = basicAuthOf(url)
   if (authorization !== undefined) kept.authorization = authorization
   for (const [name, value] of Object.entries(headers)) {

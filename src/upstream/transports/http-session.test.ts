@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { json, result, stream } from '../../../tests/fixtures/rogue-http.ts'
+import { json, result, type Script, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { requestBytes } from '../../wire/message.ts'
 import { call, countingClock, onPost, opened, quick, rogue, serving, thrown } from './http.fixture.ts'
@@ -91,6 +91,110 @@ describe('sessions', () => {
     expect(await thrown(call(transport))).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { sessionEnded: 'fresh' } })
     expect(await heard.down).toMatchObject({ message: expect.stringContaining('ended the session') })
     expect(heard.heard.map(({ kind }) => kind)).toEqual(['response'])
+  })
+
+  const notFound = (id: unknown) =>
+    JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message: 'Session not found' } })
+  const lostForms: Record<string, Script> = {
+    'HTTP 400 with the id of the request': (got, response) => json(response, notFound(got.message?.id), 400),
+    'HTTP 401': (_, response) => response.writeHead(401).end('Unauthorized: Session not found'),
+    'HTTP 403': (_, response) => response.writeHead(403).end(),
+    'HTTP 410': (_, response) => response.writeHead(410).end('Gone'),
+    'HTTP 422': (_, response) => response.writeHead(422).end('expect initialize request'),
+    'HTTP 500': (_, response) => response.writeHead(500).end(),
+    'an error in a 200': (got, response) => json(response, notFound(got.message?.id)),
+    'an error in a stream': (got, response) => stream(response).end(`data: ${notFound(got.message?.id)}\n\n`),
+  }
+
+  /** A server with sessions that can be restarted and then rejects the old session, or everything. */
+  async function restartable(reject: Script, { rejectsAll = false } = {}) {
+    let opened = 0
+    let restarted = false
+    let skippedMs = 0
+    const clock: Clock = { ...quick, monotonic: () => quick.monotonic() + skippedMs }
+    const setup = await rogue(
+      onPost((got, response, socket) =>
+        restarted ? reject(got, response, socket) : json(response, result(got.message?.id)),
+      ),
+      { session: () => (restarted && rejectsAll ? undefined : `session-${++opened}`), clock },
+    )
+    await ask(setup.transport, setup.heard, 1, 'tools/list')
+    const requests = () => setup.server.got.flatMap(({ message, method }) => message?.method ?? method)
+    const restart = () => {
+      restarted = true
+      skippedMs += 10_000
+    }
+    const skip = (ms: number) => {
+      skippedMs += ms
+    }
+    return { ...setup, requests, restart, skip }
+  }
+
+  test.each(Object.entries(lostForms))(
+    'T5, F12: a session that the server has lost ends, and only a repeatable request may be resent: %s',
+    async (_, reject) => {
+      for (const repeatable of [true, false]) {
+        const { transport, heard, restart, server, requests } = await restartable(reject)
+        restart()
+        const sent = transport.send({ body: requestBytes(2, 'tools/call'), exchange: 2, repeatable })
+        const error = (await thrown(sent)) ?? (await heard.failure(2))
+        expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { sessionEnded: 'established' } })
+        expect([error.details.resendable, transport.usable]).toEqual([repeatable || undefined, false])
+        await server.until(({ method }) => method === 'DELETE')
+        expect(server.got.find(({ method }) => method === 'DELETE')?.headers['mcp-session-id']).toBe('session-2')
+        expect(requests().filter((method) => method === 'initialize')).toHaveLength(2)
+        expect(requests().filter((method) => method === 'tools/call')).toHaveLength(1)
+      }
+    },
+  )
+
+  test('F12: a lost session that is rejected with 401 is noticed before a call that must not run twice is sent', async () => {
+    const { transport, server, restart, requests } = await restartable(lostForms['HTTP 401'] as Script)
+    server.hangUp()
+    await expect.poll(() => server.connections()).toBe(0)
+    restart()
+    expect(await thrown(call(transport, 2))).toMatchObject({ details: { unsent: true } })
+    expect(requests()).not.toContain('tools/call')
+  })
+
+  test.each([401, 403])(
+    'T5: HTTP %i to everything is about the credential: the session goes on, and is checked once in ten seconds',
+    async (status) => {
+      const { transport, restart, skip, requests, server } = await restartable(
+        (_, response) => response.writeHead(status).end('Unauthorized'),
+        { rejectsAll: true },
+      )
+      restart()
+      for (const exchange of [2, 3, 4]) {
+        expect(await thrown(call(transport, exchange))).toMatchObject({
+          code: 'SERVER_UNAVAILABLE',
+          message: expect.stringContaining('rejected the credential'),
+        })
+      }
+      expect(requests().filter((method) => method === 'initialize')).toHaveLength(2)
+      skip(10_000)
+      await thrown(call(transport, 5))
+      expect(requests().filter((method) => method === 'initialize')).toHaveLength(3)
+      expect([transport.usable, server.got.some(({ method }) => method === 'DELETE')]).toEqual([true, false])
+    },
+  )
+
+  test('T5: a rejection of one call does not end a session in which the server still lists its tools', async () => {
+    const { transport, heard, restart, requests } = await restartable((got, response) =>
+      got.message?.method === 'tools/call'
+        ? json(response, notFound(got.message.id), 403)
+        : json(response, result(got.message?.id)),
+    )
+    restart()
+    await call(transport, 2)
+    expect([heard.heard.at(-1)?.kind, transport.usable]).toEqual(['error', true])
+    expect(requests().filter((method) => method === 'initialize')).toHaveLength(1)
+  })
+
+  test('T5: a session that was just opened is not checked, so that a server that always rejects is not asked for ever', async () => {
+    const { transport, server } = await rogue(onPost((_, response) => response.writeHead(403).end()))
+    expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    expect(server.got.filter(({ message }) => message?.method === 'initialize')).toHaveLength(1)
   })
 
   test('G3: HTTP 400 to one request is about that request: the session of the others goes on', async () => {
@@ -199,6 +303,21 @@ describe("the server's own stream", () => {
     })
     expect(await heard.down).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
     expect(transport.usable).toBe(false)
+  })
+
+  test('F12: a server that rejects its former stream with 401 and has lost the session: the connection ends', async () => {
+    let opened = 0
+    let sessions = 0
+    const clock: Clock = { ...quick, monotonic: () => quick.monotonic() * 1_000 }
+    const { heard, server } = await rogue(
+      (got, response) => {
+        if (got.method === 'GET' && ++opened === 1) stream(response).end(': hello\n\n')
+        else response.writeHead(401).end()
+      },
+      { session: () => `session-${++sessions}`, clock },
+    )
+    expect(await heard.down).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    expect(server.got.filter(({ message }) => message?.method === 'initialize')).toHaveLength(2)
   })
 
   test('F12: a server that is too busy for its stream is asked again, in the time that it names', async () => {

@@ -113,6 +113,8 @@ export async function keepServerStream(options: {
   deliver(data: Buffer): void
   /** Called if the server had a stream before, but no longer knows the session. */
   forgotten(): void
+  /** Called if the server had a stream before and now rejects it for another reason, which may be a lost session. */
+  rejected(): void
 }): Promise<void> {
   const { server, clock, log, signal } = options
   let lastId: string | undefined
@@ -145,6 +147,7 @@ export async function keepServerStream(options: {
         await ended.promise
       } else if (known && (head.status === 404 || head.status === 400)) return options.forgotten()
       else if (head.status < 500 && head.status !== 408 && head.status !== 429) {
+        if (known) options.rejected()
         log.debug({ server, status: head.status }, 'the server has no GET stream')
         return
       }

@@ -62,12 +62,14 @@ export async function opened(url: string, options: Partial<HttpTransportOptions>
 /** A transport whose server has completed the handshake and follows the script from then on. */
 export async function rogue(
   script: Script,
-  { session = 'session-1', clock = quick }: { session?: string; clock?: Clock } = {},
+  { session = 'session-1', clock = quick }: { session?: string | (() => string | undefined); clock?: Clock } = {},
 ) {
   const server = await serving((got, response, socket) => {
     const { method, id } = got.message ?? {}
     if (method === 'initialize') {
-      const headers: Record<string, string> = session === '' ? {} : { 'mcp-session-id': session }
+      const given = typeof session === 'string' ? session : session()
+      if (given === undefined) return script(got, response, socket)
+      const headers: Record<string, string> = given === '' ? {} : { 'mcp-session-id': given }
       return json(response, result(id, { protocolVersion: '2025-11-25' }), 200, headers)
     }
     if (method === 'notifications/initialized') return response.writeHead(202).end()

@@ -1,9 +1,10 @@
+import { brotliCompressSync, createGzip, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { json, type RogueHttp, result, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { systemClock } from '../../core/clock.ts'
 import { call, everything, handshake, onPost, opened, rogue, serving, thrown } from './http.fixture.ts'
 import { ask } from './receiver.fixture.ts'
-import { refusesStreamableHttp } from './transport-errors.ts'
+import { LimitExceeded, refusesStreamableHttp } from './transport-errors.ts'
 
 describe('a well-behaved server', () => {
   test('T3: the official server answers a handshake, a list and a call over Streamable HTTP', async () => {
@@ -152,6 +153,71 @@ describe('redirects', () => {
   })
 })
 
+describe('compressed responses', () => {
+  const encodings: Record<string, (bytes: Buffer) => Buffer> = {
+    gzip: gzipSync,
+    deflate: deflateSync,
+    br: brotliCompressSync,
+    zstd: zstdCompressSync,
+  }
+
+  test.each(Object.entries(encodings))('T3: a response with the encoding %s is decoded', async (encoding, encode) => {
+    const { server, transport, heard } = await rogue(
+      onPost((got, response) => {
+        const encoded = (type: string, text: string) =>
+          response.writeHead(200, { 'content-type': type, 'content-encoding': encoding }).end(encode(Buffer.from(text)))
+        const text = result(got.message?.id, { text: 'x'.repeat(100_000) })
+        if (got.message?.id === 1) encoded('application/json', text)
+        else encoded('text/event-stream', `data: ${text}\n\n`)
+      }),
+    )
+    for (const id of [1, 2])
+      expect(await ask(transport, heard, id, 'tools/call')).toEqual({ text: 'x'.repeat(100_000) })
+    expect(server.got.at(-1)?.headers['accept-encoding']).toBe('identity')
+  })
+
+  test('F4: an event of a compressed stream is delivered before the stream ends', async () => {
+    const { transport, heard } = await rogue(
+      onPost((_, response) => {
+        const compressed = createGzip()
+        compressed.pipe(stream(response, { 'content-encoding': 'gzip' }))
+        compressed.write('data: {"jsonrpc":"2.0","method":"news"}\n\n')
+        compressed.flush()
+      }),
+    )
+    const controller = new AbortController()
+    await call(transport, 1, controller.signal)
+    await heard.until((message) => message.kind === 'notification')
+    controller.abort()
+  })
+
+  test.each(Object.entries(encodings))('V6: a %s bomb is not decoded beyond the limit', async (encoding, encode) => {
+    const bomb = encode(Buffer.alloc(64 * 1024 * 1024, ' '))
+    const { transport, heard } = await rogue(
+      onPost((got, response) => {
+        const type = got.message?.id === 1 ? 'application/json' : 'text/event-stream'
+        response.writeHead(200, { 'content-type': type, 'content-encoding': encoding }).end(bomb)
+      }),
+    )
+    await call(transport, 1)
+    expect(LimitExceeded.in(await heard.failure(1))?.kind).toBe('large-message')
+    await call(transport, 2)
+    expect(LimitExceeded.in(await heard.failure(2))?.kind).toBe('large-message')
+  })
+
+  test('T1: an error names an encoding that is unknown, or that the response does not have', async () => {
+    const { transport, heard } = await rogue(
+      onPost((got, response) =>
+        json(response, result(got.message?.id), 200, { 'content-encoding': got.message?.id === 1 ? 'lzma' : 'gzip' }),
+      ),
+    )
+    expect((await thrown(call(transport, 1))).message).toContain('"lzma"')
+    await call(transport, 2)
+    expect((await heard.failure(2)).message).toContain('gzip')
+    expect(transport.usable).toBe(true)
+  })
+})
+
 describe('refusals', () => {
   test.each([
     [400, 'SERVER_UNAVAILABLE', /rejected the request/],
@@ -195,8 +261,8 @@ describe('refusals', () => {
     })
   })
 
-  test('T2: an error object for the request passes unchanged, whatever the status', async () => {
-    const said = '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method","data":{"a":1}}}'
+  test.each(['1', '"1"'])('T2: an error object with the id %s passes unchanged, whatever the status', async (id) => {
+    const said = `{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,"message":"no such method","data":{"a":1}}}`
     for (const status of [400, 404, 500]) {
       const { transport, heard } = await rogue(onPost((_, response) => json(response, said, status)))
       await call(transport)

@@ -4,16 +4,20 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { maxMessage, methodNotFound, readMessage } from '../../wire/message.ts'
+import { createEventReader } from '../../wire/sse.ts'
 import { authorizedChannel, type RequestAuthorizer } from '../oauth/authorization.ts'
 import {
   configuredHeaders,
   discardBody,
+  type HttpChannel,
   isHeaderValue,
   NoResponse,
   type ReceiveBody,
   type ResponseBodyReader,
   type ResponseHead,
   readWholeBody,
+  UndecodableBody,
+  unknownEncoding,
 } from './http-channel.ts'
 import { isResponse, isStream, keepServerStream, readResponseStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
@@ -50,7 +54,11 @@ const promptlyMs = 10_000
 const goodbyeMs = 1_000
 /** How long a call waits while we check whether the server still knows the session. */
 const checkMs = 2_000
+/** How old a session, or the last check of it, must be before a rejection makes us check whether it was lost. */
+const recheckMs = 10_000
 const sessionCheck = Buffer.from('{"jsonrpc":"2.0","id":"session-check","method":"ping"}')
+/** Unlike a ping, a list is refused without a session by every server that keeps sessions. */
+const sessionProbe = Buffer.from('{"jsonrpc":"2.0","id":"session-check","method":"tools/list"}')
 
 /** Streamable HTTP: one POST per message, and one stream for messages from the server. */
 export function httpTransport(options: HttpTransportOptions): Transport {
@@ -64,7 +72,12 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     isRepeatable: () => version === undefined,
     clock,
   })
-  const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
+  const { authorize } = options
+  const channel = authorize ? authorizedChannel(plain, authorize) : plain
+  /** For session checks: their rejections say nothing about the credential. */
+  const checks = authorize
+    ? authorizedChannel(plain, { header: () => authorize.header(), refused: async () => false })
+    : plain
   const listening = new AbortController()
   const disposal = new AbortController()
   const underWay = new Set<number>()
@@ -72,12 +85,16 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   let receiver: TransportReceiver | undefined
   let session: string | undefined
   let version: string | undefined
-  let headers: Readonly<Record<'post' | 'get', Headers>> = { post: {}, get: {} }
+  let stateless = false
+  let headers: Readonly<Record<'hello' | 'post' | 'get', Headers>> = { hello: {}, post: {}, get: {} }
   let disposing: Promise<void> | undefined
   /** Whether the server has so far answered only the handshake in this session. */
   let fresh = true
   let checking: Promise<void> | undefined
-  /** The message that a stateless server accepted as its handshake; sent again to check that it still does. */
+  /** When the session was opened or last probed, and whether that probe found it lost. */
+  let probedAt = 0
+  let lost = Promise.resolve(false)
+  /** The message that the server accepted as its handshake; sent again to check that it still does. */
   let hello: Pick<OutgoingMessage, 'body' | 'headers'> | undefined
   /** Why nothing can be sent any more; undefined while messages can be sent. */
   let over: ToolwayError | undefined
@@ -98,9 +115,10 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     send,
     established(protocolVersion, era = 'legacy') {
       version = protocolVersion
+      stateless = era === 'modern'
+      probedAt = clock.monotonic()
       remember()
-      if (era === 'modern') return
-      hello = undefined
+      if (stateless) return
       void keepServerStream({
         server: name,
         clock,
@@ -109,6 +127,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
         open: get,
         deliver: (data) => receiver?.message(data),
         forgotten: endSession,
+        rejected: () => void isLost(),
       })
     },
     [Symbol.asyncDispose]() {
@@ -136,41 +155,51 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   }
 
   async function post(message: OutgoingMessage, until: AbortSignal | undefined): Promise<void> {
-    const { body, exchange, signal, repeatable } = message
+    const { body, exchange, repeatable } = message
     const within = session
     if (version === undefined) hello = { body, headers: message.headers }
     const all = message.headers ? { ...headers.post, ...message.headers } : headers.post
-    const { head, text } = await asked(body, all, until, (head) => answer(head, exchange, signal))
+    const { head, text } = await asked(channel, body, all, until, (head) => answer(head, message))
     if (head.status < 300) {
       if (exchange !== undefined && !isReadable(head))
         throw connectionLost(place(), `responded with ${what(head)} instead of a message`)
       return
     }
     const forgotten = within !== undefined && forgets(head, text)
-    if (!forgotten && passOn(text, body, exchange)) return
+    const found = within !== undefined && !forgotten && mayForget(head, text) && (await isLost())
+    if (!forgotten && !found && passOn(text, body, exchange)) return
     settled(exchange)
-    const mayBeReplaced = !forgotten && version !== undefined && hello !== undefined && mayBeOtherProtocol(head)
-    if (mayBeReplaced && (await hasChangedProtocol())) throw over
-    if (!forgotten) throw rejectedRequest(place(), head, text?.toString('latin1'))
-    const error = rejectedSession(name, head.status, fresh, repeatable)
-    endSession()
-    throw error
+    if (forgotten || found) {
+      const error = rejectedSession(name, head.status, fresh && !found, repeatable)
+      endSession()
+      throw error
+    }
+    if (stateless && mayBeOtherProtocol(head) && (await hasChangedProtocol())) throw over
+    throw rejectedRequest(place(), head, text?.toString('latin1'))
   }
 
-  /** Sends a message with POST, and reads the body of a rejection; other bodies go to the reader from `receive`. */
-  async function asked(body: Buffer, headers: Headers, signal: AbortSignal | undefined, receive: ReceiveBody) {
-    let refusal: Promise<Buffer | undefined> | undefined
+  /**
+   * Sends a message with POST, and reads the body of a rejection. Other bodies go to the reader from `receive`; without
+   * it they are read too, if they are short.
+   */
+  async function asked(
+    channel: HttpChannel,
+    body: Buffer,
+    headers: Headers,
+    signal: AbortSignal | undefined,
+    receive?: ReceiveBody,
+  ) {
+    let read: Promise<Buffer | undefined> | undefined
     const head = await channel.request({ method: 'POST', path, headers, body, signal }, (head) => {
-      if (head.status < 300) return receive(head)
+      if (head.status < 300 && receive) return receive(head)
       const { promise, resolve } = Promise.withResolvers<Buffer | undefined>()
-      refusal = promise
-      const nothing = () => resolve(undefined)
-      return readWholeBody(head, { maxLength: maxRefusal, done: resolve, lost: nothing, tooLong: nothing })
+      read = promise
+      return readShort(head, resolve)
     })
-    if (head.status < 300) return { head, text: undefined }
-    const prompt = refusal !== undefined && (await settles(refusal, promptlyMs, clock))
+    if (!read || (head.status < 300 && receive)) return { head, text: undefined }
+    const prompt = await settles(read, promptlyMs, clock)
     if (!prompt) head.abort()
-    return { head, text: prompt ? await refusal : undefined }
+    return { head, text: prompt ? await read : undefined }
   }
 
   /**
@@ -194,8 +223,41 @@ export function httpTransport(options: HttpTransportOptions): Transport {
 
   async function check(): Promise<void> {
     using limit = deadline(clock, checkMs, tooSlow)
-    const { head, text } = await asked(sessionCheck, headers.post, limit.signal, (head) => discardBody(head, clock))
+    const { head, text } = await asked(checks, sessionCheck, headers.post, limit.signal)
     if (head.status >= 300 && forgets(head, text)) endSession()
+    else if (mayForget(head, text)) await isLost()
+  }
+
+  /** Whether the session is lost, and ends it if so. Probes at most once per `recheckMs`, whoever asks. */
+  function isLost(): Promise<boolean> {
+    const now = clock.monotonic()
+    if (now - probedAt < recheckMs) return lost
+    probedAt = now
+    lost = probe().catch((error) => {
+      log.debug({ server: name, err: error }, 'could not check whether the session was lost')
+      return false
+    })
+    return lost
+  }
+
+  /**
+   * The session is lost if the server refuses a harmless request in it, but opens a new one. If it does neither, the
+   * reason is something else, such as a rejected credential, and a new session would not help.
+   */
+  async function probe(): Promise<boolean> {
+    if (session === undefined || stateless || !hello) return false
+    using limit = deadline(clock, checkMs, tooSlow)
+    const { head, text } = await asked(checks, sessionProbe, headers.post, limit.signal)
+    if (!forgets(head, text) && !mayForget(head, text)) return false
+    const discard: ReceiveBody = (head) => discardBody(head, clock)
+    const opened = (await asked(checks, hello.body, headers.hello, limit.signal, discard)).head
+    const id = opened.header('mcp-session-id')
+    if (opened.status !== 200 || !isHeaderValue(id) || id === session) return false
+    const ending = { ...headers.get, 'mcp-session-id': id }
+    checks.request({ method: 'DELETE', path, headers: ending }, discard).catch(() => {})
+    log.info({ server: name, status: head.status }, 'the server has lost the session; the next request opens a new one')
+    endSession()
+    return true
   }
 
   /** Whether a server that was stateless rejects even the handshake now, because an older version has replaced it. */
@@ -213,11 +275,11 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     if (!hello) return
     using limit = deadline(clock, checkMs, tooSlow)
     const all = { ...headers.post, ...hello.headers }
-    const { head } = await asked(hello.body, all, limit.signal, (head) => discardBody(head, clock))
+    const { head } = await asked(channel, hello.body, all, limit.signal, (head) => discardBody(head, clock))
     if (mayBeOtherProtocol(head)) endConnection(protocolChanged(place()))
   }
 
-  function answer(head: ResponseHead, exchange?: number, signal?: AbortSignal): ResponseBodyReader {
+  function answer(head: ResponseHead, { exchange, signal, repeatable }: OutgoingMessage): ResponseBodyReader {
     const id = head.header('mcp-session-id')
     if (version === undefined && session === undefined && isHeaderValue(id)) {
       session = id
@@ -232,11 +294,20 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       settled(exchange)
       if (failure !== undefined && !signal?.aborted) receiver?.failed(exchange, connectionLost(place(), failure, cause))
     }
+    const deliver = (bytes: Buffer): void => {
+      const suspicious = session !== undefined && version !== undefined && mayForget(head, bytes)
+      if (!suspicious) receiver?.message(bytes, exchange)
+      else
+        void isLost().then((found) => {
+          if (found) receiver?.failed(exchange, rejectedSession(name, head.status, false, repeatable))
+          else receiver?.message(bytes, exchange)
+        })
+    }
     if (isStream(head)) {
       return readResponseStream(head, {
         clock,
         signal: () => (signal ? AbortSignal.any([signal, disposal.signal]) : disposal.signal),
-        deliver: (data) => receiver?.message(data, exchange),
+        deliver,
         reopen: (lastEventId, receive) => get(lastEventId, receive, signal),
         done,
       })
@@ -245,10 +316,13 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       maxLength: maxMessage,
       done(bytes) {
         if (!isResponse(bytes)) return done('responded with something that is not a JSON-RPC message')
-        receiver?.message(bytes, exchange)
+        deliver(bytes)
         done()
       },
-      lost: (error) => done('closed the connection in the middle of its response', error),
+      lost: (error) =>
+        error instanceof UndecodableBody
+          ? done(`sent a response that is not valid ${error.message}`, error)
+          : done('closed the connection in the middle of its response', error),
       tooLong: () =>
         done(
           `responded with more than ${maxMessage / 1024 / 1024} MiB`,
@@ -262,7 +336,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     if (exchange === undefined || text === undefined) return false
     const error = readMessage(text)
     const request = readMessage(asked)
-    if (error.kind !== 'error' || request.kind !== 'request' || error.id !== request.id) return false
+    if (error.kind !== 'error' || request.kind !== 'request' || String(error.id) !== String(request.id)) return false
     settled(exchange)
     receiver?.message(text, exchange)
     return true
@@ -316,8 +390,10 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       ...(session !== undefined && { 'mcp-session-id': session }),
       ...(isHeaderValue(version) && { 'mcp-protocol-version': version }),
     }
+    const posted = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
     headers = {
-      post: { ...all, accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+      hello: { ...configured, ...posted },
+      post: { ...all, ...posted },
       get: { ...all, accept: 'text/event-stream' },
     }
   }
@@ -340,7 +416,42 @@ function forgets({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): bool
   if (message.kind === 'error' && message.id !== null) {
     return status === 404 && Json.raw<{ code: number }>(message.error).value.code !== methodNotFound
   }
-  return status === 404 || (status === 400 && /session|not initialized/i.test(text.toString('latin1')))
+  return status === 404 || (status === 400 && aboutSession.test(text.toString('latin1')))
+}
+
+const aboutSession = /session|not initialized/i
+
+/**
+ * Whether a response may mean that the server has lost the session, although the protocol does not say so: any rejection
+ * but those for too many requests, or a JSON-RPC error about the session.
+ */
+function mayForget({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): boolean {
+  if (status === 429 || status === 503) return false
+  const mayBeError = text.length <= maxRefusal && text.includes('"error"')
+  if (status < 400 && !(mayBeError && aboutSession.test(text.toString('latin1')))) return false
+  const message = readMessage(text)
+  if (message.kind !== 'error') return status >= 400
+  const { code } = Json.raw<{ code: number }>(message.error).value
+  return code !== methodNotFound && (status >= 400 || aboutSession.test(message.error.toString('latin1')))
+}
+
+/** Reads a short body, or the response in a stream; undefined if it is too long or incomplete. */
+function readShort(head: ResponseHead, done: (text: Buffer | undefined) => void): ResponseBodyReader {
+  const nothing = () => done(undefined)
+  if (!isStream(head)) return readWholeBody(head, { maxLength: maxRefusal, done, lost: nothing, tooLong: nothing })
+  const reader = createEventReader({
+    maxLength: maxRefusal,
+    event({ data }) {
+      if (!isResponse(data)) return
+      done(data)
+      head.abort()
+    },
+    tooLong() {
+      nothing()
+      head.abort()
+    },
+  })
+  return { data: reader.push, end: nothing, lost: nothing }
 }
 
 /** Whether a server of another revision may respond like this. */
@@ -349,7 +460,14 @@ const mayBeOtherProtocol = ({ status }: ResponseHead): boolean => [400, 404, 405
 /** Whether a response contains messages, or announces them for later. */
 const isReadable = (head: ResponseHead): boolean =>
   head.status === 202 ||
-  (head.status === 200 && (head.type === 'application/json' || head.type === 'text/event-stream'))
+  (head.status === 200 &&
+    (head.type === 'application/json' || head.type === 'text/event-stream') &&
+    unknownEncoding(head) === undefined)
 
-const what = (head: ResponseHead): string =>
-  head.status === 200 ? head.type || 'no media type' : `HTTP ${head.status}`
+function what(head: ResponseHead): string {
+  if (head.status !== 200) return `HTTP ${head.status}`
+  const encoding = unknownEncoding(head)
+  return encoding === undefined
+    ? head.type || 'no media type'
+    : `the unknown encoding ${JSON.stringify(encoding.slice(0, 100))}`
+}

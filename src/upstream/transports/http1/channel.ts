@@ -2,7 +2,7 @@ import type { connect as TlsConnect } from 'node:tls'
 import type { Clock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { proxyFor, type WebProxy } from '../../../lib/proxy.ts'
-import { ConnectTimeout, type HttpChannel, NoResponse } from '../http-channel.ts'
+import { ConnectTimeout, type HttpChannel, NoResponse, type ReceiveBody, receiveDecoded } from '../http-channel.ts'
 import { type HttpConnection, openHttpConnection } from './connection.ts'
 
 const connectMs = 10_000
@@ -81,8 +81,9 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
     get gaps() {
       return gaps
     },
-    async request(request, receive) {
+    async request(request, receiveBody) {
       request.signal?.throwIfAborted()
+      const receive: ReceiveBody = (head) => receiveDecoded(head, receiveBody)
       const known = reuse()
       if (known) return known.ask(request, receive)
       // TLS is loaded on demand, because many servers are local and do not need it.
