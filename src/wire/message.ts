@@ -15,7 +15,7 @@ import {
   wordsOf,
 } from '../lib/json-text.ts'
 import { jsonValue } from '../lib/parse-json.ts'
-import { type Pieces, toCleanLine } from './bytes.ts'
+import { hasLineBreak, type Pieces, replaceLineBreaks, toUtf8 } from './bytes.ts'
 import { duplicateIn, misspelling } from './check-members.ts'
 import { envelopeMembers } from './defined-members.ts'
 
@@ -59,9 +59,13 @@ export interface MalformedMessage {
  * input had to be cleaned. They are well-formed JSON, but may have duplicate keys below the top level.
  */
 export function readMessage(received: Buffer): Message {
-  const bytes = toCleanLine(received)
+  const clean = toUtf8(received)
+  const broken = hasLineBreak(clean)
+  const bytes = broken ? Buffer.from(clean) : clean
   const found = readEnvelope(bytes)
   if (found === undefined) return unreadable(bytes)
+  // Only now, because the scan refuses line breaks inside strings.
+  if (broken) replaceLineBreaks(bytes)
 
   const { id: idBytes, jsonrpc, method: methodBytes, params, result, error } = found
   const id = idBytes === undefined ? undefined : readId(idBytes)
