@@ -32,6 +32,7 @@ export interface FakeSource extends Source {
 export interface FakeSourceOptions extends Offer {
   readonly priority?: number
   readonly health?: Health
+  readonly incomplete?: readonly Kind[]
   /** `ready` settles only after `speak`. */
   readonly silent?: boolean
 }
@@ -55,7 +56,10 @@ export function fakeSource(name: string, options: FakeSourceOptions = {}): FakeS
     origin: name === 'native' || name === 'toolway' ? 'native' : 'forwarded',
     priority: options.priority ?? 0,
     entries: () => entries,
-    status: () => ({ health, reason, since: 0, description: '', transport: 'stdio', breaker: 'closed' }),
+    status: () => ({
+      ...{ health, reason, since: 0, description: '', transport: 'stdio', breaker: 'closed' },
+      ...(options.incomplete && { incomplete: options.incomplete }),
+    }),
     ready: () => {
       asked++
       return spoken.promise

@@ -31,6 +31,28 @@ test('V2: a server is starting until its first lists are there, whoever asks for
   expect(server.status().health).not.toBe('starting')
 })
 
+test('T5, F4: a server that failed to list its tools is asked again over a new connection once it is idle', async () => {
+  let listFails = true
+  const { server, clock, names, peers } = serverWith({ changes: { idle: '10s' }, listFails: () => listFails })
+  await server.ready()
+  expect(server.status()).toMatchObject({ health: 'degraded', incomplete: ['tool'] })
+  await clock.pass(30_000)
+  await clock.pass(30_000)
+  expect(peers[0]?.disposed).toBe(true)
+  expect(server.status().health).toBe('degraded')
+  await server.ready()
+  expect(peers).toHaveLength(2)
+  expect(server.status().health).toBe('degraded')
+  listFails = false
+  await server.ready()
+  expect(names()).toEqual([])
+  await clock.pass(10_001)
+  await server.ready()
+  expect(names()).toEqual(['read'])
+  expect(server.status()).toMatchObject({ health: 'healthy' })
+  expect(server.status().incomplete).toBeUndefined()
+})
+
 test('S1: a second start knows the tools at once, marked stale, without starting the server', async () => {
   const { store, server: first } = serverWith()
   await first.ready()
