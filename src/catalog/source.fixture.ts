@@ -33,6 +33,7 @@ export interface FakeSourceOptions extends Offer {
   readonly priority?: number
   readonly health?: Health
   readonly incomplete?: readonly Kind[]
+  readonly mayHaveResources?: boolean
   /** `ready` settles only after `speak`. */
   readonly silent?: boolean
 }
@@ -64,6 +65,7 @@ export function fakeSource(name: string, options: FakeSourceOptions = {}): FakeS
       asked++
       return spoken.promise
     },
+    ...(options.mayHaveResources !== undefined && { mayHaveResources: () => options.mayHaveResources === true }),
     refresh: async () => {},
     onChange: (listener) => {
       listeners.add(listener)

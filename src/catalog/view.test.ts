@@ -422,6 +422,16 @@ describe('finding', () => {
     expect(catalog.servedUri('files', 'x://1')).toBe('x://files/1')
     expect(catalog.servedUri('files', 'x://2')).toBe('x://files/2')
   })
+
+  test('B2, G3: URIs of a server without resources stay, unless they would be read from another server', () => {
+    const tools = fakeSource('tools', { tools: ['read'], mayHaveResources: false })
+    const flat = { naming: namingOf({ strategy: 'flat' }) }
+    const { catalog } = setUp([tools, fakeSource('files', { resources: ['x://1'] })], flat)
+    expect(catalog.servedUri('tools', 'file:///tmp/a.png')).toBe('file:///tmp/a.png')
+    expect(catalog.servedUri('tools', 'x://1')).toBe('x://tools/1')
+    expect(catalog.servedUri('tools', 'file:///files/etc')).toBe('file:///tools/files/etc')
+    expect(catalog.servedUri('tools', 'toolway://files/x')).toBe('toolway://tools/toolway://files/x')
+  })
 })
 
 test.each([

@@ -16,6 +16,8 @@ export interface Source extends AsyncDisposable {
   ready(): Promise<void>
   /** How long the source allows caching its list of this kind, if it says so. */
   listTtlMs?(kind: Kind): number | undefined
+  /** False if the source is known to have no resources, listed or not. */
+  mayHaveResources?(): boolean
   /** Lists the entries again. Never rejects; `status` shows the result. */
   refresh(): Promise<void>
   onChange(listener: () => void): Disposable

@@ -15,6 +15,13 @@ test('G2/S1: nothing is started before somebody asks; then the tools are known',
   expect(peers[0]?.version).toBe('2025-06-18')
 })
 
+test('B2: a server may have resources until it is known not to declare any', async () => {
+  const { server } = serverWith()
+  expect(server.mayHaveResources?.()).toBe(true)
+  await server.ready()
+  expect(server.mayHaveResources?.()).toBe(false)
+})
+
 test('V2: a server is starting until its first lists are there, whoever asks for them', async () => {
   let hangs = true
   const { server, clock } = serverWith({ discovery: 'runtime', hangs: () => hangs })
