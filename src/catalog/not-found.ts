@@ -62,7 +62,8 @@ export interface WaitedTime {
  * wrong. Undefined if they are known. `waited` is set if the call waited and the server is still starting.
  */
 export function serverNotReady(source: Source, kind: Kind, waited?: WaitedTime): ToolwayError | undefined {
-  const { health, reason, incomplete = [] } = source.status()
+  const { health, reason } = source.status()
+  const incomplete = source.incomplete?.() ?? []
   // A URI that is not a listed resource may match a template.
   const isIncomplete = incomplete.includes(kind) || (kind === 'resource' && incomplete.includes('template'))
   if (source.entries().length > 0 && !isIncomplete) return undefined

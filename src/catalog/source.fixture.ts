@@ -57,10 +57,8 @@ export function fakeSource(name: string, options: FakeSourceOptions = {}): FakeS
     origin: name === 'native' || name === 'toolway' ? 'native' : 'forwarded',
     priority: options.priority ?? 0,
     entries: () => entries,
-    status: () => ({
-      ...{ health, reason, since: 0, description: '', transport: 'stdio', breaker: 'closed' },
-      ...(options.incomplete && { incomplete: options.incomplete }),
-    }),
+    status: () => ({ health, reason, since: 0, description: '', transport: 'stdio', breaker: 'closed' }),
+    incomplete: () => options.incomplete ?? [],
     ready: () => {
       asked++
       return spoken.promise

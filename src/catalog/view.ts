@@ -61,9 +61,9 @@ export function createView(caller: Caller, options: ViewOptions): View {
     },
     missing: (kind = 'tool') =>
       [...sources.values()].flatMap((source) => {
-        const { health, reason, incomplete } = source.status()
-        const hasAll = source.entries().length > 0 && !incomplete?.includes(kind)
+        const hasAll = source.entries().length > 0 && !source.incomplete?.().includes(kind)
         if (hasAll || options.closed(caller, source.name)) return []
+        const { health, reason } = source.status()
         const known = health === 'healthy' || health === 'disabled'
         // Parsers of some clients reject a whole list for a lone surrogate, which the text of an error may end with.
         return known ? [] : [{ server: source.name, status: health, reason: reason.toWellFormed() }]

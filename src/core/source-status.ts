@@ -1,5 +1,3 @@
-import type { Kind } from './entry.ts'
-
 /** `needs-auth`: a user must sign in. `starting`: the first connection or listing in this run is in progress. */
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 
@@ -55,8 +53,6 @@ export interface SourceStatus {
   readonly breaker: 'closed' | 'open' | 'half-open'
   /** Set if only the circuit breaker blocks calls: the server is reachable and its listing is current. */
   readonly heldBack?: true
-  /** The kinds of entries whose list the server failed to return completely; absent if none. */
-  readonly incomplete?: readonly Kind[]
   /** What Toolway shortened, left out or refused; absent if nothing. */
   readonly findings?: readonly ServerFinding[]
 }

@@ -58,8 +58,6 @@ test('T5, F4: a server that failed to return a list is degraded, also while it i
   const degraded = { health: 'degraded', reason: expect.stringContaining('tools/list (error -32603 "offline")') }
   expect(assessHealth({ ...connected, listing })).toEqual(degraded)
   expect(assessHealth({ ...notConnected, listing })).toEqual(degraded)
-  const about = { since: 0, latencyMs: undefined, findings: [] }
-  expect(serverStatus({ ...notConnected, ...about, listing }).incomplete).toEqual(['tool'])
 })
 
 test('B5: what a server says about itself is shown without hidden characters, and not at all if the scanner objects', () => {

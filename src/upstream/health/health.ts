@@ -134,7 +134,6 @@ export function serverStatus(
     lastError: (pool.failure ?? pool.lost)?.message,
     latencyMs: latencyMs === undefined ? undefined : Math.round(latencyMs * 100) / 100,
     breaker: breaker.state,
-    ...(listing.missing.length > 0 && { incomplete: listing.missing.map(({ kind }) => kind) }),
     ...(findings.length > 0 && { findings }),
   }
 }
