@@ -9,8 +9,10 @@ import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import type { FlagsOf } from './item.ts'
 import { createReadiness } from './readiness.ts'
+import { resolveResource, serversInUri } from './resolve.ts'
 import { createSearchIndex } from './search/search-index.ts'
 import { type CatalogSnapshot, createSnapshotBuilder, type KnownItems } from './snapshot.ts'
+import { isOwnUri } from './uris.ts'
 import { createView } from './view.ts'
 import { createVisibility, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
 
@@ -54,7 +56,7 @@ export interface Catalog extends Disposable {
   shown(exposure: Exposure): readonly Served[]
   /** Recomputes the views and notifies listeners. Call it when decisions may have changed. */
   reconsider(): void
-  /** The served form of a URI that a server mentions. */
+  /** The served form of a URI that a server mentions. Unchanged if the server has no resources. */
   servedUri(server: string, uri: string): string
   snapshot(): CatalogSnapshot
   /** Notifies listeners now if they are to be notified. */
@@ -137,7 +139,12 @@ export function createCatalog(options: CatalogOptions): Catalog {
       reconsidered = true
       changes.touch()
     },
-    servedUri: (server, uri) => snapshot().uriOf(server, uri),
+    servedUri(server, uri) {
+      const current = snapshot()
+      // Without resources, nobody can read the URI through us, so it stays, unless it would be read from another server.
+      const isUnreadable = viewOptions.sources.get(server)?.mayHaveResources?.() === false
+      return isUnreadable && !isServed(current, uri) ? uri : current.uriOf(server, uri)
+    },
     snapshot,
     settle: changes.settle,
     [Symbol.dispose]() {
@@ -147,6 +154,9 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
   }
 }
+
+const isServed = (snapshot: CatalogSnapshot, uri: string): boolean =>
+  isOwnUri(uri) || serversInUri(snapshot.registry.keys(), uri).length > 0 || resolveResource(snapshot, uri).length > 0
 
 const all: readonly Kind[] = ['tool', 'resource', 'template', 'prompt']
 

@@ -59,18 +59,25 @@ export interface WaitedTime {
 }
 
 /**
- * The error for a server whose entries are not known: it may offer the entry, so "not found" would be wrong. Undefined
- * if the entries are known. `waited` is set if the call waited and the server is still starting.
+ * The error for a server whose entries of a kind are not all known: it may offer the entry, so "not found" would be
+ * wrong. Undefined if they are known. `waited` is set if the call waited and the server is still starting.
  */
-export function serverNotReady(source: Source, waited?: WaitedTime): ToolwayError | undefined {
-  if (source.entries().length > 0) return undefined
+export function serverNotReady(source: Source, kind: Kind, waited?: WaitedTime): ToolwayError | undefined {
   const { health, reason } = source.status()
+  const incomplete = source.incomplete?.() ?? []
+  // A URI that is not a listed resource may match a template.
+  const isIncomplete = incomplete.includes(kind) || (kind === 'resource' && incomplete.includes('template'))
+  if (source.entries().length > 0 && !isIncomplete) return undefined
   const server = source.name
   const refuse = (code: ErrorCode, text: string) => new ToolwayError(code, text, { server, unsent: true })
   if (health === 'needs-auth') return refuse('AUTH_REQUIRED', reason)
   if (health === 'disabled') return refuse('SERVER_UNHEALTHY', `The server ${quote(server)} is disabled: ${reason}.`)
   if (health === 'unhealthy')
     return refuse('SERVER_UNHEALTHY', `The server ${quote(server)} cannot be reached; try again later. ${reason}`)
+  if (isIncomplete) {
+    const unknown = `It is not known whether the server ${quote(server)} has this ${wordFor(kind)}; try again later.`
+    return refuse('SERVER_UNHEALTHY', `${unknown} ${reason}`)
+  }
   if (waited === undefined) return undefined
   const { ms, parameter } = waited
   const remedy =

@@ -32,6 +32,8 @@ export interface FakeSource extends Source {
 export interface FakeSourceOptions extends Offer {
   readonly priority?: number
   readonly health?: Health
+  readonly incomplete?: readonly Kind[]
+  readonly mayHaveResources?: boolean
   /** `ready` settles only after `speak`. */
   readonly silent?: boolean
 }
@@ -56,10 +58,12 @@ export function fakeSource(name: string, options: FakeSourceOptions = {}): FakeS
     priority: options.priority ?? 0,
     entries: () => entries,
     status: () => ({ health, reason, since: 0, description: '', transport: 'stdio', breaker: 'closed' }),
+    incomplete: () => options.incomplete ?? [],
     ready: () => {
       asked++
       return spoken.promise
     },
+    ...(options.mayHaveResources !== undefined && { mayHaveResources: () => options.mayHaveResources === true }),
     refresh: async () => {},
     onChange: (listener) => {
       listeners.add(listener)

@@ -272,6 +272,24 @@ describe('finding', () => {
     await expect(view.resolve('tool', 'a.b.c')).rejects.toEqual(refusal)
   })
 
+  test('T1, V2: an entry of a list that the server failed to return is not reported as unknown', async () => {
+    const partial = fakeSource('partial', { tools: ['a'], prompts: ['p'], health: 'degraded', incomplete: ['tool'] })
+    const empty = fakeSource('empty', { health: 'degraded', incomplete: ['template'] })
+    partial.become('degraded', 'Could not fetch these lists: tools/list.')
+    const { view } = setUp([...sources, partial, empty])
+    const unhealthy = { code: 'SERVER_UNHEALTHY', details: { server: 'partial', unsent: true } }
+    await expect(view.resolve('tool', 'partial.b')).rejects.toMatchObject({
+      ...unhealthy,
+      message: expect.stringContaining('Could not fetch these lists: tools/list.'),
+    })
+    await expect(view.find('tool', 'partial', 'b')).rejects.toMatchObject(unhealthy)
+    await expect(view.find('resource', 'empty', 'x:y')).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY' })
+    await expect(view.find('prompt', 'partial', 'b')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+    await expect(view.resolve('tool', 'partial.a')).resolves.toMatchObject({ name: 'partial__a' })
+    expect(view.missing('tool').map(({ server }) => server)).toEqual(['partial', 'empty'])
+    expect(view.missing('prompt').map(({ server }) => server)).toEqual(['empty'])
+  })
+
   test('T1: unknown server, unknown tool and a server that is down are three errors', async () => {
     const down = fakeSource('down', { health: 'unhealthy' })
     const off = fakeSource('off', { health: 'disabled' })
@@ -403,6 +421,16 @@ describe('finding', () => {
     const { catalog } = setUp([fakeSource('files', { resources: ['x://1'] })])
     expect(catalog.servedUri('files', 'x://1')).toBe('x://files/1')
     expect(catalog.servedUri('files', 'x://2')).toBe('x://files/2')
+  })
+
+  test('B2, G3: URIs of a server without resources stay, unless they would be read from another server', () => {
+    const tools = fakeSource('tools', { tools: ['read'], mayHaveResources: false })
+    const flat = { naming: namingOf({ strategy: 'flat' }) }
+    const { catalog } = setUp([tools, fakeSource('files', { resources: ['x://1'] })], flat)
+    expect(catalog.servedUri('tools', 'file:///tmp/a.png')).toBe('file:///tmp/a.png')
+    expect(catalog.servedUri('tools', 'x://1')).toBe('x://tools/1')
+    expect(catalog.servedUri('tools', 'file:///files/etc')).toBe('file:///tools/files/etc')
+    expect(catalog.servedUri('tools', 'toolway://files/x')).toBe('toolway://tools/toolway://files/x')
   })
 })
 

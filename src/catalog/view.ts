@@ -59,9 +59,10 @@ export function createView(caller: Caller, options: ViewOptions): View {
       const source = sources.get(server)
       if (source && !options.closed(caller, server)) await readiness.of([source], wait)
     },
-    missing: () =>
+    missing: (kind = 'tool') =>
       [...sources.values()].flatMap((source) => {
-        if (source.entries().length > 0 || options.closed(caller, source.name)) return []
+        const hasAll = source.entries().length > 0 && !source.incomplete?.().includes(kind)
+        if (hasAll || options.closed(caller, source.name)) return []
         const { health, reason } = source.status()
         const known = health === 'healthy' || health === 'disabled'
         // Parsers of some clients reject a whole list for a lone surrogate, which the text of an error may end with.
@@ -88,7 +89,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
       const late = await readiness.of([source], wait, { missing: true })
       const [found] = usable(entryOf(kind, server, name))
       if (found) return found
-      throw serverNotReady(source, waitedFor(late, source, wait)) ?? unknownIn(kind, name, server)
+      throw serverNotReady(source, kind, waitedFor(late, source, wait)) ?? unknownIn(kind, name, server)
     },
     ownName: (kind, server, spelling) =>
       isByUri(kind) ? originalUri(server, spelling) : nameOn(server, spelling, naming.separator),
@@ -191,7 +192,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     const found = resolveNow(kind, spelling)
     if (found) return found
     for (const source of named.length > 0 ? named : late) {
-      const refusal = serverNotReady(source, waitedFor(late, source, wait))
+      const refusal = serverNotReady(source, kind, waitedFor(late, source, wait))
       if (refusal) throw refusal
     }
     if (named.length === 0 && qualifier !== undefined) throw unknownServer(qualifier, serverNames())

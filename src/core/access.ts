@@ -56,8 +56,8 @@ export interface View {
   ready(brief?: 'brief'): Promise<void>
   /** Waits for one server, as long as a call to it would wait. Does nothing if the server is unknown. */
   started(server: string, wait?: Wait): Promise<void>
-  /** Servers missing from the lists, because they are starting or could not be listed. */
-  missing(): readonly MissingServer[]
+  /** Servers missing from a list, that of tools by default, because they are starting or could not be listed. */
+  missing(kind?: Kind): readonly MissingServer[]
   /** How long a client may cache this list: the shortest time that one of its servers allows; undefined if none says. */
   listTtlMs(kind: Kind): number | undefined
   /** All entries of this kind that the caller may use, in a stable order. */

@@ -22,6 +22,10 @@ export interface Source extends AsyncDisposable {
   ready(): Promise<void>
   /** How long the source allows caching its list of this kind, if it says so. */
   listTtlMs?(kind: Kind): number | undefined
+  /** The kinds of entries that the source failed to list completely. */
+  incomplete?(): readonly Kind[]
+  /** False if the source is known to have no resources, listed or not. */
+  mayHaveResources?(): boolean
   /** Lists the entries again. Never rejects; `status` shows the result. */
   refresh(): Promise<void>
   onChange(listener: () => void): Disposable

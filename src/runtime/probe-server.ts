@@ -113,7 +113,7 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
         found = { handshakeMs, era, protocolVersion, calls, transport: connection.transport.kind, findings }
         const request = { server: name, capabilities: {}, limits, log: recorder.log, signal: limit.signal }
         const lists = await fetchLists(open, request)
-        const { tools, resources, templates, prompts, failed: missing } = lists
+        const { tools, resources, templates, prompts, failed } = lists
         found = {
           ...found,
           listMs: performance.now() - initializedAt,
@@ -121,7 +121,7 @@ export function createServerProber({ redact, oauth, limits, clock, log }: Server
           tools: tools.map((tool) => String(tool.name)),
           hintedReads: tools.filter(hasReadOnlyHint).map((tool) => String(tool.name)),
           others: resources.length + templates.length + prompts.length,
-          missing,
+          missing: failed.map(({ method }) => method),
           findings: [...findings, ...lists.findings],
         }
         for (const problem of await schemaProblems(tools)) unusable.push(redact(problem))

@@ -32,6 +32,7 @@ describe('V5: a large request is read in the same way wherever its method is', (
     ['too many levels', `{${name},"arguments":${'['.repeat(300)}"${text}"${']'.repeat(300)}}`],
     ['params that are not an object', `["${text}"]`],
     ['incomplete JSON', `{"message":"${text}`],
+    ['a line break inside a string', `{"message":"${text}\n"}`],
   ])('with %s, which is refused', (_, params) => {
     const { first, last } = requestWith(params)
     const read = readInbound(first)
@@ -43,4 +44,9 @@ describe('V5: a large request is read in the same way wherever its method is', (
 test('V5: a large response that mentions a method is still a response', () => {
   const response = readInbound(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"method":"ping","text":"${text}"}}`))
   expect(response).toMatchObject({ kind: 'response', id: 1 })
+})
+
+test.each(['\n', '\r', '\r\n'])('E1: a request with %j inside a string is a parse error', (lineBreak) => {
+  const { first } = requestWith(`{${name},"arguments":{"message":"one${lineBreak}two"}}`)
+  expect(readInbound(first)).toMatchObject({ kind: 'invalid', id: null, code: -32700 })
 })

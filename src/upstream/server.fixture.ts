@@ -31,6 +31,8 @@ interface Setup {
   readonly annotations?: object
   readonly decide?: Decide
   readonly mayUseSome?: () => boolean
+  /** Whether the server answers `tools/list` with an error. */
+  readonly listFails?: () => boolean
   /** Whether the server reads messages but never answers. */
   readonly hangs?: () => boolean
   /** Runs before a call is answered. */
@@ -74,7 +76,10 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
           capabilities: { tools: { listChanged: true } },
           serverInfo: { name: 'Files' },
         }),
-        'tools/list': () => (setup.hangs?.() ? undefined : { tools: tools(number).map(definition) }),
+        'tools/list'() {
+          if (setup.listFails?.()) return { error: { code: -32603, message: 'offline' } }
+          return setup.hangs?.() ? undefined : { tools: tools(number).map(definition) }
+        },
         'tools/call'({ params }, called) {
           setup.called?.(called)
           return { content: [], echo: params }

@@ -15,6 +15,13 @@ test('G2/S1: nothing is started before somebody asks; then the tools are known',
   expect(peers[0]?.version).toBe('2025-06-18')
 })
 
+test('B2: a server may have resources until it is known not to declare any', async () => {
+  const { server } = serverWith()
+  expect(server.mayHaveResources?.()).toBe(true)
+  await server.ready()
+  expect(server.mayHaveResources?.()).toBe(false)
+})
+
 test('V2: a server is starting until its first lists are there, whoever asks for them', async () => {
   let hangs = true
   const { server, clock } = serverWith({ discovery: 'runtime', hangs: () => hangs })
@@ -29,6 +36,29 @@ test('V2: a server is starting until its first lists are there, whoever asks for
   expect(server.status().health).toBe('degraded')
   await server.seenBy({ roots: {} }).ready()
   expect(server.status().health).not.toBe('starting')
+})
+
+test('T5, F4: a server that failed to list its tools is asked again over a new connection once it is idle', async () => {
+  let listFails = true
+  const { server, clock, names, peers } = serverWith({ changes: { idle: '10s' }, listFails: () => listFails })
+  await server.ready()
+  expect(server.status().health).toBe('degraded')
+  expect(server.incomplete?.()).toEqual(['tool'])
+  await clock.pass(30_000)
+  await clock.pass(30_000)
+  expect(peers[0]?.disposed).toBe(true)
+  expect(server.status().health).toBe('degraded')
+  await server.ready()
+  expect(peers).toHaveLength(2)
+  expect(server.status().health).toBe('degraded')
+  listFails = false
+  await server.ready()
+  expect(names()).toEqual([])
+  await clock.pass(10_001)
+  await server.ready()
+  expect(names()).toEqual(['read'])
+  expect(server.status()).toMatchObject({ health: 'healthy' })
+  expect(server.incomplete?.()).toEqual([])
 })
 
 test('S1: a second start knows the tools at once, marked stale, without starting the server', async () => {

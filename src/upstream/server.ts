@@ -291,6 +291,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       status: () => status(listing()),
       ready: () => ready(listing()),
       listTtlMs: (kind) => (control.paused ? undefined : listing().ttls[kind]),
+      incomplete: () => listing().missing.map(({ kind }) => kind),
+      mayHaveResources: () => (handshake()?.capabilities ?? { resources: {} }).resources !== undefined,
       refresh: () => (isOff() ? Promise.resolve() : look(listing())),
       onChange(listener) {
         const ofSession = (changed: string) => changed === session && listener()

@@ -84,21 +84,31 @@ export function lengthOf(pieces: Pieces): number {
 
 const SPACE = 0x20
 
-/** Puts JSON on one line, as stdio and event streams require. In JSON, line breaks occur only between tokens. */
-export function toOneLine(bytes: Buffer): Buffer {
-  if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes
-  const copy = Buffer.from(bytes)
-  for (let at = copy.indexOf(LF); at >= 0; at = copy.indexOf(LF, at + 1)) copy[at] = SPACE
-  for (let at = copy.indexOf(CR); at >= 0; at = copy.indexOf(CR, at + 1)) copy[at] = SPACE
+export const hasLineBreak = (bytes: Buffer): boolean => bytes.includes(LF) || bytes.includes(CR)
+
+/** Replaces line breaks with spaces, in place. In valid JSON, they occur only between tokens. */
+export function replaceLineBreaks(json: Buffer): void {
+  for (let at = json.indexOf(LF); at >= 0; at = json.indexOf(LF, at + 1)) json[at] = SPACE
+  for (let at = json.indexOf(CR); at >= 0; at = json.indexOf(CR, at + 1)) json[at] = SPACE
+}
+
+/** Puts valid JSON on one line, as stdio and event streams require. In other text, this would hide a broken string. */
+export function toOneLine(json: Buffer): Buffer {
+  if (!hasLineBreak(json)) return json
+  const copy = Buffer.from(json)
+  replaceLineBreaks(copy)
   return copy
 }
 
-/** Removes a byte order mark, and replaces line breaks with spaces and invalid UTF-8 with U+FFFD. */
-export function toCleanLine(received: Buffer): Buffer {
+/** Removes a byte order mark, and replaces invalid UTF-8 with U+FFFD. */
+export function toUtf8(received: Buffer): Buffer {
   const marked = received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
   const bytes = marked ? received.subarray(3) : received
-  return toOneLine(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')))
+  return isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8'))
 }
+
+/** Valid JSON on one line, in valid UTF-8. */
+export const toCleanLine = (json: Buffer): Buffer => toOneLine(toUtf8(json))
 
 /** A slice of a message, and its replacement. */
 export type Replacement = readonly [slice: Buffer, by: Buffer]

@@ -33,10 +33,10 @@ describe('readMessage', () => {
       result: Buffer.from('{}'),
       notes: { isError: false, special: false, blocks: 0 },
     })
-    expect(read('{"jsonrpc":"2.0","id":null,"error":{"code":1}}')).toEqual({
+    expect(read('{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}')).toEqual({
       kind: 'error',
       id: null,
-      error: Buffer.from('{"code":1}'),
+      error: Buffer.from('{"code":1,"message":""}'),
     })
     expect(read('{"jsonrpc":"2.0","error":{}}')).toMatchObject({ kind: 'error', id: null })
   })
@@ -56,6 +56,9 @@ describe('readMessage', () => {
     ['a batch', ' [{"jsonrpc":"2.0","method":"a"}]', /batches/, false],
     ['a key twice', '{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}', /twice/, false],
     ['too much nesting', `{"a":${'['.repeat(300)}${']'.repeat(300)}}`, /deeper than 256/, false],
+    ['a line feed inside a string', '{"jsonrpc":"2.0","id":1,"result":{"a":"b\nc"}}', /not JSON/, true],
+    ['a carriage return inside a string', '{"jsonrpc":"2.0",\n"id":1,"result":{"a":"b\rc"}}', /not JSON/, true],
+    ['a line feed inside a name', '{"jsonrpc":"2.0","id":1,"method":"a","params":{"b\nc":1}}', /not JSON/, true],
     ['no version', '{"id":1,"method":"a"}', /jsonrpc/, false],
     ['another version', '{"jsonrpc":"1.0","id":1,"method":"a"}', /jsonrpc/, false],
     ['a version that is a number', '{"jsonrpc":2.0,"id":1,"method":"a"}', /jsonrpc/, false],
@@ -81,6 +84,26 @@ describe('readMessage', () => {
   test('E1: an invalid message keeps the id that could be read', () => {
     expect(read('{"jsonrpc":"2.0","id":"x","method":1}')).toMatchObject({ kind: 'invalid', id: 'x' })
     expect(read('{"jsonrpc":"2.0","id":{},"method":"a"}')).toMatchObject({ kind: 'invalid', id: null })
+  })
+
+  test.each([
+    ['{}', expect.any(String)],
+    ['{"code":"E_FAIL","message":"broken"}', 'broken'],
+    ['{"code":1.5,"message":"broken"}', 'broken'],
+    ['{"code":null,"message":"broken","data":{"a":[1]}}', 'broken'],
+    ['{"code":-32050}', expect.any(String)],
+    ['{"code":-32050,"message":null}', expect.any(String)],
+    ['{"code":1,"code":2,"message":"broken"}', expect.any(String)],
+  ])('E1: the malformed error %s becomes a valid one, with the original as data', (error, text) => {
+    const message = read(`{"jsonrpc":"2.0","id":1,"error":${error}}`)
+    const valid = message.kind === 'error' ? JSON.parse(String(message.error)) : undefined
+    expect(valid).toEqual({ code: -32603, message: text, data: JSON.parse(error) })
+  })
+
+  test('T2: a valid error is a slice of the input', () => {
+    const bytes = Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"a","data":{"b":1}}}')
+    const message = readMessage(bytes)
+    expect(message.kind === 'error' && message.error.buffer).toBe(bytes.buffer)
   })
 
   test('F14: what is carried is a slice of the input', () => {
@@ -142,7 +165,8 @@ describe('encode', () => {
           params: plain,
         })
         expect(readMessage(resultBytes(key, carried))).toMatchObject({ kind: 'response', result: carried })
-        expect(readMessage(errorBytes(null, carried))).toMatchObject({ kind: 'error', id: null, error: carried })
+        const error = bytesOf({ code: 1, message: method, data: value })
+        expect(readMessage(errorBytes(null, error))).toMatchObject({ kind: 'error', id: null, error })
       }),
     )
   })

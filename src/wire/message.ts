@@ -6,6 +6,7 @@ import {
   eachMember,
   isJson,
   maxDepth,
+  members,
   none,
   OPEN_ARRAY,
   OPEN_OBJECT,
@@ -15,7 +16,7 @@ import {
   wordsOf,
 } from '../lib/json-text.ts'
 import { jsonValue } from '../lib/parse-json.ts'
-import { type Pieces, toCleanLine } from './bytes.ts'
+import { hasLineBreak, type Pieces, replaceLineBreaks, toUtf8 } from './bytes.ts'
 import { duplicateIn, misspelling } from './check-members.ts'
 import { envelopeMembers } from './defined-members.ts'
 
@@ -27,6 +28,7 @@ export const maxBlocks = 20_000
 export const maxResultValues = 1_000_000
 
 export const methodNotFound = -32601
+const internalError = -32603
 
 export type Id = string | number
 
@@ -56,12 +58,16 @@ export interface MalformedMessage {
 
 /**
  * Reads a message's envelope; never throws. `params`, `result` and `error` are slices of the input, or of a copy if the
- * input had to be cleaned. They are well-formed JSON, but may have duplicate keys below the top level.
+ * input had to be cleaned; a malformed `error` is replaced. They are well-formed JSON, but may have duplicate keys below the top level.
  */
 export function readMessage(received: Buffer): Message {
-  const bytes = toCleanLine(received)
+  const clean = toUtf8(received)
+  const broken = hasLineBreak(clean)
+  const bytes = broken ? Buffer.from(clean) : clean
   const found = readEnvelope(bytes)
   if (found === undefined) return unreadable(bytes)
+  // Only now, because the scan refuses line breaks inside strings.
+  if (broken) replaceLineBreaks(bytes)
 
   const { id: idBytes, jsonrpc, method: methodBytes, params, result, error } = found
   const id = idBytes === undefined ? undefined : readId(idBytes)
@@ -96,7 +102,21 @@ export function readMessage(received: Buffer): Message {
   }
   if (error === undefined) return invalid('a message needs "method", "result" or "error"')
   if (!startsObject(error)) return invalid('"error" must be an object')
-  return { kind: 'error', id: id ?? null, error }
+  return { kind: 'error', id: id ?? null, error: validError(error) }
+}
+
+/**
+ * An error with an integer as `code` and a text as `message`; clients wait until their timeout for any other. The
+ * original of a malformed one becomes its `data`.
+ */
+function validError(error: Buffer): Buffer {
+  const found = members(error, ['code', 'message'])
+  const code = found?.get('code')
+  const message = found?.get('message')
+  const isText = message?.[0] === QUOTE
+  if (code && isText && Number.isSafeInteger(jsonValue(code.toString('utf8')))) return error
+  const text = isText ? message : `"The error has no valid code and message; data holds it as it was received."`
+  return Buffer.from(`{"code":${internalError},"message":${text},"data":${error}}`)
 }
 
 function unreadable(bytes: Buffer): MalformedMessage {
@@ -113,7 +133,7 @@ function unreadable(bytes: Buffer): MalformedMessage {
 const startsObject = (bytes: Buffer): boolean => bytes[0] === 0x7b
 
 function readString(bytes: Buffer): string | undefined {
-  if (bytes[0] !== 0x22) return undefined
+  if (bytes[0] !== QUOTE) return undefined
   const text = bytes.toString('utf8', 1, bytes.length - 1)
   return text.includes('\\') ? (jsonValue(`"${text}"`) as string) : text
 }
@@ -177,6 +197,7 @@ const names: readonly Name[] = ['jsonrpc', 'id', 'method', 'params', 'result', '
 const special: readonly string[] = ['resultType', 'ttlMs', 'cacheScope', 'task', 'requestState', 'inputRequests']
 
 const BACKSLASH = 0x5c
+const QUOTE = 0x22
 const TRUE = 0x74
 
 /**

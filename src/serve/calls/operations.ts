@@ -77,7 +77,7 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
       const { items, nextCursor } = pageOf(() => view.page(kind, cursor))
       const page = [Buffer.from(`"${listFields[kind]}":`), kind === 'tool' ? readable(items) : items]
       const end = nextCursor === undefined ? [] : [Buffer.from(`,"nextCursor":${JSON.stringify(nextCursor)}`)]
-      return { members: [...page, ...end], missing: view.missing(), ttlMs: view.listTtlMs(kind) }
+      return { members: [...page, ...end], missing: view.missing(kind), ttlMs: view.listTtlMs(kind) }
     },
 
     /** Calls a tool. `inspect` runs once the policy has allowed the tool; it throws to reject the call. */

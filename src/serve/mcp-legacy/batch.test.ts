@@ -99,7 +99,10 @@ describe('B2: batches of revision 2025-03-26', () => {
       const { statusCode, body } = await post(...messages)
       expect([statusCode, ((await body.json()) as Answer).error?.code]).toEqual([400, -32600])
     }
-    expect((await raw({ body: '[{"jsonrpc":"2.0"', headers })).json?.error?.code).toBe(-32700)
+    const brokenString = '[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo\n"}}]'
+    for (const body of ['[{"jsonrpc":"2.0"', brokenString]) {
+      expect((await raw({ body, headers })).json?.error?.code).toBe(-32700)
+    }
   })
 
   test.each(['2025-11-25', '2025-06-18', '2024-11-05'])('are refused in %s', async (revision) => {

@@ -8,7 +8,7 @@ import type { Result } from '../../core/result.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { elements } from '../../lib/json-text.ts'
 import { quote } from '../../lib/short-text.ts'
-import { joined, type Pieces, toCleanLine } from '../../wire/bytes.ts'
+import { joined, type Pieces, toUtf8 } from '../../wire/bytes.ts'
 import { toLegacy } from '../../wire/convert-result.ts'
 import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
 import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
@@ -219,7 +219,7 @@ export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.to
 /** Parses a batch. Returns undefined if the revision has no batches, or the batch is empty, too large or not JSON. */
 export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   if (session.revision !== revisionWithBatches) return undefined
-  const messages = elements(toCleanLine(bytes), maxMessages)
+  const messages = elements(toUtf8(bytes), maxMessages)
   if (messages === undefined || messages.length === 0) return undefined
   return messages.map(readInbound)
 }

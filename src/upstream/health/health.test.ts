@@ -52,6 +52,14 @@ test('B6: if a new connection needs a sign-in, so does the server, unless each p
   expect(assessHealth({ ...connected, pool: { ...pool, personal: true } }).health).toBe('healthy')
 })
 
+test('T5, F4: a server that failed to return a list is degraded, also while it is idle', () => {
+  const missing = [{ kind: 'tool', method: 'tools/list', reason: 'error -32603 "offline"' }] as const
+  const listing = { ...connected.listing, missing }
+  const degraded = { health: 'degraded', reason: expect.stringContaining('tools/list (error -32603 "offline")') }
+  expect(assessHealth({ ...connected, listing })).toEqual(degraded)
+  expect(assessHealth({ ...notConnected, listing })).toEqual(degraded)
+})
+
 test('B5: what a server says about itself is shown without hidden characters, and not at all if the scanner objects', () => {
   const hidden = '\u{e0041}\u202e\u200b\u001b[31m'
   const described = (title: string, config = {}) => {

@@ -62,7 +62,7 @@ const refuses: ReadonlySet<Health> = new Set(['disabled', 'needs-auth', 'unhealt
 /** A server's health, apart from its breaker. A listing from an earlier run does not make a server "healthy". */
 function assessServer(server: ServerCondition): Assessment {
   const { connected, failure, pauseMs, lost } = server.pool
-  const { fetched, descriptors } = server.listing
+  const { fetched, descriptors, missing } = server.listing
   if (server.config.disabled) return { health: 'disabled', reason: 'disabled in the configuration' }
   if (server.paused) return { health: 'disabled', reason: 'paused by an operator until it is enabled or restarted' }
   if (connected) return assessConnected(server)
@@ -70,6 +70,7 @@ function assessServer(server: ServerCondition): Assessment {
   if (failure) return { health: 'unhealthy', reason: `${failure.message}${again(pauseMs)}` }
   if (lost) return degraded(`${lost.message} The next call reconnects.`)
   if (server.starting) return { health: 'starting', reason: 'connecting for the first time since Toolway started' }
+  if (fetched && missing.length > 0) return lacking(missing)
   if (fetched) return { health: 'healthy', reason: 'idle; the next call connects' }
   if (!descriptors) return { health: 'stale', reason: 'not connected yet' }
   return {
@@ -88,10 +89,13 @@ function assessConnected({ pool, listing, degradation, starting }: ServerConditi
   if (failure && failure.code !== 'AUTH_REQUIRED')
     return degraded(`Cannot open new connections: ${failure.message}${again(pauseMs)}`)
   if (listFailure) return degraded(`Listing failed: ${listFailure.message}`)
-  if (missing.length > 0) return degraded(`Could not fetch these lists: ${missing.join(', ')}.`)
+  if (missing.length > 0) return lacking(missing)
   if (starting) return { health: 'starting', reason: 'connected; fetching its lists' }
   return degradation === undefined ? { health: 'healthy', reason: '' } : degraded(degradation)
 }
+
+const lacking = (missing: ServerListing['missing']): Assessment =>
+  degraded(`Could not fetch these lists: ${missing.map(({ method, reason }) => `${method} (${reason})`).join(', ')}.`)
 
 const again = (pauseMs: number): string => (pauseMs > 0 ? ` Next attempt in ${Math.ceil(pauseMs / 1000)} s.` : '')
 

@@ -9,7 +9,11 @@ import { fetchLists } from './fetch-lists.ts'
 const signal = new AbortController().signal
 const everything = { tools: {}, resources: {}, prompts: {} }
 const tool = (name: string) => ({ name, inputSchema: { type: 'object' } })
-const empty = { 'resources/list': () => ({}), 'resources/templates/list': () => ({}), 'prompts/list': () => ({}) }
+const empty = {
+  'resources/list': () => ({ resources: [] }),
+  'resources/templates/list': () => ({ resourceTemplates: [] }),
+  'prompts/list': () => ({ prompts: [] }),
+}
 
 const numbered = (count: number) => (page: number) =>
   Array.from({ length: count }, (_, index) => tool(`t${page}_${index}`))
@@ -168,8 +172,25 @@ test('G2: a list that fails loses only itself, and is named', async () => {
   })
   expect(tools).toHaveLength(1)
   expect(prompts).toEqual([])
-  expect(failed).toEqual(['prompts/list'])
+  expect(failed).toEqual([{ kind: 'prompt', method: 'prompts/list', reason: 'error -32603 "broken"' }])
   expect(warnings).toEqual([{ server: 's', method: 'prompts/list', code: -32603, reason: 'broken' }])
+})
+
+test.each([{}, { tools: null }, { tools: { a: tool('a') } }, { tools: 'a' }])(
+  'S1: %j is a list that failed, not an empty one',
+  async (result) => {
+    const { tools, failed, warnings } = await offer({ 'tools/list': () => result }, { tools: {} })
+    expect(tools).toEqual([])
+    expect(failed).toEqual([{ kind: 'tool', method: 'tools/list', reason: '"tools" is not an array' }])
+    expect(warnings).toMatchObject([{ server: 's', method: 'tools/list' }])
+  },
+)
+
+test('S1: the pages before one that fails are kept, and the list counts as failed', async () => {
+  const pages = [{ tools: [tool('a')], nextCursor: '2' }, { error: { code: -32603, message: 'broken' } }]
+  const { tools, failed } = await offer({ 'tools/list': () => pages.shift() }, { tools: {} })
+  expect(tools.map(({ name }) => name)).toEqual(['a'])
+  expect(failed).toMatchObject([{ method: 'tools/list', reason: expect.stringMatching(/only the first 1 .*"broken"/) }])
 })
 
 test('only what the server says it has is asked for', async () => {

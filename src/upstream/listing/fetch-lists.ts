@@ -7,7 +7,16 @@ import { methodNotFound } from '../../wire/message.ts'
 import { invalidParamHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
 import { encodeRequest, type RequestSpec } from '../requests/encode-request.ts'
-import { createListReader, defaultListLimits, type ListLimits, type ListReader, type ListSpec } from './list-reader.ts'
+import {
+  createListReader,
+  defaultListLimits,
+  type ListLimits,
+  type ListReader,
+  type ListSpec,
+  MalformedList,
+  quoted,
+  written,
+} from './list-reader.ts'
 
 export interface ServerLists {
   readonly tools: readonly Definition[]
@@ -16,14 +25,20 @@ export interface ServerLists {
   readonly prompts: readonly Definition[]
   /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
   readonly exactSchemas: Readonly<Record<string, string>> | undefined
-  /** Lists that the server declared but failed to return. */
-  readonly failed: readonly string[]
+  /** Lists that the server declared but failed to return completely. The pages before the failure are kept. */
+  readonly failed: readonly FailedList[]
   /** What was shortened or left out. */
   readonly findings: readonly ServerFinding[]
   /** The number of bytes of all lists. */
   readonly bytes: number
   /** How long the server allows caching each list, if it says so. */
   readonly ttls: ListTtls
+}
+
+export interface FailedList {
+  readonly kind: Kind
+  readonly method: string
+  readonly reason: string
 }
 
 export interface FetchListsOptions extends Pick<RequestSpec, 'capabilities' | 'signal'> {
@@ -35,15 +50,21 @@ export interface FetchListsOptions extends Pick<RequestSpec, 'capabilities' | 's
 /** Fetches every list that the server's capabilities declare. A failed list does not affect the others. */
 export async function fetchLists(open: InitializedConnection, options: FetchListsOptions): Promise<ServerLists> {
   const { capabilities } = open.handshake
-  const failed: string[] = []
-  const done = new Map<string, ListReader>()
+  const failed: FailedList[] = []
+  const read = new Map<string, ListReader>()
 
   const list = async (spec: ListSpec): Promise<readonly Definition[]> => {
+    const { kind, method } = spec
     const reader = createListReader(spec, options.limits ?? defaultListLimits)
-    const complete = await readAll(open, spec, reader, options)
-    if (complete) done.set(spec.method, reader)
-    else if (complete === false) failed.push(spec.method)
-    return complete ? reader.definitions() : []
+    const outcome = await readAll(open, spec, reader, options)
+    if (outcome === 'absent') return []
+    read.set(method, reader)
+    const entries = reader.definitions()
+    if (outcome !== 'complete') {
+      const some = entries.length > 0 ? `only the first ${written(entries.length)} entries: ` : ''
+      failed.push({ kind, method, reason: some + outcome.reason })
+    }
+    return entries
   }
   const [tools, resources, templates, prompts] = await Promise.all([
     capabilities.tools ? list({ ...lists.tool, malformed: (tool) => needsSchema(tool) ?? badHeaders(open, tool) }) : [],
@@ -51,15 +72,16 @@ export async function fetchLists(open: InitializedConnection, options: FetchList
     capabilities.resources ? list(lists.template) : [],
     capabilities.prompts ? list(lists.prompt) : [],
   ])
-  const readers = Object.values(lists).flatMap(({ method }) => done.get(method) ?? [])
+  const readers = Object.values(lists).flatMap(({ method }) => read.get(method) ?? [])
+  for (const { method } of failed) read.delete(method)
   const exact = Object.fromEntries(readers.flatMap(({ exactSchemas }) => [...exactSchemas]))
   return {
     ...{ tools, resources, templates, prompts, failed },
     exactSchemas: Object.keys(exact).length > 0 ? exact : undefined,
-    findings: readers.flatMap((reader) => reader.findings()),
+    findings: [...read.values()].flatMap((reader) => reader.findings()),
     bytes: readers.reduce((sum, { bytes }) => sum + bytes, 0),
     // Only the stateless protocol defines TTLs.
-    ttls: open.handshake.era === 'modern' ? ttlsOf(done) : {},
+    ttls: open.handshake.era === 'modern' ? ttlsOf(read) : {},
   }
 }
 
@@ -82,29 +104,34 @@ const lists = {
   prompt: { method: 'prompts/list', kind: 'prompt', field: 'prompts', key: 'name' },
 } as const satisfies Record<string, ListSpec>
 
-/** Reads all pages. Returns false if the server fails to return the list, undefined if it does not have the list. */
+/** Reads all pages until one fails. */
 async function readAll(
   open: InitializedConnection,
   { method }: ListSpec,
   reader: ListReader,
   { server, capabilities, signal, log }: FetchListsOptions,
-): Promise<boolean | undefined> {
+): Promise<'complete' | 'absent' | Pick<FailedList, 'reason'>> {
   try {
     let members: readonly Buffer[] = []
     for (;;) {
       const request = encodeRequest(open, { method, members, capabilities, signal, repeatable: true })
       const { result } = await open.connection.request(request)
       const cursor = reader.page(result)
-      if (cursor === undefined) return true
+      if (cursor === undefined) return 'complete'
       members = [Buffer.from(`"cursor":${JSON.stringify(cursor)}`)]
     }
   } catch (error) {
-    if (error instanceof ServerError && error.error.value.code === methodNotFound) return undefined
-    if (signal.aborted || !(error instanceof ServerError)) throw error
+    if (signal.aborted) throw error
+    if (error instanceof MalformedList) {
+      log.warn({ server, method, reason: error.message }, 'the server failed to return a list')
+      return { reason: error.message }
+    }
+    if (!(error instanceof ServerError)) throw error
     // Log only the code and the beginning of the message: the error's data can be anything, of any size.
     const { code, message } = error.error.value
+    if (code === methodNotFound) return 'absent'
     log.warn({ server, method, code, reason: String(message).slice(0, 200) }, 'the server failed to return a list')
-    return false
+    return { reason: `error ${code} ${quoted(String(message))}` }
   }
 }
 

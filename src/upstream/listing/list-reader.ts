@@ -1,7 +1,7 @@
 import type { Definition } from '../../core/entry.ts'
 import { Json } from '../../core/json.ts'
 import type { ServerFinding, ServerFindingKind } from '../../core/source-status.ts'
-import { countValues, eachElement, members, walk } from '../../lib/json-text.ts'
+import { countValues, eachElement, members, OPEN_ARRAY, walk } from '../../lib/json-text.ts'
 import { jsonValue } from '../../lib/parse-json.ts'
 import { quote, shorten } from '../../lib/short-text.ts'
 import { type ListedKind, repairedDefinition, visibleDefinition } from './definitions.ts'
@@ -36,6 +36,11 @@ export interface ListSpec {
   malformed?(definition: Definition): string | undefined
 }
 
+/** Thrown for a page without an array of entries. */
+export class MalformedList extends Error {
+  override readonly name = 'MalformedList'
+}
+
 export type ListReader = ReturnType<typeof createListReader>
 
 /**
@@ -61,10 +66,11 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
     page(result: Buffer): string | undefined {
       const found = pageMembers(result)
       const list = found.get(field)
+      if (list?.[0] !== OPEN_ARRAY) throw new MalformedList(`"${field}" is not an array`)
       const ttl = found.get('ttlMs')
       if (ttl) ttlMs = Math.min(ttlMs ?? Number.POSITIVE_INFINITY, millisecondsOf(ttl))
-      bytes += result.length - (list?.length ?? 0)
-      if (list) eachElement(list, (start, end) => entry(list.subarray(start, end)))
+      bytes += result.length - list.length
+      eachElement(list, (start, end) => entry(list.subarray(start, end)))
       return cut ? undefined : nextCursor(found.get('nextCursor'))
     },
     /** The number of bytes read. */

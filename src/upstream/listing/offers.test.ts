@@ -6,8 +6,19 @@ const server = (name: string, instructions = '', capabilities = {}) => ({ name, 
 test('B2: instructions are joined under the name of their server, and bounded', () => {
   const { instructions } = joinOffers([server('a', 'Use wisely.'), server('b'), server('c', 'x'.repeat(5_000))])
   expect(instructions).toBe(`## a\nUse wisely.\n\n## c\n${'x'.repeat(2_000)}`)
-  const many = Array.from({ length: 50 }, (_, index) => server(`s${index}`, 'y'.repeat(2_000)))
-  expect(joinOffers(many).instructions).toHaveLength(8_000)
+})
+
+test('B2: instructions that do not fit are left out as a whole, and their servers are named', () => {
+  const large = Array.from({ length: 5 }, (_, index) => server(`s${index}`, 'y'.repeat(2_000)))
+  const { instructions } = joinOffers([...large, server('short', 'Fits.')])
+  const sections = ['s0', 's1', 's2'].map((name) => `## ${name}\n${'y'.repeat(2_000)}`)
+  const notice = 'Left out for lack of space: the instructions of s3, s4.'
+  expect(instructions).toBe([notice, ...sections, '## short\nFits.'].join('\n\n'))
+  const many = Array.from({ length: 500 }, (_, index) => server(`server-${index}`, 'y'.repeat(2_000)))
+  expect(joinOffers(many).instructions.length).toBeLessThanOrEqual(8_000)
+  expect(joinOffers(many).instructions).toMatch(/^Left out .* server-3, .*, \d+ others\.\n\n## server-0\n/)
+  const sixteen = Array.from({ length: 16 }, (_, index) => server(`s${index}`, 'z'.repeat(480)))
+  expect(joinOffers(sixteen).instructions).not.toContain('Left out')
 })
 
 test('S1: a lone surrogate in instructions is replaced, also one that remains where they are shortened', () => {

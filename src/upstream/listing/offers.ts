@@ -11,6 +11,8 @@ export interface ServerOffers {
 /** Maximum length of instructions, for one server and for all together, because they use the model's context. */
 export const maxAdvice = 2_000
 const maxAdviceOfAll = 8_000
+/** How much of that may name the servers whose instructions are left out. */
+const maxNotice = 500
 
 export function joinOffers(servers: readonly ServerOffers[]): Offers {
   const extensions = Object.assign({}, ...servers.map(({ capabilities }) => asRecord(capabilities.extensions)))
@@ -27,13 +29,41 @@ const servedTasks = { cancel: {}, requests: { tools: { call: {} } } }
 const runTasks = ({ capabilities }: ServerOffers): boolean =>
   asRecord(asRecord(asRecord(capabilities.tasks).requests).tools).call !== undefined
 
+/** Joins the instructions. Leaves out those that do not fit, as a whole, because half a sentence may mislead. */
 function joined(servers: readonly ServerOffers[]): string {
-  const parts = servers.filter(({ instructions }) => instructions !== '')
-  return parts
-    .map(({ name, instructions }) => `## ${name}\n${belowOurs(instructions.slice(0, maxAdvice))}`)
-    .join('\n\n')
-    .slice(0, maxAdviceOfAll)
-    .toWellFormed()
+  const sections = servers
+    .filter(({ instructions }) => instructions !== '')
+    .map(({ name, instructions }) => ({
+      name,
+      text: `## ${name}\n${belowOurs(instructions.slice(0, maxAdvice)).toWellFormed()}`,
+    }))
+  const all = sections.map(({ text }) => text).join(between)
+  if (all.length <= maxAdviceOfAll) return all
+  const parts: string[] = []
+  const leftOut: string[] = []
+  let room = maxAdviceOfAll - maxNotice
+  for (const { name, text } of sections) {
+    const length = between.length + text.length
+    if (length > room) leftOut.push(name)
+    else {
+      room -= length
+      parts.push(text)
+    }
+  }
+  return [noticeOf(leftOut), ...parts].join(between)
+}
+
+const between = '\n\n'
+
+/** Says whose instructions are left out. It comes first: after a section, it would seem to be written by that server. */
+function noticeOf(names: readonly string[]): string {
+  let named = names.length
+  const written = () => {
+    const others = named < names.length ? [`${names.length - named} others`] : []
+    return `Left out for lack of space: the instructions of ${[...names.slice(0, named), ...others].join(', ')}.`
+  }
+  while (written().length > maxNotice) named--
+  return written()
 }
 
 /** Lowers the headings in a server's instructions, so that a server cannot begin the section of another one. */

@@ -3,14 +3,14 @@ import type { ServerConfig } from '../../config/schema.ts'
 import { type Capabilities, profileOf } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline, never } from '../../core/deadline.ts'
-import type { Entry } from '../../core/entry.ts'
+import type { Entry, Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { DescriptorStore, Descriptors } from '../../core/stores.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 import type { HandshakeResult, InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
-import { fetchLists, type ListTtls, type ServerLists } from './fetch-lists.ts'
+import { type FailedList, fetchLists, type ListTtls, type ServerLists } from './fetch-lists.ts'
 import type { ListLimits } from './list-reader.ts'
 
 /** What a server lists for clients with one set of capabilities; it may list more for clients that support more. */
@@ -21,7 +21,7 @@ export interface ServerListing extends AsyncDisposable {
   readonly fetched: boolean
   /** `failure` says why the listing could not be fetched; `missing` says which lists failed. */
   readonly failure: ToolwayError | undefined
-  readonly missing: readonly string[]
+  readonly missing: readonly FailedList[]
   /** The size of the lists that were fetched last. */
   readonly bytes: number
   /** How long the server allows caching each list, if it says so. */
@@ -33,7 +33,7 @@ export interface ServerListing extends AsyncDisposable {
   recall(): Promise<void>
   /**
    * Whether a listing is known. If it is from an earlier run and old, or its TTL has passed, it is refreshed in the
-   * background.
+   * background. False if it lacks something and it is time to try again.
    */
   known(): boolean
   /** Fetches the lists; never rejects. */
@@ -69,6 +69,8 @@ type ListingState = { -readonly [Key in keyof ServerListing]: ServerListing[Key]
 const listWithinMs = 30_000
 /** How long lists are cached at least, so that a TTL of 0 does not turn each list request into one to the server. */
 const minTtlMs = 1_000
+/** How often a server is asked for lists that it failed to return, if somebody needs them. */
+const retryMs = 10_000
 /** How often to check whether somebody has signed in. */
 const signInMs = 5_000
 
@@ -106,7 +108,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       if (remembered && !listing.descriptors) learn(remembered)
     },
     known() {
-      if (!listing.descriptors) return false
+      if (!listing.descriptors || mayComplete()) return false
       if (options.down()) return true
       if (listing.fetched) refetchExpired()
       else if (isOld()) void refresh()
@@ -156,6 +158,10 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     return refreshMs > 0 && ageMs > refreshMs
   }
 
+  function mayComplete(): boolean {
+    return listing.missing.length > 0 && clock.monotonic() - requestedAt > retryMs
+  }
+
   /** Fetches lists whose TTL has passed, if a connection is open. No connection is opened for it. */
   function refetchExpired(): void {
     const ttlMs = Math.max(minTtlMs, Math.min(...Object.values(listing.ttls)))
@@ -201,7 +207,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
       const { limits } = options
       const offer = await fetchLists(open, { server, capabilities, limits, log, signal: limit.signal })
       const { failure, missing, fetched, descriptors } = listing
-      const recovered = failure !== undefined || missing.join() !== offer.failed.join()
+      const recovered = failure !== undefined || JSON.stringify(missing) !== JSON.stringify(offer.failed)
       listing.missing = offer.failed
       listing.failure = undefined
       listing.bytes = offer.bytes
@@ -235,24 +241,27 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     })
   }
 
-  /** The fetched lists, with the previous content in place of each list that failed. */
+  /** The fetched lists, with the previous content in place of each list that failed, unless that has fewer entries. */
   function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed' | 'findings' | 'bytes' | 'ttls'> {
     const { descriptors } = listing
-    const or = (method: string, key: 'tools' | 'resources' | 'templates' | 'prompts') =>
-      failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key]
+    const or = (kind: Kind, key: 'tools' | 'resources' | 'templates' | 'prompts') => {
+      const before = failed.some((list) => list.kind === kind) ? (descriptors?.[key] ?? []) : []
+      return before.length > offer[key].length ? before : offer[key]
+    }
+    const tools = or('tool', 'tools')
     return {
-      tools: or('tools/list', 'tools'),
-      resources: or('resources/list', 'resources'),
-      templates: or('resources/templates/list', 'templates'),
-      prompts: or('prompts/list', 'prompts'),
-      exactSchemas: failed.includes('tools/list') ? descriptors?.exactSchemas : offer.exactSchemas,
+      tools,
+      resources: or('resource', 'resources'),
+      templates: or('template', 'templates'),
+      prompts: or('prompt', 'prompts'),
+      exactSchemas: tools === offer.tools ? offer.exactSchemas : descriptors?.exactSchemas,
     }
   }
 
   /** The findings about the handshake and the lists, with the previous ones of each list that failed. */
   function findingsOf(handshake: HandshakeResult, { failed, findings }: ServerLists): Descriptors['findings'] {
     const before = listing.descriptors?.findings ?? []
-    const kept = before.filter(({ method = '' }) => failed.includes(method))
+    const kept = before.filter((finding) => failed.some(({ method }) => method === finding.method))
     const all = [...(handshake.findings ?? []), ...findings, ...kept]
     return all.length > 0 ? all : undefined
   }

@@ -80,6 +80,23 @@ test.each([
   expect(logged).toHaveLength(1 + epilogue.length)
 })
 
+test.each([
+  ['Error: A database in memory needs --write.', 'Try one of these:', '- Use --file NAME', '- Use --write'],
+  ['12:00:01 [error] no route to host', 'Goodbye'],
+  ['2026-01-01 ERROR the token has expired', 'Docs: https://example.com/help'],
+  ['Caused by: unknown issuer', 'See the manual'],
+])('B11: a line that reports an error is preferred to later advice: %s', (cause, ...advice) => {
+  const { chatter, write } = listening()
+  for (const line of ['Error: an earlier one', 'starting, 0 errors', cause, ...advice]) write(line)
+  expect(chatter.last).toBe(cause)
+})
+
+test('B11: an error that was reported long before the end is not its cause', () => {
+  const { chatter, write } = listening()
+  for (const line of ['Error: retried', ...Array.from({ length: 20 }, (_, at) => `request ${at}`)]) write(line)
+  expect(chatter.last).toBe('request 19')
+})
+
 test('security: what a flood writes is hardly looked at', { timeout: 30_000 }, () => {
   const { chatter } = listening()
   const line = Buffer.from(' \u001b[31m'.repeat(400))

@@ -5,7 +5,7 @@ import { shorten } from '../../lib/short-text.ts'
 
 /** Process output outside the protocol, logged at debug level after rate limiting, truncation and redaction. */
 export interface ProcessOutput {
-  /** The last meaningful line of stderr, for error messages. */
+  /** The line of stderr that most likely names the cause, for error messages: a late one, that of an error if possible. */
   readonly last: string
   line(stream: 'stdout' | 'stderr', bytes: Buffer): void
 }
@@ -25,6 +25,8 @@ const maxLinesPerSecond = 200
 const maxQuotedLength = 300
 /** How many recent lines are searched for the cause of a failure. The cause may be followed by other lines. */
 const maxRecent = 64
+/** How many meaningful lines, from that of the error on, may end the output. An earlier error is not the cause. */
+const maxAfterError = 10
 /** How many bytes beyond the logged part are searched for secrets, because truncation may split a secret. */
 const beyond = 2 * 1024
 /** Shorter values are not redacted, because values such as "true" or "8080" occur everywhere. */
@@ -62,8 +64,9 @@ export function createProcessOutput(options: {
 
   return {
     get last() {
-      const words = recent.map(textOf).findLast((text) => plain(text) !== '' && !epilogue.test(plain(text)))
-      return clean(words ?? '', maxQuotedLength)
+      const meaningful = recent.map(textOf).filter((text) => plain(text) !== '' && !epilogue.test(plain(text)))
+      const error = meaningful.slice(-maxAfterError).findLast((text) => errorLine.test(plain(text)))
+      return clean(error ?? meaningful.at(-1) ?? '', maxQuotedLength)
     },
     line(stream, bytes) {
       // Skip lines early: a process may write very fast, so most lines must cost almost nothing.
@@ -102,6 +105,13 @@ function isBlank(bytes: Buffer): boolean {
  */
 const epilogue =
   /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*| A complete log .*)?|hint: .*|at .*|File ".*", line \d+.*|[a-z]\w*: (?:'.*'|-?\d+|\[.*\]),?|Node\.js v.*|\W+)$/
+
+/**
+ * Matches lines that report an error or its cause: `Error: …`, `KeyError: …`, `[error] …`, `12:00 FATAL …`,
+ * `Caused by: …`.
+ */
+const errorLine =
+  /(?:[Ee]rror|[Ee]xception|[Ff]atal|[Pp]anic)(?:\[\w+\])?[:\])]|^(?:[Ee]rror|[Ff]atal|[Cc]aused?(?: by)?:)|\b(?:ERROR|FATAL|CRITICAL)\b/
 
 /** Removes terminal colours and other hidden characters, which could mislead an operator or a model. */
 const plain = (text: string): string =>

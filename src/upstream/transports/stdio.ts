@@ -24,6 +24,9 @@ export interface StdioTransport extends Transport {
 /** How much of a line that is too long is skipped until it ends: more than a server can produce in one JavaScript string. */
 const maxDropped = 512 * 1024 * 1024
 
+/** How much other output a server may write to stdout before the handshake. No start needs so much; a wrong command does. */
+const maxEarlyOutput = 4 * 1024 * 1024
+
 /** How long a process's output may take to end after the process has exited. */
 const graceMs = 250
 
@@ -77,12 +80,19 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
 
   function listen({ streams, ended, drained }: ServerProcessHandle): void {
     const { stdin, stdout, stderr } = streams
+    let early = 0
+    const other = (bytes: Buffer) => {
+      output.line('stdout', bytes)
+      if (established || over) return
+      early += bytes.length
+      if (early > maxEarlyOutput) giveUp(notProtocol)
+    }
     const lines = createLineReader({
       maxLength: maxMessage,
       skipsEmpty: true,
       line: (bytes) => {
         if (looksLikeMessage(bytes)) receiver?.message(bytes)
-        else output.line('stdout', bytes)
+        else other(bytes)
       },
       dropped: (head, tail) => {
         const id = responseId(head, tail)
@@ -189,6 +199,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   }
 }
 
+const notProtocol = `wrote more than ${maxEarlyOutput / 1024 / 1024} MiB to stdout that are not MCP messages, and was stopped`
 const maxMegabytes = maxMessage / 1024 / 1024
 const exceeded = (): LimitExceeded => new LimitExceeded('large-message', maxMessage)
 
