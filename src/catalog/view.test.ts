@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { ToolwayError } from '../core/errors.ts'
 import { listed, ownTools, setUp } from './catalog.fixture.ts'
 import { decideBy, type FakeSource, fakeSource, namingOf } from './source.fixture.ts'
@@ -401,8 +402,9 @@ describe('finding', () => {
 
   test('B2: URIs in results are those under which we serve them', () => {
     const { catalog } = setUp([fakeSource('files', { resources: ['x://1'] })])
-    expect(catalog.servedUri('files', 'x://1')).toBe('x://files/1')
-    expect(catalog.servedUri('files', 'x://2')).toBe('x://files/2')
+    const served = catalog.servedUris(callOf({ entry: entryOf({ server: 'files' }) }))
+    expect(served('x://1')).toBe('x://files/1')
+    expect(served('x://2')).toBe('x://files/2')
   })
 })
 

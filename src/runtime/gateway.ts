@@ -156,7 +156,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const context: GenerationContext = {
     ...processState,
     access,
-    servedUri: (server, uri) => current().catalog.servedUri(server, uri),
+    servedUris: (call) => current().catalog.servedUris(call),
     policy: () => current().policy,
     redact: (text) => current().redactor.text(text),
     tools,

@@ -60,7 +60,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
     refreshMs: 60_000,
     discovery: setup.discovery ?? 'hybrid',
     store,
-    servedUri: (uri) => uri,
+    servedUris: () => (uri) => uri,
     seal: createSeal('a secret for the test'),
     health,
     ...(setup.decide && { decide: setup.decide }),
