@@ -33,6 +33,8 @@ interface Setup {
   readonly mayUseSome?: () => boolean
   /** Whether the server reads messages but never answers. */
   readonly hangs?: () => boolean
+  /** Delays the opening of one of the connections, of which the first is 0. */
+  readonly opening?: (connection: number) => Promise<void>
   /** Runs before a call is answered. */
   readonly called?: (peer: ScriptedPeer) => void
 }
@@ -82,6 +84,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
         ping: () => (setup.hangs?.() ? undefined : {}),
       })
       peers.push(peer)
+      await setup.opening?.(number)
       const connection = await openRpcConnection(peer.transport, { server: 'files', owned, host, log }, signal)
       const identity = { name: 'toolway', version: '1' }
       const options = { server: 'files', identity, capabilities, log, signal }

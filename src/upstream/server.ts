@@ -73,7 +73,7 @@ export interface UpstreamServer extends Source, ServerOffers {
   notifyServer(caller: Caller, method: string): void
   sessionEnded(caller: Caller): void
   breakerChanged(): void
-  /** Whether it is being started or connected to, and has no connection yet. */
+  /** Whether calls wait for a connection to open: the shared one, or one for a session or a call. */
   opening(): boolean
   readonly control: ServerControl
 }
@@ -188,7 +188,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     notifyServer: (caller, method) => pool.notifyServer(caller.session, method),
     sessionEnded: (caller) => pool.sessionEnded(caller.session),
     breakerChanged: healthMayHaveChanged,
-    opening: () => pool.opening && !pool.connected,
+    opening: () => pool.all.some(({ opening, inUse }) => opening && inUse),
     control,
     async [Symbol.asyncDispose]() {
       const closing = [...listings.values()].map((listing) => listing[Symbol.asyncDispose]())
