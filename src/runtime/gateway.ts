@@ -196,12 +196,14 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     record: configAudit,
     mayShow: mayShowValue,
     current: () => current().loaded,
-    load: () =>
-      load().catch((thrown: unknown) => {
+    load() {
+      files?.reading()
+      return load().catch((thrown: unknown) => {
         // Also watch files that the configuration refers to, such as secrets: a missing one may appear later.
         if (thrown instanceof ConfigError) files?.follow([...watchedFiles(current()), ...thrown.places])
         throw thrown
-      }),
+      })
+    },
     async apply(loaded) {
       refuseUnauthenticated(loaded)
       const before = current()
