@@ -1,6 +1,6 @@
 import type { NamingConfig } from '../config/schema.ts'
 import type { Exposure, ListChangeListener, Served, View } from '../core/access.ts'
-import { type Caller, type Capabilities, profileOf, sessionKey } from '../core/call.ts'
+import { type Call, type Caller, type Capabilities, profileOf, sessionKey } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide, Denial } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
@@ -9,7 +9,7 @@ import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import type { FlagsOf } from './item.ts'
 import { createReadiness } from './readiness.ts'
-import { resolveResource, serversInUri } from './resolve.ts'
+import { isTemplateUri, resolveResource, serversInUri } from './resolve.ts'
 import { createSearchIndex } from './search/search-index.ts'
 import { type CatalogSnapshot, createSnapshotBuilder, type KnownItems } from './snapshot.ts'
 import { isOwnUri } from './uris.ts'
@@ -56,8 +56,8 @@ export interface Catalog extends Disposable {
   shown(exposure: Exposure): readonly Served[]
   /** Recomputes the views and notifies listeners. Call it when decisions may have changed. */
   reconsider(): void
-  /** The served form of a URI that a server mentions. Unchanged if the server has no resources. */
-  servedUri(server: string, uri: string): string
+  /** Converts URIs in the result of a call to those that its caller uses. */
+  servedUris(call: Call): (uri: string) => string
   snapshot(): CatalogSnapshot
   /** Notifies listeners now if they are to be notified. */
   settle(): void
@@ -139,11 +139,13 @@ export function createCatalog(options: CatalogOptions): Catalog {
       reconsidered = true
       changes.touch()
     },
-    servedUri(server, uri) {
+    servedUris({ entry: { server }, input }) {
       const current = snapshot()
       // Without resources, nobody can read the URI through us, so it stays, unless it would be read from another server.
       const isUnreadable = viewOptions.sources.get(server)?.mayHaveResources?.() === false
-      return isUnreadable && !isServed(current, uri) ? uri : current.uriOf(server, uri)
+      const isUnchanged = (uri: string) =>
+        isUnreadable ? !isServed(current, uri) : uri === input.uri && isTemplateUri(current, server, uri)
+      return (uri) => (isUnchanged(uri) ? uri : current.uriOf(server, uri))
     },
     snapshot,
     settle: changes.settle,
@@ -263,10 +265,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
   const sessionChanges = options.sources.flatMap((source) => source.onSessionChange?.(sessionChanged) ?? [])
 
   return {
-    view(caller, shown) {
-      const catalog = hasLists(caller) ? sessionCatalogOf(caller) : catalogOf(caller.capabilities)
-      return catalog.view(caller, shown)
-    },
+    view: (caller, shown) => catalogFor(caller).view(caller, shown),
     onChange(given) {
       const listener = once(given)
       const following = new Map<Catalog, Disposable>()
@@ -286,7 +285,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     summaries: plain.summaries,
     everything: plain.everything,
     shown: plain.shown,
-    servedUri: plain.servedUri,
+    servedUris: (call) => catalogFor(call.caller).servedUris(call),
     snapshot: plain.snapshot,
     settle: plain.settle,
     [Symbol.dispose]() {
@@ -305,6 +304,10 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     catalog.settle()
     for (const following of listeners.values()) following.delete(catalog)
     catalog[Symbol.dispose]()
+  }
+
+  function catalogFor(caller: Caller): Catalog {
+    return hasLists(caller) ? sessionCatalogOf(caller) : catalogOf(caller.capabilities)
   }
 
   function catalogOf(capabilities: Capabilities): Catalog {

@@ -1,15 +1,14 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { configSchema } from '../config/schema.ts'
+import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Kind } from '../core/entry.ts'
 import { silentLog } from '../core/log.ts'
 import type { SessionChangeListener, Source } from '../core/source.ts'
 import { createCatalogs } from './catalog.ts'
-import { callerOf, decideBy, type FakeSource, fakeSource, type Offer } from './source.fixture.ts'
+import { callerOf, decideBy, type FakeSource, fakeSource, namingOf, type Offer } from './source.fixture.ts'
 
-function setUp(sources: readonly Source[]) {
+function setUp(sources: readonly Source[], naming = namingOf()) {
   const clock = createManualClock()
-  const { naming } = configSchema.parse({})
   const rules = { decide: decideBy(() => true), closed: () => undefined, exposure: () => 'both' as const }
   return { clock, catalog: createCatalogs({ sources, naming, listDeadlineMs: 100, ...rules, clock, log: silentLog }) }
 }
@@ -32,6 +31,31 @@ test('B2: each kind of client sees what servers show to its kind', () => {
   const { catalog } = setUp([twoFaced().source])
   expect(names(catalog, {})).toEqual(['s__read'])
   expect(names(catalog, { elicitation: {} })).toEqual(['s__read', 's__ask'])
+})
+
+test('F2: with flat, a URI in a result is the one that the caller’s client sees in lists', () => {
+  const rich = fakeSource('s', { resources: ['demo://static'] })
+  const source: Source = { ...fakeSource('s'), seenBy: ({ elicitation }) => (elicitation ? rich : fakeSource('s')) }
+  const { catalog } = setUp([source], namingOf({ strategy: 'flat' }))
+  const caller = callerOf({ capabilities: { elicitation: {} } })
+  expect(catalog.view(caller).list('resource')).toMatchObject([{ name: 'demo://static' }])
+  const served = catalog.servedUris(callOf({ caller, entry: entryOf({ server: 's' }) }))
+  expect(served('demo://static')).toBe('demo://static')
+  expect(served('demo://unlisted')).toBe('demo://s/unlisted')
+})
+
+test('F2: with flat, reading a template’s URI returns that URI, unless only the server’s form reaches the server', () => {
+  const a = fakeSource('a', { templates: ['demo://greet/{name}', 'x://{id}'] })
+  const b = fakeSource('b', { resources: ['demo://greet/b'], templates: ['x://{+rest}'] })
+  const { catalog } = setUp([a, b], namingOf({ strategy: 'flat' }))
+  const read = (uri: string) => {
+    const { input } = callOf()
+    return catalog.servedUris(callOf({ entry: entryOf({ server: 'a' }), input: { ...input, uri } }))
+  }
+  expect(read('demo://greet/a')('demo://greet/a')).toBe('demo://greet/a')
+  expect(read('demo://greet/b')('demo://greet/b')).toBe('demo://a/greet/b')
+  expect(read('x://1')('x://1')).toBe('x://a/1')
+  expect(read('demo://greet/a')('demo://greet/c')).toBe('demo://a/greet/c')
 })
 
 test('F4: a change that concerns several kinds of clients is told once', async () => {

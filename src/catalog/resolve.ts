@@ -94,14 +94,24 @@ function readings(spelling: string, configured: string): readonly Reading[] {
 export function resolveResource(snapshot: CatalogSnapshot, uri: string): readonly Served[] {
   const served = snapshot.byName.resource.get(uri) ?? snapshot.byName.template.get(uri)
   if (served) return [reading(served, served.entry.name)]
-  const unchanged = firstPerServer(
-    snapshot.items.template.filter((item) => item.name === item.entry.name),
-    uri,
-  )
+  const unchanged = readUnchanged(snapshot, uri)
   if (unchanged.length > 0) return unchanged
   const inside = [...snapshot.registry.keys()].flatMap((server) => resolveInside(snapshot, server, uri))
   return inside.length > 0 ? inside : listedAs(snapshot, uri)
 }
+
+/** Whether a URI is read from this server by a template that is served unchanged. */
+export function isTemplateUri(snapshot: CatalogSnapshot, server: string, uri: string): boolean {
+  if (snapshot.byName.resource.has(uri)) return false
+  const servers = readUnchanged(snapshot, uri).map(({ entry }) => entry.server)
+  return servers.length === 1 && servers[0] === server
+}
+
+const readUnchanged = (snapshot: CatalogSnapshot, uri: string): readonly Served[] =>
+  firstPerServer(
+    snapshot.items.template.filter((item) => item.name === item.entry.name),
+    uri,
+  )
 
 export function resolveTemplate(snapshot: CatalogSnapshot, template: string): readonly Served[] {
   const served = snapshot.byName.template.get(template)

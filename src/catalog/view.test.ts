@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { ToolwayError } from '../core/errors.ts'
 import { listed, ownTools, setUp } from './catalog.fixture.ts'
 import { decideBy, type FakeSource, fakeSource, namingOf } from './source.fixture.ts'
@@ -419,18 +420,20 @@ describe('finding', () => {
 
   test('B2: URIs in results are those under which we serve them', () => {
     const { catalog } = setUp([fakeSource('files', { resources: ['x://1'] })])
-    expect(catalog.servedUri('files', 'x://1')).toBe('x://files/1')
-    expect(catalog.servedUri('files', 'x://2')).toBe('x://files/2')
+    const served = catalog.servedUris(callOf({ entry: entryOf({ server: 'files' }) }))
+    expect(served('x://1')).toBe('x://files/1')
+    expect(served('x://2')).toBe('x://files/2')
   })
 
   test('B2, G3: URIs of a server without resources stay, unless they would be read from another server', () => {
     const tools = fakeSource('tools', { tools: ['read'], mayHaveResources: false })
     const flat = { naming: namingOf({ strategy: 'flat' }) }
     const { catalog } = setUp([tools, fakeSource('files', { resources: ['x://1'] })], flat)
-    expect(catalog.servedUri('tools', 'file:///tmp/a.png')).toBe('file:///tmp/a.png')
-    expect(catalog.servedUri('tools', 'x://1')).toBe('x://tools/1')
-    expect(catalog.servedUri('tools', 'file:///files/etc')).toBe('file:///tools/files/etc')
-    expect(catalog.servedUri('tools', 'toolway://files/x')).toBe('toolway://tools/toolway://files/x')
+    const served = catalog.servedUris(callOf({ entry: entryOf({ server: 'tools' }) }))
+    expect(served('file:///tmp/a.png')).toBe('file:///tmp/a.png')
+    expect(served('x://1')).toBe('x://tools/1')
+    expect(served('file:///files/etc')).toBe('file:///tools/files/etc')
+    expect(served('toolway://files/x')).toBe('toolway://tools/toolway://files/x')
   })
 })
 

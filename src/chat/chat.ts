@@ -6,6 +6,7 @@ import { type ChatDependencies, compilePrompts, createChatRun } from './chat-run
 import { modelNames, visionModels } from './models/create-models.ts'
 import type { Model } from './models/model.ts'
 import { staged } from './staged-loop.ts'
+import { namedTool } from './tool-set.ts'
 
 export interface CreateChatOptions extends Omit<ChatDependencies, 'prompts'> {
   /** The models, keyed by their names in the configuration. The caller disposes of them. */
@@ -55,7 +56,8 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     const signal = AbortSignal.any([request.signal, own.signal])
     const messages = await clientToolState.restore(request.caller, request.messages)
     const run = createChatRun(dependencies, { request, model, signal, messages })
-    const loop = (request.mode ?? config.mode) === 'agent' ? agent(run) : staged(run)
+    const isAgent = (request.mode ?? config.mode) === 'agent' && namedTool(request) === undefined
+    const loop = isAgent ? agent(run) : staged(run)
     try {
       const { reason, handed = [] } = yield* loop
       const spent = { usage: { ...run.usage }, durationMs: run.elapsedMs() }

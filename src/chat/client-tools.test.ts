@@ -50,6 +50,25 @@ describe("tools of the client's own", () => {
     expect(offered).toContain('paint')
   })
 
+  test.each(['agent', 'staged'])(
+    'S6: a tool that the request names is offered alone and called once (%s)',
+    async (mode) => {
+      const blue = { name: 'paint', arguments: { colour: 'blue' } }
+      const { chat, server } = await chatting([calls({ name: 'paint', arguments: {} }), calls(blue, blue)], {
+        config: { mode },
+      })
+      const choice = { tools: [{ name: 'other' }, paint], toolChoice: { tool: 'paint' } }
+      const first = await ask(chat, [question], choice)
+      expect(first.end).toMatchObject({ reason: 'calls', handed: [{ function: theirs.function }] })
+      expect(first.end.handed).toHaveLength(1)
+      const offered = { tool_choice: 'required', tools: [{ function: { name: 'paint' } }] }
+      // The first call had invalid arguments, so the model was asked again.
+      expect(server.asked.map(({ body }) => body)).toMatchObject([offered, offered])
+      const again = await ask(chat, comeBack(first, 'Error: not blue enough'), choice)
+      expect(again.end).toMatchObject({ reason: 'calls', handed: [{ function: theirs.function }] })
+    },
+  )
+
   test("J5: our calls run, the client's are handed over, and all results are there when it returns", async () => {
     const { chat, server, gateway } = await chatting([mixed, says('Done.')], agent)
     const first = await ask(chat, [question], { tools })

@@ -6,12 +6,13 @@ import { discover } from './stages/discover.ts'
 import { execute, roundMessages } from './stages/execute.ts'
 import { interpret } from './stages/interpret.ts'
 import { select } from './stages/select.ts'
-import { isForClient } from './tool-set.ts'
+import { isForClient, namedTool } from './tool-set.ts'
 
-/** The staged loop (S3) runs each stage once. If selection or calling fails, the model answers without tools (S5). */
+/** The staged loop (S3) runs each stage once; a tool that the request names needs no selection. If selection or calling fails, the model answers without tools (S5). */
 export async function* staged(run: ChatRun): ChatLoop {
   const { request, messages } = run
-  if (isResumed(messages)) {
+  const named = namedTool(request)
+  if (isResumed(messages) && !named) {
     yield stage(run, 'interpret')
     return yield* interpret(run, messages)
   }
@@ -21,7 +22,6 @@ export async function* staged(run: ChatRun): ChatLoop {
   const toolSet = await discover(run)
   if (toolSet.tools.length === 0) return yield* answerDirectly(run)
 
-  yield stage(run, 'select')
   let failure: string | undefined
   const failed = (reason: string) => {
     failure = reason
@@ -32,7 +32,8 @@ export async function* staged(run: ChatRun): ChatLoop {
         ? `The model did not ${problem}; it answers without tools.`
         : `The model answers without tools, because a request to it failed: ${failure}`,
     )
-  const selected = await ignoringFailure(run, select(run, toolSet), failed)
+  if (!named) yield stage(run, 'select')
+  const selected = named ? toolSet : await ignoringFailure(run, select(run, toolSet), failed)
   if (!selected) withoutTools('select tools in a usable form')
   const mustCall = request.toolChoice === 'required'
   const chosen = selected?.tools.length ? selected : selected && mustCall ? toolSet : undefined

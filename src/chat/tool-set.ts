@@ -1,5 +1,5 @@
 import type { Served } from '../core/access.ts'
-import type { OfferedTool } from '../core/chat.ts'
+import type { ChatRequest, OfferedTool } from '../core/chat.ts'
 import { didYouMean } from '../lib/near.ts'
 import { quote } from '../lib/short-text.ts'
 import { sanitizeSchema } from './constrain/sanitize-schema.ts'
@@ -76,6 +76,10 @@ export const describeTools = (tools: readonly ChatTool[]): string =>
       return `- ${name}(${fields}): ${oneLine(description, maxDescription)}`
     })
     .join('\n')
+
+/** The client's tool that the model must call, if the request names one. */
+export const namedTool = ({ toolChoice, tools = [] }: ChatRequest): OfferedTool | undefined =>
+  typeof toolChoice === 'object' ? tools.find(({ name }) => name === toolChoice.tool) : undefined
 
 /** Whether a call is valid and must be run by the client. */
 export const isForClient = (call: { readonly tool?: ChatTool; readonly problem?: string }): boolean =>

@@ -59,6 +59,21 @@ test('G8: a change that comes while another configuration is being put into forc
   expect(changes).toBe(1)
 })
 
+test('G8: a change that was made before the files were read is not reported, and a later one is', async () => {
+  const clock = createManualClock()
+  const file = join(folder, 'a.yaml')
+  await writeFile(file, '1')
+  let changes = 0
+  using watch = watchFiles([file], clock, () => changes++)
+  await writeFile(file, 'longer')
+  watch.reading()
+  clock.advance(10_000)
+  expect(changes).toBe(0)
+  await writeFile(file, 'much longer')
+  clock.advance(10_000)
+  expect(changes).toBe(1)
+})
+
 test('G8: a file that comes, changes, is replaced or goes is noticed, once each', async () => {
   using watch = watching('a.yaml', 'b.yaml')
   const file = join(folder, 'a.yaml')

@@ -23,7 +23,7 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
   let places = first
   const watchers = new Map<string, { readonly watcher: FSWatcher; readonly identity: string | undefined }>()
   const lost = new Set<string>()
-  /** `reported` is the state at the last call to `changed`; `seen` is the state at the last check. */
+  /** `reported` is the state at the last call to `changed` or `reading`; `seen` is the state at the last check. */
   let reported = places.map(markOfFile)
   let seen = reported
   let pending: Disposable | undefined
@@ -87,6 +87,10 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
   watchFolders()
   let timer = clock.after(lookMs, lookNowAndThen)
   return {
+    /** To be called before the files are read: only later changes are reported. */
+    reading(): void {
+      reported = places.map(markOfFile)
+    },
     /** Replaces the list of watched files. */
     follow(next: readonly string[]): void {
       if (same(next, places)) return

@@ -29,8 +29,8 @@ export interface ChatRequest {
   readonly messages: readonly ChatMessage[]
   /** Tools that the client runs itself, in addition to the catalog's tools. Calls to them are returned in `handed`. */
   readonly tools?: readonly OfferedTool[]
-  /** `none` disables all tools, both the client's and the catalog's. */
-  readonly toolChoice?: 'auto' | 'none' | 'required'
+  /** `none` disables all tools, both the client's and the catalog's. A named tool is one of the client's. */
+  readonly toolChoice?: 'auto' | 'none' | 'required' | NamedTool
   readonly stream?: boolean
   readonly maxTokens?: number
   readonly temperature?: number
@@ -40,6 +40,11 @@ export interface ChatRequest {
   readonly maxSteps?: number
   /** Overrides `chat.codeExecution`. Inbound protocols must not set it. */
   readonly codeExecution?: false | { readonly environment?: string; readonly timeoutMs?: number }
+}
+
+/** Offers the model only this tool, which it must call once. */
+export interface NamedTool {
+  readonly tool: string
 }
 
 export type ChatEvent =

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { callAgain } from '../lib/duration.ts'
+import { speltOut } from '../lib/hidden-characters.ts'
 
 export type Who = Pick<AuditSubject, 'agent' | 'principal' | 'anonymous' | 'address'>
 
@@ -228,6 +229,6 @@ export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Ac
 
 const maxDetail = 256
 
-/** Truncates and escapes untrusted text, so that it cannot fill the log or forge a log line. */
+/** Truncates untrusted text and spells out its control characters, so that it cannot fill the log or forge a log line. */
 const bounded = (text: string): string =>
-  JSON.stringify(text.length > maxDetail ? `${text.slice(0, maxDetail)}…` : text).slice(1, -1)
+  speltOut(text.length > maxDetail ? `${text.slice(0, maxDetail)}…` : text).toWellFormed()

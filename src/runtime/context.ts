@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Access } from '../core/access.ts'
-import type { Caller } from '../core/call.ts'
+import type { Call, Caller } from '../core/call.ts'
 import type { Policy } from '../policy/decide.ts'
 import type { Tool } from '../tools/define-tool.ts'
 import type { GatewayStatus, StatusRefusal } from '../tools/meta/index.ts'
@@ -9,7 +9,7 @@ import type { ProcessState } from './process-state.ts'
 /** Everything needed to build a generation: the process state and access to the current generation. */
 export interface GenerationContext extends ProcessState {
   readonly access: Access
-  servedUri(server: string, uri: string): string
+  servedUris(call: Call): (uri: string) => string
   /** Removes the current configuration's secrets from text. */
   redact(text: string): string
   policy(): Policy

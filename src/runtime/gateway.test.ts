@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type * as z from 'zod'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { temporaryFolder } from '../../tests/fixtures/folders.ts'
 import { type LocalToolway, startToolway } from '../../tests/fixtures/toolway.ts'
 import { routes } from '../serve/admin/routes/index.ts'
@@ -55,6 +56,19 @@ test('G8: a reload replaces the generation, and an invalid configuration changes
   await toolway.rewrite({ ...config, agents: { third: { allow: 7 } } } as never)
   expect((await gateway.reload()).last_error).toContain('allow')
   expect(Object.keys(gateway.loaded.config.agents)).toContain('third')
+})
+
+test('G8: a file that was just reloaded on request is not reloaded again because it has changed', async () => {
+  const clock = createManualClock()
+  await using watching = await startToolway(config, { watch: true, clock })
+  const { gateway } = watching
+  await watching.rewrite({ ...config, native: { tools: ['uuid'] } })
+  await gateway.reload()
+  clock.advance(5_000)
+  expect(gateway.reloadStatus().attempts).toBe(1)
+  await watching.rewrite(config)
+  clock.advance(5_000)
+  expect(gateway.reloadStatus().attempts).toBe(2)
 })
 
 test('F7: why decides for an agent and a tool, and rejects a tool that does not exist', async () => {

@@ -156,7 +156,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const context: GenerationContext = {
     ...processState,
     access,
-    servedUri: (server, uri) => current().catalog.servedUri(server, uri),
+    servedUris: (call) => current().catalog.servedUris(call),
     policy: () => current().policy,
     redact: (text) => current().redactor.text(text),
     tools,
@@ -196,12 +196,14 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     record: configAudit,
     mayShow: mayShowValue,
     current: () => current().loaded,
-    load: () =>
-      load().catch((thrown: unknown) => {
+    load() {
+      files?.reading()
+      return load().catch((thrown: unknown) => {
         // Also watch files that the configuration refers to, such as secrets: a missing one may appear later.
         if (thrown instanceof ConfigError) files?.follow([...watchedFiles(current()), ...thrown.places])
         throw thrown
-      }),
+      })
+    },
     async apply(loaded) {
       refuseUnauthenticated(loaded)
       const before = current()

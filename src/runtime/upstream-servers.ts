@@ -86,7 +86,7 @@ function buildServer(
       isHarmless,
       breaker: () => context.breakers.stateOf(name),
       store,
-      servedUri: (uri) => context.servedUri(name, uri),
+      servedUris: context.servedUris,
       connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, tasks, clock, log }),
       seal,
       // Keep a server paused when its configuration changes, if an operator has paused it.

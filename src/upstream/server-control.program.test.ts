@@ -156,7 +156,7 @@ function realServer(args: string[], env: Record<string, string> = {}) {
     refreshMs: 0,
     discovery: 'runtime',
     store: { load: async () => undefined, save: async () => {} },
-    servedUri: (uri) => uri,
+    servedUris: () => (uri) => uri,
     seal: createSeal('a secret for the test'),
     connect: createConnector({ ...parts, identity: { name: 'toolway', version: '1' } }),
   })

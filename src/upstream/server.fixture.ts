@@ -35,6 +35,8 @@ interface Setup {
   readonly listFails?: () => boolean
   /** Whether the server reads messages but never answers. */
   readonly hangs?: () => boolean
+  /** Delays the opening of one of the connections, of which the first is 0. */
+  readonly opening?: (connection: number) => Promise<void>
   /** Runs before a call is answered. */
   readonly called?: (peer: ScriptedPeer) => void
 }
@@ -62,7 +64,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
     refreshMs: 60_000,
     discovery: setup.discovery ?? 'hybrid',
     store,
-    servedUri: (uri) => uri,
+    servedUris: () => (uri) => uri,
     seal: createSeal('a secret for the test'),
     health,
     ...(setup.decide && { decide: setup.decide }),
@@ -87,6 +89,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
         ping: () => (setup.hangs?.() ? undefined : {}),
       })
       peers.push(peer)
+      await setup.opening?.(number)
       const connection = await openRpcConnection(peer.transport, { server: 'files', owned, host, log }, signal)
       const identity = { name: 'toolway', version: '1' }
       const options = { server: 'files', identity, capabilities, log, signal }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
+import type { Entry } from '../core/entry.ts'
 import { Json } from '../core/json.ts'
 import type { ScriptedPeer } from './peer.fixture.ts'
 import { serverWith } from './server.fixture.ts'
@@ -60,6 +61,27 @@ test('T5, F4: a server that failed to list its tools is asked again over a new c
   expect(server.status()).toMatchObject({ health: 'healthy' })
   expect(server.incomplete?.()).toEqual([])
 })
+
+test.each(['shared', 'caller', 'call'])(
+  'V2: with session %s, a server is opening while calls wait for a connection to it',
+  async (session) => {
+    const gates = [0, 1, 2].map(() => Promise.withResolvers<void>())
+    const opening = (connection: number) => gates[connection]?.promise ?? Promise.resolve()
+    const { server } = serverWith({ changes: { session, spares: 1 }, opening })
+    gates[0]?.resolve()
+    await server.ready()
+    const entry = server.entries()[0] as Entry
+    // The first call uses the connection that fetched the lists. A spare that is opened for the next one does not count.
+    await entry.run(callOf({ entry }))
+    expect(server.opening()).toBe(false)
+    const capable = { ...callOf().caller, session: 's2', capabilities: { elicitation: {} } }
+    const later = entry.run(callOf({ entry, caller: capable }))
+    expect(server.opening()).toBe(true)
+    for (const gate of gates) gate.resolve()
+    await later
+    expect(server.opening()).toBe(false)
+  },
+)
 
 test('S1: a second start knows the tools at once, marked stale, without starting the server', async () => {
   const { store, server: first } = serverWith()

@@ -50,8 +50,8 @@ export interface UpstreamServerOptions {
   readonly breaker?: () => BreakerCondition
   /** Whether a text from the server, such as its title, may become part of our own tools' descriptions; yes by default. */
   isHarmless?(text: string): boolean
-  /** Converts this server's URI for a resource to the URI that callers use. */
-  servedUri(uri: string): string
+  /** Converts this server's URIs in the result of a call to those that its caller uses. */
+  servedUris(call: Call): (uri: string) => string
   readonly seal: Seal
   /** Interval and timeout for health checks. If absent, there are no health checks. */
   readonly health?: { readonly interval: number; readonly timeout: number }
@@ -73,7 +73,7 @@ export interface UpstreamServer extends Source, ServerOffers {
   notifyServer(caller: Caller, method: string): void
   sessionEnded(caller: Caller): void
   breakerChanged(): void
-  /** Whether it is being started or connected to, and has no connection yet. */
+  /** Whether calls wait for a connection to open: the shared one, or one for a session or a call. */
   opening(): boolean
   readonly control: ServerControl
 }
@@ -188,7 +188,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     notifyServer: (caller, method) => pool.notifyServer(caller.session, method),
     sessionEnded: (caller) => pool.sessionEnded(caller.session),
     breakerChanged: healthMayHaveChanged,
-    opening: () => pool.opening && !pool.connected,
+    opening: () => pool.all.some(({ opening, inUse }) => opening && inUse),
     control,
     async [Symbol.asyncDispose]() {
       const closing = [...listings.values()].map((listing) => listing[Symbol.asyncDispose]())
@@ -235,8 +235,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 
   function listingOptions(capabilities: Capabilities) {
-    const { timeoutMs, maxTimeoutMs = 600_000, servedUri, seal, decide, refreshMs, listLimits: limits } = options
-    const forwarding = { use, subscriptions, servedUri, seal, decide, exceeded, clock }
+    const { timeoutMs, maxTimeoutMs = 600_000, servedUris, seal, decide, refreshMs, listLimits: limits } = options
+    const forwarding = { use, subscriptions, servedUris, seal, decide, exceeded, clock }
     const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, maxTimeoutMs, ...forwarding }
     return {
       server: name,

@@ -51,7 +51,7 @@ describe.each([
       discovery: 'hybrid',
       store: descriptorStore(folder.path),
       connect: createConnector({ ...common, identity: { name: 'toolway', version: '1' } }),
-      servedUri: (uri) => `served+${uri}`,
+      servedUris: () => (uri) => `served+${uri}`,
       seal: createSeal('a secret for the test'),
     })
     await server.start()

@@ -4,7 +4,7 @@ import { withSystem, withUniqueIds } from '../conversation.ts'
 import { collectAnswer } from '../models/model.ts'
 import { beginsLikeCalls, callsInText, type ParsedCall, parseCalls } from '../parse-answer.ts'
 import { splitThinking } from '../stream/thinking.ts'
-import type { ToolSet } from '../tool-set.ts'
+import { namedTool, type ToolSet } from '../tool-set.ts'
 import { roundMessages } from './execute.ts'
 
 /** The calls, or a text answer if no call is needed. */
@@ -22,14 +22,16 @@ export async function call(
   failed: (reason: string) => void,
 ): Promise<CallStageResult | undefined> {
   const tools = toolSet.tools.map(({ callable }) => callable)
-  const toolChoice = run.request.toolChoice === 'required' ? 'required' : 'auto'
+  const named = namedTool(run.request)
+  const toolChoice = named || run.request.toolChoice === 'required' ? 'required' : 'auto'
   let messages: readonly ChatMessage[] = withSystem(run.prompt('call'), run.messages)
   let best: readonly ParsedCall[] = []
   for (const isLast of [false, true]) {
     const answer = await ignoringFailure(run, collectAnswer(run.ask({ messages, tools, toolChoice })), failed)
     if (!answer) continue
     const { text } = splitThinking(answer.text)
-    const calls = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
+    const made = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
+    const calls = named ? made.slice(0, 1) : made
     if (calls.length === 0) {
       if (toolChoice === 'auto' && isAnswer(text)) return { answer: text, reason: reasonOf(answer.reason) }
       messages = [...messages, ...correctionMessages(answer.text, 'The answer contains neither a tool call nor text.')]

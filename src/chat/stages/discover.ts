@@ -6,11 +6,13 @@ import { metaSource } from '../../core/source.ts'
 import { matches } from '../../lib/wildcard.ts'
 import type { ChatRun } from '../chat-run.ts'
 import { questions } from '../conversation.ts'
-import { type ChatTool, catalogTool, clientTool, createToolSet, type ToolSet } from '../tool-set.ts'
+import { type ChatTool, catalogTool, clientTool, createToolSet, namedTool, type ToolSet } from '../tool-set.ts'
 
-/** The candidate tools: the client's own tools, and the best matches among the tools that the caller may see. */
+/** The candidate tools: the client's own tools, and the best matches among the tools that the caller may see; or the named one. */
 export async function discover(run: ChatRun): Promise<ToolSet> {
   const { access, request, signal, log } = run
+  const named = namedTool(request)
+  if (named) return createToolSet(kept(clientTool(named), named.name))
   const own = (request.tools ?? []).flatMap((tool) => kept(clientTool(tool), tool.name))
   const taken = new Set(own.map(({ callable }) => callable.name))
   const view = access.view(request.caller)

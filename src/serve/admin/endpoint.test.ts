@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
+import { ToolwayError } from '../../core/errors.ts'
 import { json, openTestAdmin, people } from './admin.fixture.ts'
 
 let stack = new AsyncDisposableStack()
@@ -150,7 +151,15 @@ describe('B6: who may come in', () => {
     const headers = { authorization: 'Bearer operator', 'content-type': 'application/json', 'toolway-admin': '1' }
     const { status } = await raw('/admin/api/tools/files__read/call', { method: 'POST', headers, body: '{"a":' })
     expect(status).toBe(400)
-    expect(access.turned).toMatchObject([{ malformed: true, address: '127.0.0.1' }])
+    expect(access.turned).toMatchObject([{ malformed: true, principal: 'token', address: '127.0.0.1' }])
+  })
+
+  test('F11: an action that is refused and audited as such is not recorded again as a malformed request', async () => {
+    const { admin, api, access } = await open()
+    admin.createKey = () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'Invalid name.'))
+    const body = { id: 'a b', agents: ['dev'], admin: false }
+    expect((await api('keys', { body })).status).toBe(400)
+    expect(access.turned).toEqual([])
   })
 
   test('F11: a wrong credential, and an admin page for others, leave a record; asking who one is does not', async () => {

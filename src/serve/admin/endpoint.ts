@@ -122,6 +122,13 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     requests.claim(sender)
     try {
       await run(route, { request, response, target, user })
+    } catch (thrown) {
+      // A service throws other errors, and audits them itself if it audits the action.
+      if (thrown instanceof HttpError && isUnreadableRequest(thrown)) {
+        const { remoteAddress: address } = request.socket
+        recordMalformed(access, { principal: user?.identity.principal, address }, thrown.message)
+      }
+      throw thrown
     } finally {
       requests.give(sender)
     }
@@ -165,8 +172,6 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     checked().catch((thrown: unknown) => {
       const refusal = toHttpError(thrown, log)
       recordRejection(request, refusal, path)
-      if (isUnreadableRequest(refusal))
-        recordMalformed(access, { address: request.socket.remoteAddress }, refusal.message)
       sendHttpError(response, refusal, clock, errorBody)
     })
   }

@@ -83,7 +83,8 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
       answer(request, response, path, sender).catch((thrown: unknown) => {
         const refusal = ofOurs(toHttpError(thrown, log))
         recordRejection(request, refusal)
-        if (isUnreadableRequest(refusal)) recordMalformed(access, sender, refusal.message)
+        // The chat throws other errors, and audits them itself.
+        if (thrown instanceof HttpError && isUnreadableRequest(thrown)) recordMalformed(access, sender, thrown.message)
         sendHttpError(response, refusal, clock, errorBody)
       })
       return true

@@ -51,6 +51,12 @@ describe('S6: a request in the words of OpenAI', () => {
     expect(read({ max_tokens: 5 }).asked.maxTokens).toBe(5)
   })
 
+  test('tool_choice may name one of the tools', () => {
+    const tools = ['a', 'b'].map((name) => ({ type: 'function', function: { name } }))
+    const { asked } = read({ tools, tool_choice: { type: 'function', function: { name: 'b' } } })
+    expect(asked).toMatchObject({ tools: [{ name: 'a' }, { name: 'b' }], toolChoice: { tool: 'b' } })
+  })
+
   test('what is null counts as left out, and what nobody here knows is passed over', () => {
     const nulls = ['model', 'tools', 'tool_choice', 'stream', 'stream_options', 'temperature', 'toolway', 'n', 'stop']
     const odd = { seed: 1, top_p: 0.5, user: 'me', metadata: { a: 1 }, future: [{}], parallel_tool_calls: true }
@@ -103,6 +109,7 @@ describe('what cannot be had is refused, and named', () => {
     ['response_format', { response_format: { type: 'json_schema', json_schema: {} } }],
     ['response_format', { response_format: { type: 'json_object' } }],
     ['functions', { functions: [] }],
+    ['tool_choice', { tool_choice: { type: 'allowed_tools', allowed_tools: {} } }],
     ['modalities', { modalities: ['text', 'audio'] }],
     ['audio', { audio: { voice: 'x' } }],
   ])('%s', (param, body) => {
@@ -130,6 +137,8 @@ describe('what cannot be had is refused, and named', () => {
     ['tools[0].function.name', { tools: [{ type: 'function', function: { name: 'a b' } }] }],
     ['tools', { tools: ['a', 'a'].map((name) => ({ type: 'function', function: { name } })) }],
     ['tool_choice', { tool_choice: { type: 'function', function: { name: 'a' } } }],
+    ['tool_choice', { tool_choice: 'any' }],
+    ['tool_choice.function', { tool_choice: { type: 'function', name: 'a' } }],
     ['max_tokens', { max_tokens: 0 }],
     ['temperature', { temperature: 3 }],
     ['stream', { stream: 'yes' }],

@@ -42,9 +42,12 @@ const body = z.object({
   messages,
   tools: tools.nullish(),
   tool_choice: z
-    .enum(['auto', 'none', 'required'], {
-      error: 'only auto, none and required are supported: to force one tool, offer only that tool',
-    })
+    .union([
+      z.enum(['auto', 'none', 'required'], { error: 'use auto, none, required, or the name of a tool in `tools`' }),
+      z
+        .object({ type: z.literal('function'), function: z.object({ name: z.string() }) })
+        .transform(({ function: { name } }) => ({ tool: name })),
+    ])
     .nullish(),
   stream: z.boolean().nullish(),
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
@@ -69,6 +72,11 @@ export function readRequest(bytes: Buffer): ChatCompletionRequest {
   const result = body.safeParse(value)
   if (!result.success) throw unfit(result.error.issues[0] as z.core.$ZodIssue)
   const { model, tools, tool_choice, temperature, stream, stream_options, toolway, ...rest } = result.data
+  const named = typeof tool_choice === 'object' ? tool_choice?.tool : undefined
+  if (named !== undefined && !tools?.some(({ name }) => name === named)) {
+    const message = '"tool_choice" is invalid: it must name one of your own tools in "tools".'
+    throw badRequest(message, { param: 'tool_choice' })
+  }
   const maxTokens = rest.max_completion_tokens ?? rest.max_tokens
   return {
     asked: {
@@ -139,6 +147,10 @@ const members: Readonly<Record<string, Unsupported>> = {
     harmless: (value) => (value as { type?: unknown }).type === 'text',
     instead:
       'answers are text ({"type": "text"}): describe the format in a message, or offer a tool with matching parameters',
+  },
+  tool_choice: {
+    harmless: (value) => typeof value !== 'object' || (value as { type?: unknown }).type === 'function',
+    instead: 'use auto, none, required, or the name of one of your tools',
   },
   functions: { harmless: never, instead: 'use tools' },
   function_call: { harmless: never, instead: 'use tool_choice' },

@@ -3,6 +3,7 @@ import { ServerError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { ServerFinding } from '../../core/source-status.ts'
 import { isRecord } from '../../lib/is-record.ts'
+import { quote } from '../../lib/short-text.ts'
 import { methodNotFound } from '../../wire/message.ts'
 import { invalidParamHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
@@ -14,7 +15,6 @@ import {
   type ListReader,
   type ListSpec,
   MalformedList,
-  quoted,
   written,
 } from './list-reader.ts'
 
@@ -131,7 +131,7 @@ async function readAll(
     const { code, message } = error.error.value
     if (code === methodNotFound) return 'absent'
     log.warn({ server, method, code, reason: String(message).slice(0, 200) }, 'the server failed to return a list')
-    return { reason: `error ${code} ${quoted(String(message))}` }
+    return { reason: `error ${code} ${quote(String(message))}` }
   }
 }
 

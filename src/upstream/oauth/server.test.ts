@@ -37,7 +37,7 @@ function serverOf(config: ServerConfig, oauth: OAuth, { recalled = false } = {})
     refreshMs: 60_000,
     discovery: recalled ? 'hybrid' : 'runtime',
     store: { load: async () => (recalled ? listedBefore : undefined), save: async () => {} },
-    servedUri: (uri) => uri,
+    servedUris: () => (uri) => uri,
     seal: createSeal('a secret for the test'),
     connect: createConnector({ ...common, identity: { name: 'toolway', version: '1' }, oauth }),
   })

@@ -31,7 +31,7 @@ export interface ForwardedEntryOptions {
   readonly maxTimeoutMs: number
   use(call: Call, work: (open: InitializedConnection) => Promise<ResultMessage>): Promise<ResultMessage>
   readonly subscriptions: UpstreamSubscriptions
-  servedUri(uri: string): string
+  servedUris(call: Call): (uri: string) => string
   readonly seal: Seal
   /** Whether the current policy allows an entry, for updates after the call; if absent, everything is allowed. */
   readonly decide?: Decide | undefined
@@ -127,7 +127,7 @@ const forward = (about: About, options: ForwardedEntryOptions): Handler => {
     const request = about(call)
     try {
       const answer = await send({ ...request, rest }, call, options, used)
-      if (!answer.notes.special && rest === undefined) return resultFrom(answer, options)
+      if (!answer.notes.special && rest === undefined) return resultFrom(answer, call, options)
       return await untilComplete(answer, rest, about, call, options, used)
     } catch (thrown) {
       throw noted(thrown, request.method, call, options)
@@ -172,11 +172,11 @@ async function untilComplete(
   for (let round = 0; ; round++) {
     let { result } = answer
     if (!isInputRequired(result)) {
-      if (!used.connection || !startsTask(result, call)) return resultFrom(answer, options)
+      if (!used.connection || !startsTask(result, call)) return resultFrom(answer, call, options)
       const { taskUpdates } = used.connection.connection
       const mayUse = () => options.decide?.(call.caller, call.entry).allowed ?? true
       const started = startedTask(result, call, options.seal, taskUpdates, mayUse)
-      return resultFrom({ ...answer, result: started }, options)
+      return resultFrom({ ...answer, result: started }, call, options)
     }
     result = checkedInputRequests(result, call)
     if (call.peer.rounds || round === maxRounds) {
@@ -245,7 +245,7 @@ const relay = async (method: string, call: Call, options: ForwardedEntryOptions)
   }).catch((thrown) => {
     throw noted(thrown, method, call, options)
   })
-  return { body: servedTaskResult(body, options.servedUri), isError }
+  return { body: servedTaskResult(body, servedLazily(call, options)), isError }
 }
 
 const completion = (ref: object, options: ForwardedEntryOptions): Handler => {
@@ -264,10 +264,19 @@ const completion = (ref: object, options: ForwardedEntryOptions): Handler => {
   }
 }
 
-const resultFrom = ({ result, notes }: ResultMessage, { servedUri }: ForwardedEntryOptions): Result => {
+const resultFrom = ({ result, notes }: ResultMessage, call: Call, options: ForwardedEntryOptions): Result => {
   const { isError, special } = notes
-  const body = servedResult(Json.raw<ResultBody>(result), servedUri)
+  const body = servedResult(Json.raw<ResultBody>(result), servedLazily(call, options))
   return special ? { body, isError } : { body, isError, plain: true }
+}
+
+/** Looks up the caller's catalog once per result, and only if the result contains a URI. */
+function servedLazily(call: Call, { servedUris }: ForwardedEntryOptions): (uri: string) => string {
+  let served: ((uri: string) => string) | undefined
+  return (uri) => {
+    served ??= servedUris(call)
+    return served(uri)
+  }
 }
 
 /** The caller's `_meta` without the members that are meant for Toolway. */
@@ -301,8 +310,8 @@ function withServedUris(body: Json<ResultBody>, served: (uri: string) => string,
   const replacements: Replacement[] = []
   for (const uri of urisOf(bytes)) {
     const original = textOf(uri)
-    if (original === undefined || served(original) === original) continue
-    replacements.push([uri, bytesOf(served(original))])
+    const replaced = original === undefined ? undefined : served(original)
+    if (replaced !== undefined && replaced !== original) replacements.push([uri, bytesOf(replaced)])
   }
   return replacements.length === 0 ? body : Json.raw<ResultBody>(splice(bytes, replacements))
 }

@@ -35,3 +35,9 @@ export function formatLongDuration(ms: number): string {
   }
   return parts.join(' ')
 }
+
+/** Formats the rest of a period: `4 min 59 s left`. Before the period begins, which a late clock may say, all of it is left. */
+export const formatTimeLeft = (
+  { from, until }: { readonly from: number; readonly until: number },
+  now: number,
+): string => `${formatLongDuration(until - Math.max(from, now))} left`

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { formatDuration, formatLongDuration } from './duration.ts'
+import { formatDuration, formatLongDuration, formatTimeLeft } from './duration.ts'
 import { formatBudget, formatCount, formatProgress, formatRate, formatRatio, formatShare, pluralize } from './number.ts'
 import { formatClockTime, formatDateTime, formatRelativeTime, fromLocalInput, toLocalInput } from './time.ts'
 
@@ -57,6 +57,16 @@ describe('G10: durations', () => {
       '3 d 4 h',
     ])
     expect(formatLongDuration(59_999)).toBe('1 min')
+  })
+
+  test('V8: the time that is left is never longer than the whole period', () => {
+    const period = { from: 10_000, until: 310_000 }
+    expect([9_200, 10_000, 70_000, 400_000].map((now) => formatTimeLeft(period, now))).toEqual([
+      '5 min left',
+      '5 min left',
+      '4 min left',
+      '0 s left',
+    ])
   })
 })
 

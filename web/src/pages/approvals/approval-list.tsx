@@ -9,7 +9,7 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { withNotice } from '../../components/notices.tsx'
 import { RelativeTime } from '../../components/times.tsx'
-import { formatLongDuration } from '../../format/duration.ts'
+import { formatTimeLeft } from '../../format/duration.ts'
 import { pathTo } from '../../routing/route.ts'
 import { now } from '../../shell/now.ts'
 
@@ -64,7 +64,7 @@ function ApprovalItem({ approval }: { readonly approval: ApprovalView }) {
             <BreakableName name={name} />
           </code>
         </h3>
-        <Countdown until={until} />
+        <Countdown from={askedAt} until={until} />
       </div>
       <div class="card-body stack">
         <CodeBlock text={approval.arguments} label={`Arguments for ${name}`} wrap />
@@ -106,10 +106,10 @@ function ApprovalItem({ approval }: { readonly approval: ApprovalView }) {
 }
 
 /** The time that is left. It is not announced, because it changes every second. */
-function Countdown({ until }: { readonly until: number }) {
+function Countdown({ from, until }: { readonly from: number; readonly until: number }) {
   return (
     <span class="quiet nowrap" role="timer" aria-live="off">
-      {formatLongDuration(until - now.value)} left
+      {formatTimeLeft({ from, until }, now.value)}
     </span>
   )
 }
