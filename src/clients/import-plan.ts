@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { type ClientKind, clientLabels, folderOf } from '../config/import/client-kind.ts'
-import { dependsOnFolder, fingerprint } from '../config/import/fingerprint.ts'
+import { dependsOnFolder, fingerprint, identityOf, settingsBeyond } from '../config/import/fingerprint.ts'
 import type { ReadServer, ServerDefinition } from '../config/import/read-servers.ts'
 import { keepsState, statefulNote } from '../config/import/stateful-servers.ts'
 import { escapeSchemes, escapeVariables, type ReferenceScheme } from '../config/interpolate.ts'
@@ -44,14 +44,17 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     const { definition: safe, moved } = await withoutSecrets(name, written, find, keep)
     const definition = withSession(tidy(safe))
     // Earlier versions wrote `cwd` in some cases where it does not matter.
-    const marks = [definition, ...(folder === undefined ? [] : [{ ...definition, cwd: folder }])].map(fingerprint)
-    const twin = [...known].find(([, other]) => marks.includes(fingerprint(tidy(other))))?.[0]
-    if (twin !== undefined) {
-      present.push(twin)
+    const variants = [definition, ...(folder === undefined ? [] : [{ ...definition, cwd: folder }])]
+    const [origin] = origins
+    const twin = twinOf(variants, known)
+    if (twin) {
+      present.push(twin.name)
+      const ignored = settingsBeyond(definition, twin.definition)
+      if (origin && ignored.length > 0)
+        notes.push(`${twin.name} is already configured; ${ignored.join(', ')} from ${called(origin)} is not imported`)
       continue
     }
     secrets += moved
-    const [origin] = origins
     const free = origin ? freeName(name, origin, (other) => known.has(other) || added.has(other)) : name
     if (origin && free !== name)
       notes.push(`the name ${name} is in use; the server from ${called(origin)} is imported as ${free}`)
@@ -65,6 +68,19 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     added.set(free, { name: free, definition: { ...definition, ...disabled }, origins, escaped, waiting, withSecrets })
   }
   return { added: [...added.values()], present, notes, secrets }
+}
+
+/**
+ * Finds the configured server that a found one is, however the operator restricted it: a copy would be a way around
+ * these restrictions.
+ */
+function twinOf(variants: readonly ServerDefinition[], known: ImportOptions['known']) {
+  const others = [...known].map(([name, other]) => ({ name, definition: tidy(other) }))
+  const sameBy = (mark: typeof fingerprint) => {
+    const marks = variants.map(mark)
+    return others.find(({ definition }) => marks.includes(mark(definition)))
+  }
+  return sameBy(fingerprint) ?? sameBy(identityOf)
 }
 
 const plainNotes: Readonly<Record<ReferenceScheme, string>> = {

@@ -63,6 +63,30 @@ describe('B11: import adds the servers of a file to a configuration', () => {
     }
   })
 
+  test('a server that the operator has restricted is not added again without its restrictions', async () => {
+    const client = servers({ files: { command: 'npx', args: ['-y', 'server-files'], excludeTools: ['wipe'] } })
+    const { run, at } = await user({ 'home/.cursor/mcp.json': client })
+    const text = `version: 1
+mcpServers:
+  files:
+    command: npx
+    args: [-y, server-files]
+    readOnly: true
+    approve: ['*']
+    concurrency: 2
+    tools: { exclude: [delete_*] }
+`
+    await writeFile(at('shop', 'toolway.yaml'), text)
+    const { stdout, stderr } = await run('import', at('home', '.cursor', 'mcp.json'))
+    expect(stdout).toContain('files is already in toolway.yaml')
+    expect(stderr).toMatch(/files is already configured; tools .*not imported/)
+    expect((await run('connect', 'cursor', '--replace', '--yes')).code).toBe(0)
+    expect(await readFile(at('shop', 'toolway.yaml'), 'utf8')).toBe(text)
+    expect(Object.keys(JSON.parse(await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')).mcpServers)).toEqual([
+      'toolway',
+    ])
+  })
+
   test('a server whose working folder 0.1.0 wrote is not added again', async () => {
     const { run, at } = await user({
       'home/.cursor/mcp.json': servers({ files: { command: 'npx', args: ['-y', 'x'] } }),

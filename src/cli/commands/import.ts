@@ -72,7 +72,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
     })
   } else {
     if (written) output.print(`Added ${count(added.length, 'server')} to ${named}.`)
-    if (written || dryRun) noteOf(prepared, output, secrets)
+    if (written || dryRun || added.length === 0) noteOf(prepared, output, secrets)
   }
   return added.length > 0 && !written && !dryRun ? exit.failed : exit.ok
 }
