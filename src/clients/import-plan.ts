@@ -14,6 +14,8 @@ export interface ImportOptions {
   readonly keep: StoreSecret
   /** Returns the missing variables and files to which a definition refers. */
   readonly missing: (definition: ServerDefinition) => readonly string[]
+  /** Replaces references by what they refer to, where possible, to compare servers by their secrets. */
+  readonly resolve: (definition: ServerDefinition) => ServerDefinition
 }
 
 export interface PlannedServer extends MergedServer {
@@ -34,26 +36,29 @@ export interface ImportPlan {
 
 /** Merges servers, replaces their secrets with references, and skips servers that are already configured. */
 export async function planImport(found: readonly FoundServer[], options: ImportOptions): Promise<ImportPlan> {
-  const { known, find, keep, missing } = options
+  const { known, find, keep, missing, resolve } = options
   const merged = merge(found)
   const added = new Map<string, PlannedServer>()
   const present: string[] = []
   const notes = [...merged.notes]
   let secrets = 0
+  const resolved = new Map([...known].map(([name, definition]) => [name, resolve(definition)]))
   for (const { name, invalidName, definition: written, folder, origins, escaped = [] } of merged.servers) {
-    const { definition: safe, moved } = await withoutSecrets(name, written, find, keep)
-    const definition = withSession(tidy(safe))
-    // Earlier versions wrote `cwd` in some cases where it does not matter.
-    const variants = [definition, ...(folder === undefined ? [] : [{ ...definition, cwd: folder }])]
     const [origin] = origins
-    const twin = twinOf(variants, known)
-    if (twin) {
+    const isPresent = (definition: ServerDefinition, among: ImportOptions['known']): boolean => {
+      const twin = twinOf(definition, folder, among)
+      if (!twin) return false
       present.push(twin.name)
-      const ignored = settingsBeyond(definition, twin.definition)
+      const ignored = settingsBeyond(written, twin.definition)
       if (origin && ignored.length > 0)
         notes.push(`${twin.name} is already configured; ${ignored.join(', ')} from ${called(origin)} is not imported`)
-      continue
+      return true
     }
+    if (isPresent(resolve(written), resolved)) continue
+    const { definition: safe, moved } = await withoutSecrets(name, written, find, keep)
+    // Secrets in variables that are not set are compared by the variables' names.
+    if (isPresent(safe, known)) continue
+    const definition = withSession(tidy(safe))
     secrets += moved
     const free = origin ? freeName(name, origin, (other) => known.has(other) || added.has(other)) : name
     if (origin && free !== name)
@@ -74,7 +79,10 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
  * Finds the configured server that a found one is, however the operator restricted it: a copy would be a way around
  * these restrictions.
  */
-function twinOf(variants: readonly ServerDefinition[], known: ImportOptions['known']) {
+function twinOf(found: ServerDefinition, folder: unknown, known: ImportOptions['known']) {
+  const definition = tidy(found)
+  // Earlier versions wrote `cwd` in some cases where it does not matter.
+  const variants = [definition, ...(folder === undefined ? [] : [{ ...definition, cwd: folder }])]
   const others = [...known].map(([name, other]) => ({ name, definition: tidy(other) }))
   const sameBy = (mark: typeof fingerprint) => {
     const marks = variants.map(mark)

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chmod, lstat, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import * as files from '../../config/import/client-files.fixture.ts'
@@ -85,6 +85,23 @@ mcpServers:
     expect(Object.keys(JSON.parse(await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')).mcpServers)).toEqual([
       'toolway',
     ])
+  })
+
+  test('a server with a secret that was renamed is not added again', async () => {
+    const withKey = (key: string) => servers({ search: { command: 'npx', args: ['-y', 'x'], env: { API_KEY: key } } })
+    const { run, at } = await user({
+      'home/.cursor/mcp.json': withKey('first-key-of-search-1'),
+      'home/.codeium/windsurf/mcp_config.json': withKey('second-key-of-search-2'),
+    })
+    const secrets = () => readdir(at('home', '.config', 'toolway', 'secrets'))
+    expect((await run('init')).stderr).toContain('search-windsurf')
+    const before = [await readFile(at('shop', 'toolway.yaml'), 'utf8'), await secrets()]
+    const { stdout } = await run('import', at('home', '.codeium', 'windsurf', 'mcp_config.json'), '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ added: [], present: ['search-windsurf'] })
+    for (const client of ['cursor', 'windsurf']) {
+      expect((await run('connect', client, '--replace', '--yes')).code).toBe(0)
+    }
+    expect([await readFile(at('shop', 'toolway.yaml'), 'utf8'), await secrets()]).toEqual(before)
   })
 
   test('a server whose working folder 0.1.0 wrote is not added again', async () => {
