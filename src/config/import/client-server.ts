@@ -38,7 +38,7 @@ export function clientServer(
     const { value } = entry
     if (key === 'timeout' && format.timeout) members.set(key, { at: entry.at, value: inUnit(value, format.timeout) })
     else if (key === 'oauth' || (key === 'auth' && isForeignAuth(value))) {
-      const auth = oauthOf(value, `mcpServers.${name}`, report)
+      const auth = oauthOf(value, keyPath(['mcpServers', name]), report)
       if (auth) members.set('auth', { at: entry.at, value: auth })
     } else if (reason !== undefined) report.warnings.push(`${keyPath(['mcpServers', name, key])} ${reason}`)
     else if (serverKeys.includes(key)) members.set(key, entry)
@@ -152,6 +152,15 @@ const startTimeouts: ReadonlyMap<string, 's' | 'ms'> = new Map([
 
 const approval =
   'has no effect: the client decides which calls need approval; list tools under approve to have Toolway ask for approval'
+
+/** Keys without which a server cannot be used, because they say how the client gets its credential. */
+const credentialKeys = ['headersHelper', 'authProviderType']
+
+/** Why a server only works in its client; undefined if it also works here. */
+export const clientOnly = (server: Readonly<Record<string, unknown>>): string | undefined => {
+  const key = credentialKeys.find((name) => server[name] !== undefined)
+  return key && `${key} ${leftAside[key]}`
+}
 
 /** Keys that matter but are not supported, with their warnings. */
 const leftAside: Readonly<Record<string, string>> = {
