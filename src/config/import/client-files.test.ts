@@ -264,6 +264,42 @@ describe('B11: nothing of a client is dropped without a word', () => {
     expect(await problems({ paths: ['cline_mcp_settings.json'] })).toMatchObject([{ suggestion: 'args' }])
   })
 
+  test("B11: Copilot's list of tools selects tools; * means all", async () => {
+    const tools = { all: ['*'], some: ['read', 'find'], none: [] as string[] }
+    const servers = Object.entries(tools).map(([name, list]) => [name, { command: 'x', tools: list }])
+    const { load } = await project({
+      '.vscode/mcp.json': JSON.stringify({ servers: Object.fromEntries(servers) }),
+      'mcp-config.json': JSON.stringify({ mcpServers: Object.fromEntries(servers) }),
+    })
+    for (const path of ['.vscode/mcp.json', 'mcp-config.json']) {
+      const { config, warnings } = await load({ paths: [path] })
+      expect(config.mcpServers).toMatchObject({
+        all: { tools: { include: ['*'], exclude: [] } },
+        some: { tools: { include: ['read', 'find'], exclude: [] } },
+        none: { tools: { exclude: ['*'] } },
+      })
+      expect(warnings).toEqual([])
+    }
+  })
+
+  test('B11: an invalid value of a key that a server can do without is ignored; of one that restricts it, an error', async () => {
+    const server = { command: 'x', priority: 'top', description: { en: 'x' }, idle: true, session: '${S:-caller}' }
+    const { load, problems } = await project({
+      '.cursor/mcp.json': JSON.stringify({ mcpServers: { a: server } }),
+      'other/.cursor/mcp.json': JSON.stringify({ mcpServers: { a: { command: 'x', readOnly: 'certainly' } } }),
+      'toolway.json': JSON.stringify({ mcpServers: { a: server } }),
+    })
+    const { config, warnings } = await load({ paths: ['.cursor/mcp.json'] })
+    expect(config.mcpServers.a).toMatchObject({ command: 'x', session: 'caller' })
+    expect(warnings).toEqual([
+      expect.stringMatching(/^mcpServers\.a\.priority is ignored: /),
+      expect.stringMatching(/^mcpServers\.a\.description is ignored: /),
+      expect.stringMatching(/^mcpServers\.a\.idle is ignored: /),
+    ])
+    expect(await problems({ paths: ['other/.cursor/mcp.json'] })).toMatchObject([{ key: 'mcpServers.a.readOnly' }])
+    expect(await problems({ paths: ['toolway.json'] })).toHaveLength(3)
+  })
+
   test('a bare number is refused where nobody says what it counts', async () => {
     const { problems } = await project({ '.cursor/mcp.json': '{"mcpServers": {"a": {"command": "x", "timeout": 60}}}' })
     expect(await problems({ paths: ['.cursor/mcp.json'] })).toMatchObject([{ suggestion: '60s (or 60ms)' }])
