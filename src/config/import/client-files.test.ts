@@ -300,9 +300,22 @@ describe('B11: nothing of a client is dropped without a word', () => {
     expect(await problems({ paths: ['toolway.json'] })).toHaveLength(3)
   })
 
-  test('a bare number is refused where nobody says what it counts', async () => {
-    const { problems } = await project({ '.cursor/mcp.json': '{"mcpServers": {"a": {"command": "x", "timeout": 60}}}' })
-    expect(await problems({ paths: ['.cursor/mcp.json'] })).toMatchObject([{ suggestion: '60s (or 60ms)' }])
+  test('V4: a number as timeout gets the unit that the client documents, or else is ignored with a warning', async () => {
+    const text = JSON.stringify({
+      mcpServers: { a: { command: 'x', timeout: 60 }, b: { command: 'y', timeout: '2m' } },
+    })
+    const units = { '.roo/mcp.json': 60_000, '.amazonq/mcp.json': 60 }
+    const unknown = ['.cursor/mcp.json', 'mcp.json']
+    const { load } = await project(Object.fromEntries([...Object.keys(units), ...unknown].map((path) => [path, text])))
+    for (const [path, timeout] of Object.entries(units)) {
+      const { config, warnings } = await load({ paths: [path] })
+      expect([config.mcpServers.a?.timeout, warnings]).toEqual([timeout, []])
+    }
+    for (const path of unknown) {
+      const { config, warnings } = await load({ paths: [path] })
+      expect([config.mcpServers.a?.timeout, config.mcpServers.b?.timeout]).toEqual([undefined, 120_000])
+      expect(warnings).toEqual([expect.stringMatching(/^mcpServers\.a\.timeout is ignored: .*unit/)])
+    }
   })
 
   test('sections of ours in such a file are in force, whoever it belongs to', async () => {

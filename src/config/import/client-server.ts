@@ -76,7 +76,7 @@ function toolsOf(tools: ListNode): ['includeTools' | 'excludeTools' | undefined,
  */
 const optional: readonly string[] = [
   ...['description', 'session', 'era', 'connect', 'idle', 'restarts', 'spares', 'refresh', 'capture', 'breaker'],
-  ...['maxTimeout', 'toolTimeouts', 'priority'],
+  ...['timeout', 'maxTimeout', 'startTimeout', 'toolTimeouts', 'priority'],
 ]
 
 /** Why the value of a key is invalid. Variables are not expanded yet, so their values count as valid. */
@@ -87,6 +87,9 @@ function faultOf(key: string, entry: TreeMember): string | undefined {
     [key, entry],
   ])
   const whole = branch(at, [['mcpServers', member(branch(at, [['any', member(server)]]))]])
+  if (/timeout$/i.test(key) && toPlain(entry.value) === Number(toPlain(entry.value))) {
+    return 'a number without a unit may mean seconds or milliseconds; add it with a unit, such as 60s'
+  }
   const outcome = validate(interpolate(whole, {}).tree)
   return 'problems' in outcome ? outcome.problems[0]?.message : undefined
 }

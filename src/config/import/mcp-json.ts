@@ -16,6 +16,12 @@ export const isPlainClient = (kind: ClientKind): kind is PlainClient =>
 
 const units: Partial<Record<ClientKind, 's' | 'ms'>> = { cline: 's', 'claude-code': 'ms' }
 
+/** Units that other clients document for a bare number in `timeout`, by the folder of their files. */
+const unitsByFolder: readonly (readonly [RegExp, 's' | 'ms'])[] = [
+  [/[/\\]\.roo[/\\]/, 's'],
+  [/[/\\]\.?amazonq[/\\]/, 'ms'],
+]
+
 /** Sections that make a file a Toolway configuration: ignoring one could allow what the author meant to forbid. */
 const ours = ['agents', 'policy', 'auth', 'limits', 'defaults', 'server', 'version']
 
@@ -53,7 +59,7 @@ export function translateMcpJson(
     respell: editorVariables(workspaceOf(tree.at.file.path, home)),
     folder,
     tolerant: kind !== undefined,
-    timeout: kind && units[kind],
+    timeout: kind ? units[kind] : unitsByFolder.find(([folders]) => folders.test(tree.at.file.path))?.[1],
   }
   const called =
     kind === undefined || kind === 'claude-code' ? 'a plain mcpServers file' : `${clientLabels[kind]}'s file`
