@@ -82,6 +82,20 @@ describe('B11: connect connects a client to Toolway', () => {
     expect((await run('connect', 'codex', '--replace', '--yes')).stdout).not.toContain('+   context7:')
   })
 
+  test('--replace moves servers into a configuration that has only mcpServers', async () => {
+    const { run, at } = await user({
+      'home/.cursor/mcp.json': '{"mcpServers": {"b": {"command": "y"}}}',
+      'shop/toolway.yaml': 'mcpServers:\n  a: { command: x }\n',
+    })
+    for (const more of [[], ['--config', 'toolway.yaml']]) {
+      expect((await run('connect', 'cursor', '--replace', '--dry-run', ...more)).code).toBe(0)
+    }
+    expect((await run('connect', 'cursor', '--replace', '--yes')).stdout).toContain('Moved 1 server')
+    expect(parse(await readFile(at('shop', 'toolway.yaml'), 'utf8'))).toEqual({
+      mcpServers: { a: { command: 'x' }, b: { command: 'y' } },
+    })
+  })
+
   test('--replace says which keys have no effect, and keeps servers whose credential only the client can get', async () => {
     const servers = {
       helped: { type: 'http', url: 'https://mcp.example.com/mcp', headersHelper: '/opt/headers.sh' },

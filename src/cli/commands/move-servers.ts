@@ -3,6 +3,7 @@ import { type ClientText, ownName } from '../../clients/entry.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import { clientOnly } from '../../config/import/client-server.ts'
+import type { ConfigDialect } from '../../config/import/dialect.ts'
 import type { ReadServer, ServersFile } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { keyPath } from '../../config/tree.ts'
@@ -42,7 +43,10 @@ export async function planMove(
   content: ServersFile,
   loaded: LoadedConfig,
 ): Promise<ServerMove> {
-  const into = loaded.files.findLast(({ path, dialect }) => dialect === 'toolway' && /\.ya?ml$/.test(path))?.path
+  const written = (wanted: ConfigDialect) =>
+    loaded.files.findLast(({ path, dialect }) => dialect === wanted && /\.ya?ml$/.test(path))?.path
+  // A configuration with no section other than `mcpServers` counts as a plain list of servers.
+  const into = written('toolway') ?? written('mcpServers')
   if (into === undefined) {
     throw new UsageError('There is no toolway.yaml to move the servers into.', 'Run `toolway init` to write one.')
   }
