@@ -165,6 +165,8 @@ mcpServers:
         '[[mcp_client.servers]]\nname = "a"\ncommand = "x"\n[tool_forwarding.security]\nblocked_tools = ["a::b"]\n',
     })
     expect((await run('import', 'rules.toml')).stderr).toMatch(/Only servers are imported; .*policy.*--config/)
+    const other = await user({ 'shop/.mcp.json': '{"_comment": "", "mcpServers": {"a": {"command": "x"}}}' })
+    expect((await other.run('import', '.mcp.json')).stderr).not.toContain('--config')
   })
 })
 

@@ -327,6 +327,21 @@ describe('B11: nothing of a client is dropped without a word', () => {
     expect(config.agents.b?.deny.servers).toEqual(['*'])
   })
 
+  test("B11: a project's .mcp.json with settings that Toolway does not have is a client's file", async () => {
+    const text = '{"_comment": "x", "mcpServers": {"a": {"command": "x", "_note": "y"}}}'
+    const { load, problems } = await project({
+      '.mcp.json': text,
+      'typo/.mcp.json': text.replace('_comment', 'agent'),
+    })
+    const { config, files: read_, warnings } = await load()
+    expect(read_[0]?.dialect).toBe('mcpServers')
+    expect(config.mcpServers.a).toMatchObject({ command: 'x' })
+    expect(warnings).toEqual([expect.stringMatching(/^mcpServers\.a\._note is ignored/)])
+    expect(await problems({ paths: ['typo/.mcp.json'] })).toContainEqual(
+      expect.objectContaining({ suggestion: 'agents' }),
+    )
+  })
+
   test('a server that rules speak of keeps its name', async () => {
     const { problems } = await project({
       '.mcp.json': '{"mcpServers": {"my server": {"command": "x"}}}',

@@ -14,6 +14,7 @@ import {
   isPlain,
   isPlainClient,
   isServerList,
+  isWithoutSections,
   translateMcpJson,
   translateOwn,
   translateServerList,
@@ -88,7 +89,7 @@ function readerOf(kind: ClientKind, tree: BranchNode): Reader | undefined {
   }
   if (isPlainClient(kind)) {
     // A project's .mcp.json with Toolway sections is a Toolway configuration, not a client's file.
-    const fits = kind === 'claude-code' ? isPlain(tree) : isMcpJson(tree)
+    const fits = kind === 'claude-code' ? isWithoutSections(tree) : isMcpJson(tree)
     return fits ? { dialect: 'mcpServers', translate: (...given) => translateMcpJson(...given, kind) } : undefined
   }
   return readers.find(({ dialect }) => dialect === kind)

@@ -1,4 +1,7 @@
 import { basename } from 'node:path'
+import { nearMiss } from '../../lib/near.ts'
+import { configSchema } from '../schema.ts'
+import { knownKeysAt } from '../schema-lookup.ts'
 import { type BranchNode, branch, countServers, find, mapServers, member, withMember } from '../tree.ts'
 import { normaliseServer } from './aliases.ts'
 import { type ClientKind, clientLabels, folderOf, workspaceOf } from './client-kind.ts'
@@ -69,6 +72,16 @@ export function translateMcpJson(
 /** Whether the file contains only servers and no other settings. */
 export const isPlain = ({ members }: BranchNode): boolean =>
   members.has('mcpServers') && [...members.keys()].every((key) => key === 'mcpServers' || key === '$schema')
+
+const sections = knownKeysAt(configSchema, [])
+
+/** Whether the file contains servers, but no section of Toolway's, not even a misspelt one. */
+export const isWithoutSections = ({ members }: BranchNode): boolean =>
+  members.has('mcpServers') &&
+  [...members.keys()].every(
+    (key) =>
+      key === 'mcpServers' || key === '$schema' || (!sections.includes(key) && nearMiss(key, sections) === undefined),
+  )
 
 /** Reads Toolway's own format or a plain `{"mcpServers": …}` file. Other clients' server keys are accepted. */
 export function translateOwn(tree: BranchNode, report: TranslationReport): BranchNode {
