@@ -68,7 +68,7 @@ const reserved = ['native', 'toolway', 'sink']
 
 export const serverName = textLike(
   /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
-  'a name of up to 64 letters, digits and _ . - that starts with a letter or digit',
+  'a name of up to 64 letters (A-Z, a-z), digits and _ . - that starts with a letter or digit',
 ).refine((name) => !reserved.includes(name), {
   error: `a name other than ${reserved.join(', ')}, which are reserved`,
 })
