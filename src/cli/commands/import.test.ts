@@ -194,6 +194,21 @@ describe('B11: more forms of files are read', () => {
     expect(parse(await readFile(at('shop', 'toolway.yaml'), 'utf8')).mcpServers.a.args).toEqual(['$${exec:touch ran}'])
   })
 
+  test("LibreChat's file is read tolerantly, and its references to files stay plain text", async () => {
+    const { run, at } = await user({
+      'shop/librechat.yaml': `version: 1.2.8
+cache: true
+mcpServers:
+  My Tools: { command: x, args: ["\${file:/a}"], timeout: 60000, title: T, chatMenu: false }
+`,
+    })
+    const { code, stderr } = await run('import', 'librechat.yaml')
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/title is ignored.*LibreChat/)])
+    expect(parse(await readFile(at('shop', 'toolway.yaml'), 'utf8')).mcpServers).toEqual({
+      'My-Tools': { command: 'x', args: ['$${file:/a}'], timeout: '1m' },
+    })
+  })
+
   test('rules beside a list of servers are not ignored', async () => {
     const text = 'version: 1\nagents: {a: {deny: {servers: [b]}}}\nmcpServers:\n  - {name: b, command: x}\n'
     const { run } = await user({ 'shop/a.yaml': text })
@@ -254,6 +269,14 @@ describe('B11: bad input is an error and changes nothing', () => {
     expect(
       existsSync(at('shop', 'toolway.yaml')) ? await readFile(at('shop', 'toolway.yaml'), 'utf8') : undefined,
     ).toBe(before)
+  })
+
+  test('a file of which no server can be used', async () => {
+    const { run } = await user({ 'shop/a.json': servers({ b: { command: 'x', args: 5 } }) })
+    const { code, stdout, stderr } = await run('import', 'a.json')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('mcpServers.b.args')])
+    expect(stdout).toMatch(/None of the servers in a\.json/)
+    expect((await run('import', 'a.json', '--json')).code).toBe(2)
   })
 
   test('a configuration that is not YAML', async () => {

@@ -9,12 +9,14 @@ import { isRules, translateRules } from './gateway-rules.ts'
 import { isGemini, translateGemini } from './gemini.ts'
 import { isMcpClient, translateMcpClient } from './mcp-client.ts'
 import {
+  isLibreChat,
   isMcpJson,
   isOwnFile,
   isPlain,
   isPlainClient,
   isServerList,
   isWithoutSections,
+  translateLibreChat,
   translateMcpJson,
   translateOwn,
   translateServerList,
@@ -69,6 +71,7 @@ const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => b
   { dialect: 'claude-code', recognises: isClaudeCode, translate: translateClaudeCode },
   { dialect: 'vscode', recognises: isVscode, translate: translateVscode },
   { dialect: 'mcpServers', recognises: isServerList, translate: translateServerList },
+  { dialect: 'mcpServers', recognises: isLibreChat, translate: translateLibreChat },
   { dialect: 'mcpServers', recognises: isPlain, translate: translatePlain },
   { dialect: 'toolway', recognises: () => true, translate: translateOwn },
 ]
