@@ -70,6 +70,10 @@ test.each([
   expect(() => clientText(client, name, text).edited(entry(client, stdio))).toThrow(FileProblem)
 })
 
+test('B11: a list in the place of the servers is named as the reason', () => {
+  expect(() => clientText('vscode', 'mcp.json', '{"servers": []}').edited(entry('vscode', stdio))).toThrow(/^servers /)
+})
+
 test('B11: other servers are taken out one by one, and ours joins', () => {
   const text = '{\n  // mine\n  "mcpServers": {\n    "a": {}, // one\n    "b": {}\n  },\n  "x": 1\n}\n'
   expect(clientText('cursor', 'mcp.json', text).edited({ command: 'x' }, ['a', 'b'])).toBe(

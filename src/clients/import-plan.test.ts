@@ -8,7 +8,13 @@ const planned = (servers: Readonly<Record<string, ServerDefinition>>) =>
       ...{ name, definition },
       origin: { client: 'cursor', path: '/home/me/.cursor/mcp.json', scope: 'user' },
     })),
-    { known: new Map(), find: () => [], keep: () => Promise.reject(new Error('no secrets here')), missing: () => [] },
+    {
+      known: new Map(),
+      find: () => [],
+      keep: () => Promise.reject(new Error('no secrets here')),
+      missing: () => [],
+      resolve: (one) => one,
+    },
   )
 
 test('V3: an imported server that keeps state gets a process for each caller, unless its entry says otherwise', async () => {

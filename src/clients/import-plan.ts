@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { type ClientKind, clientLabels, folderOf } from '../config/import/client-kind.ts'
-import { dependsOnFolder, fingerprint } from '../config/import/fingerprint.ts'
+import { dependsOnFolder, fingerprint, identityOf, settingsBeyond } from '../config/import/fingerprint.ts'
 import type { ReadServer, ServerDefinition } from '../config/import/read-servers.ts'
 import { keepsState, statefulNote } from '../config/import/stateful-servers.ts'
 import { escapeSchemes, escapeVariables, type ReferenceScheme } from '../config/interpolate.ts'
@@ -14,6 +14,8 @@ export interface ImportOptions {
   readonly keep: StoreSecret
   /** Returns the missing variables and files to which a definition refers. */
   readonly missing: (definition: ServerDefinition) => readonly string[]
+  /** Replaces references by what they refer to, where possible, to compare servers by their secrets. */
+  readonly resolve: (definition: ServerDefinition) => ServerDefinition
 }
 
 export interface PlannedServer extends MergedServer {
@@ -34,24 +36,30 @@ export interface ImportPlan {
 
 /** Merges servers, replaces their secrets with references, and skips servers that are already configured. */
 export async function planImport(found: readonly FoundServer[], options: ImportOptions): Promise<ImportPlan> {
-  const { known, find, keep, missing } = options
+  const { known, find, keep, missing, resolve } = options
   const merged = merge(found)
   const added = new Map<string, PlannedServer>()
   const present: string[] = []
   const notes = [...merged.notes]
   let secrets = 0
+  const resolved = new Map([...known].map(([name, definition]) => [name, resolve(definition)]))
   for (const { name, invalidName, definition: written, folder, origins, escaped = [] } of merged.servers) {
-    const { definition: safe, moved } = await withoutSecrets(name, written, find, keep)
-    const definition = withSession(tidy(safe))
-    // Earlier versions wrote `cwd` in some cases where it does not matter.
-    const marks = [definition, ...(folder === undefined ? [] : [{ ...definition, cwd: folder }])].map(fingerprint)
-    const twin = [...known].find(([, other]) => marks.includes(fingerprint(tidy(other))))?.[0]
-    if (twin !== undefined) {
-      present.push(twin)
-      continue
-    }
-    secrets += moved
     const [origin] = origins
+    const isPresent = (definition: ServerDefinition, among: ImportOptions['known']): boolean => {
+      const twin = twinOf(definition, folder, among)
+      if (!twin) return false
+      present.push(twin.name)
+      const ignored = settingsBeyond(written, twin.definition)
+      if (origin && ignored.length > 0)
+        notes.push(`${twin.name} is already configured; ${ignored.join(', ')} from ${called(origin)} is not imported`)
+      return true
+    }
+    if (isPresent(resolve(written), resolved)) continue
+    const { definition: safe, moved } = await withoutSecrets(name, written, find, keep)
+    // Secrets in variables that are not set are compared by the variables' names.
+    if (isPresent(safe, known)) continue
+    const definition = withSession(tidy(safe))
+    secrets += moved
     const free = origin ? freeName(name, origin, (other) => known.has(other) || added.has(other)) : name
     if (origin && free !== name)
       notes.push(`the name ${name} is in use; the server from ${called(origin)} is imported as ${free}`)
@@ -65,6 +73,22 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     added.set(free, { name: free, definition: { ...definition, ...disabled }, origins, escaped, waiting, withSecrets })
   }
   return { added: [...added.values()], present, notes, secrets }
+}
+
+/**
+ * Finds the configured server that a found one is, however the operator restricted it: a copy would be a way around
+ * these restrictions.
+ */
+function twinOf(found: ServerDefinition, folder: unknown, known: ImportOptions['known']) {
+  const definition = tidy(found)
+  // Earlier versions wrote `cwd` in some cases where it does not matter.
+  const variants = [definition, ...(folder === undefined ? [] : [{ ...definition, cwd: folder }])]
+  const others = [...known].map(([name, other]) => ({ name, definition: tidy(other) }))
+  const sameBy = (mark: typeof fingerprint) => {
+    const marks = variants.map(mark)
+    return others.find(({ definition }) => marks.includes(mark(definition)))
+  }
+  return sameBy(fingerprint) ?? sameBy(identityOf)
 }
 
 const plainNotes: Readonly<Record<ReferenceScheme, string>> = {

@@ -2,6 +2,8 @@ import { mkdtempDisposable, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { ServerDefinition } from '../config/import/read-servers.ts'
+import { findSecrets } from '../runtime/config-edit/find-secrets.ts'
 import {
   fileSecretStore,
   filesIn,
@@ -30,7 +32,7 @@ const find = () => [
 ]
 
 describe('B11: secrets are moved, never copied', () => {
-  test('a reference takes the place of each, wherever else a long one stands too', async () => {
+  test('each is replaced by a reference, also where a long one is repeated', async () => {
     const kept: string[] = []
     const moved = await withoutSecrets('a', definition, find, async (secret, server, key) => {
       kept.push(secret)
@@ -46,6 +48,48 @@ describe('B11: secrets are moved, never copied', () => {
     })
     // What is not written in our own file needs no escapes any more.
     expect(kept).toEqual(['hunter2hunter2', 'e', 'a ${B}'])
+  })
+
+  test('only whole words are replaced, and never commands, packages, user names, URL schemes and hosts', async () => {
+    const name = async (_: string, server: string, key: string) => `<${server}.${key}>`
+    const of = (server: ServerDefinition) => withoutSecrets('a', server, findSecrets, name)
+    const lines = ['-y', '@example/server-postgres', 'postgresql://postgres:postgres@localhost:5432/shop']
+    expect(await of({ command: 'npx', args: lines, env: { POSTGRES_USER: 'postgres' } })).toEqual({
+      definition: {
+        command: 'npx',
+        args: [...lines.slice(0, 2), 'postgresql://postgres:<a.password>@localhost:5432/shop'],
+        env: { POSTGRES_USER: 'postgres' },
+      },
+      moved: 1,
+    })
+    const password = 'se$rver.7'
+    const kept = {
+      command: password,
+      cwd: `/opt/${password}`,
+      args: [`@example/${password}`, `${password}s`, `${password}://${password}.example`, '--user', password],
+    }
+    const { definition } = await of({
+      ...kept,
+      args: [...kept.args, password, `x:${password}`, `https://x.example/${password}/mcp?a=${password}&b`],
+      env: { DB_PASSWORD: password, DB_USER: password, LINE: `a "${password}" b` },
+    })
+    const reference = '<a.DB_PASSWORD>'
+    expect(definition).toEqual({
+      ...kept,
+      args: [...kept.args, reference, `x:${reference}`, `https://x.example/${reference}/mcp?a=${reference}&b`],
+      env: { DB_PASSWORD: reference, DB_USER: password, LINE: `a "${reference}" b` },
+    })
+  })
+
+  test('two secrets with the same value get a file each', async () => {
+    const { keep, files } = fileSecretStore('/nowhere', '~/secrets')
+    const env = { FIRST_TOKEN: 'hunter2hunter2', SECOND_TOKEN: 'hunter2hunter2' }
+    const { definition, moved } = await withoutSecrets('a', { command: 'x', env }, findSecrets, keep)
+    expect(definition.env).toEqual({
+      FIRST_TOKEN: '${file:~/secrets/a.FIRST_TOKEN}',
+      SECOND_TOKEN: '${file:~/secrets/a.SECOND_TOKEN}',
+    })
+    expect([moved, files.length]).toEqual([2, 2])
   })
 
   test('each goes into a file that only its owner can read; one that is there already is used', async () => {

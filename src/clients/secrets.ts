@@ -19,43 +19,60 @@ export type FindSecrets = (definition: ServerDefinition) => readonly SecretSpan[
 /** Stores a secret and returns a reference to it. */
 export type StoreSecret = (secret: string, server: string, key: string) => Promise<string>
 
-/** Minimum length of secrets that are also replaced in other places; shorter ones may occur in other text by chance. */
-const unmistakable = 8
-
-/** Replaces each secret with a reference, including where the secret is repeated elsewhere in the definition. */
+/** Replaces each secret with a reference of its own, and with one of these where the secret is repeated elsewhere. */
 export async function withoutSecrets(
   server: string,
   definition: ServerDefinition,
   find: FindSecrets,
   keep: StoreSecret,
 ): Promise<{ readonly definition: ServerDefinition; readonly moved: number }> {
-  const references = new Map<string, string>()
-  const spans = new Map<string, SecretSpan[]>()
+  const repeated = new Map<string, string>()
+  const spans = new Map<string, (SecretSpan & { readonly reference: string })[]>()
+  const references = new Set<string>()
   for (const secret of find(definition)) {
     const place = JSON.stringify(secret.path)
     const text = textAt(definition, secret)
-    spans.set(place, [...(spans.get(place) ?? []), secret])
-    if (!references.has(text)) references.set(text, await keep(unescapeVariables(text), server, secret.key))
+    const reference = await keep(unescapeVariables(text), server, secret.key)
+    spans.set(place, [...(spans.get(place) ?? []), { ...secret, reference }])
+    references.add(reference)
+    if (isUnmistakable(text) && !repeated.has(text)) repeated.set(text, reference)
   }
-  // Replace longer secrets first: a secret may be part of a longer one.
-  const wanted = [...references].filter(([text]) => text.length >= unmistakable).sort(([a], [b]) => b.length - a.length)
-  const elsewhere = (text: string): string => {
-    for (const [secret, reference] of wanted) {
-      const at = text.indexOf(secret)
-      if (at >= 0) return elsewhere(text.slice(0, at)) + reference + elsewhere(text.slice(at + secret.length))
-    }
-    return text
-  }
+  const pattern = repeated.size > 0 ? wholeTokens([...repeated.keys()]) : undefined
   const replaced = (text: string, path: Path): string => {
-    let result = ''
-    let done = 0
-    for (const { start, end } of (spans.get(JSON.stringify(path)) ?? []).toSorted((a, b) => a.start - b.start)) {
-      result += elsewhere(text.slice(done, start)) + references.get(text.slice(start, end))
-      done = end
+    const found = [...(spans.get(JSON.stringify(path)) ?? [])]
+    for (const match of pattern && mayRepeat(definition, path) ? text.matchAll(pattern) : []) {
+      const [start, end] = [match.index, match.index + match[0].length]
+      if (found.some((span) => span.start < end && start < span.end)) continue
+      found.push({ path, start, end, key: '', reference: repeated.get(match[0]) ?? match[0] })
     }
-    return result + elsewhere(text.slice(done))
+    return found
+      .toSorted((a, b) => b.start - a.start)
+      .reduce((rest, { start, end, reference }) => rest.slice(0, start) + reference + rest.slice(end), text)
   }
   return { definition: mapTexts(definition, replaced) as ServerDefinition, moved: references.size }
+}
+
+/** Whether a secret is replaced wherever it is repeated: others, such as `postgres`, may be there for another reason. */
+const isUnmistakable = (secret: string): boolean =>
+  secret.length >= 20 || (secret.length >= 8 && /\d/.test(secret) && /\p{L}/u.test(secret))
+
+/** Matches the secrets as whole words, and in the path of a URL, but not in its scheme, user name or host. */
+function wholeTokens(secrets: readonly string[]): RegExp {
+  // Longer secrets first: a secret may be part of a longer one.
+  const any = secrets
+    .toSorted((a, b) => b.length - a.length)
+    .map((secret) => secret.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+  const word = `(?<=^|[\\s=:,;"'(])(?:${any.join('|')})(?=$|[\\s,;&"')#])`
+  const segment = `(?<=://[^\\s/?#]+/(?:[^\\s?#]*/)?)(?:${any.join('|')})(?=$|[\\s/?#"'])`
+  return new RegExp(`${word}|${segment}`, 'g')
+}
+
+/** Whether a secret may be repeated in a value. Commands, folders, user names and hosts are not secret. */
+function mayRepeat({ args }: ServerDefinition, [section, key]: Path): boolean {
+  if (section === 'url' || section === 'headers') return true
+  const name = section === 'args' && Array.isArray(args) ? args[Number(key) - 1] : key
+  const isOpen = section === 'args' ? /^-.*(?:user|login|host|name)$/i : /(?:user|login|host|name)$/i
+  return (section === 'args' || section === 'env') && !isOpen.test(String(name))
 }
 
 export function textAt(definition: ServerDefinition, { path, start, end }: SecretSpan): string {

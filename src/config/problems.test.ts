@@ -45,7 +45,7 @@ test('every problem is reported with its line, key, expectation, finding and nea
     '5:3 server.maxBody: expected a size such as 64KiB or 4MiB, found "4MB"',
     '8:5 mcpServers.files.comand: unknown key `comand`; did you mean `command`?',
     '9:5 mcpServers.files.readonly: unknown key `readonly`; did you mean `readOnly`?',
-    '10:3 mcpServers["my server"]: expected a name of up to 64 letters, digits and _ . - that starts with a letter or digit, found "my server"; did you mean my-server?',
+    '10:3 mcpServers["my server"]: expected a name of up to 64 letters (A-Z, a-z), digits and _ . - that starts with a letter or digit, found "my server"; did you mean my-server?',
     expect.stringMatching(
       /^11:3 mcpServers.native: expected a name other than native, toolway, sink\b.* found "native"$/,
     ),

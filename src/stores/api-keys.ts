@@ -78,7 +78,9 @@ export interface NewKey {
 /** Throws if a name cannot be used for a new key. */
 export function requireKeyName(id: string, configured: KeyContext['configured']): void {
   if (!keyName.test(id)) {
-    throw invalidArguments('Invalid key name: use up to 64 letters, digits and . _ -, starting with a letter or digit.')
+    throw invalidArguments(
+      'Invalid key name: use up to 64 letters (A-Z, a-z), digits and . _ -, starting with a letter or digit.',
+    )
   }
   if (configured.some((key) => key.id === id)) throw taken(id, 'in the configuration')
 }

@@ -82,6 +82,40 @@ describe('B11: connect connects a client to Toolway', () => {
     expect((await run('connect', 'codex', '--replace', '--yes')).stdout).not.toContain('+   context7:')
   })
 
+  test('--replace moves servers into a configuration that has only mcpServers', async () => {
+    const { run, at } = await user({
+      'home/.cursor/mcp.json': '{"mcpServers": {"b": {"command": "y"}}}',
+      'shop/toolway.yaml': 'mcpServers:\n  a: { command: x }\n',
+    })
+    for (const more of [[], ['--config', 'toolway.yaml']]) {
+      expect((await run('connect', 'cursor', '--replace', '--dry-run', ...more)).code).toBe(0)
+    }
+    expect((await run('connect', 'cursor', '--replace', '--yes')).stdout).toContain('Moved 1 server')
+    expect(parse(await readFile(at('shop', 'toolway.yaml'), 'utf8'))).toEqual({
+      mcpServers: { a: { command: 'x' }, b: { command: 'y' } },
+    })
+  })
+
+  test('--replace says which keys have no effect, and keeps servers whose credential only the client can get', async () => {
+    const servers = {
+      helped: { type: 'http', url: 'https://mcp.example.com/mcp', headersHelper: '/opt/headers.sh' },
+      trusted: { command: 'x', alwaysAllow: ['a'], somethingElse: 1 },
+    }
+    const { run, at } = await user({
+      'home/.claude.json': JSON.stringify({ mcpServers: servers }),
+      'shop/toolway.yaml': 'version: 1\nmcpServers: {}\n',
+    })
+    const { stdout, stderr } = await run('connect', 'claude-code', '--replace', '--yes')
+    expect(stderr).toMatch(/helped stays in Claude Code: headersHelper /)
+    expect(stderr).toMatch(/Claude Code: mcpServers\.trusted\.alwaysAllow has no effect/)
+    expect(stderr).toMatch(/Claude Code: mcpServers\.trusted\.somethingElse is ignored/)
+    expect(stderr.match(/headersHelper/g)).toHaveLength(1)
+    expect(stdout).toContain('Moved 1 server behind Toolway: trusted.')
+    const { mcpServers } = JSON.parse(await readFile(at('home', '.claude.json'), 'utf8'))
+    expect(Object.keys(mcpServers)).toEqual(['helped', 'toolway'])
+    expect(await readFile(at('shop', 'toolway.yaml'), 'utf8')).not.toContain('helped')
+  })
+
   test('--replace keeps servers that Toolway cannot run in the client', async () => {
     const { run, at } = await user({ ...config, 'home/.config/zed/settings.json': files.zed })
     const { stderr } = await run('connect', 'zed', '--replace', '--yes')

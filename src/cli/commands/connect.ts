@@ -114,6 +114,7 @@ const asJson = ({ file, way, entry, move }: Edit) => ({
   entry: way?.kind === 'http' && way.token?.literal !== undefined ? null : (entry ?? null),
   moved: move.names,
   kept: move.kept,
+  warnings: move.warnings,
 })
 
 /** Restores a client's file exactly as it was before the client was connected. */

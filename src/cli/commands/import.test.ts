@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chmod, lstat, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import * as files from '../../config/import/client-files.fixture.ts'
@@ -63,6 +63,47 @@ describe('B11: import adds the servers of a file to a configuration', () => {
     }
   })
 
+  test('a server that the operator has restricted is not added again without its restrictions', async () => {
+    const client = servers({ files: { command: 'npx', args: ['-y', 'server-files'], excludeTools: ['wipe'] } })
+    const { run, at } = await user({ 'home/.cursor/mcp.json': client })
+    const text = `version: 1
+mcpServers:
+  files:
+    command: npx
+    args: [-y, server-files]
+    readOnly: true
+    approve: ['*']
+    concurrency: 2
+    tools: { exclude: [delete_*] }
+`
+    await writeFile(at('shop', 'toolway.yaml'), text)
+    const { stdout, stderr } = await run('import', at('home', '.cursor', 'mcp.json'))
+    expect(stdout).toContain('files is already in toolway.yaml')
+    expect(stderr).toMatch(/files is already configured; tools .*not imported/)
+    expect((await run('connect', 'cursor', '--replace', '--yes')).code).toBe(0)
+    expect(await readFile(at('shop', 'toolway.yaml'), 'utf8')).toBe(text)
+    expect(Object.keys(JSON.parse(await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')).mcpServers)).toEqual([
+      'toolway',
+    ])
+  })
+
+  test('a server with a secret that was renamed is not added again', async () => {
+    const withKey = (key: string) => servers({ search: { command: 'npx', args: ['-y', 'x'], env: { API_KEY: key } } })
+    const { run, at } = await user({
+      'home/.cursor/mcp.json': withKey('first-key-of-search-1'),
+      'home/.codeium/windsurf/mcp_config.json': withKey('second-key-of-search-2'),
+    })
+    const secrets = () => readdir(at('home', '.config', 'toolway', 'secrets'))
+    expect((await run('init')).stderr).toContain('search-windsurf')
+    const before = [await readFile(at('shop', 'toolway.yaml'), 'utf8'), await secrets()]
+    const { stdout } = await run('import', at('home', '.codeium', 'windsurf', 'mcp_config.json'), '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ added: [], present: ['search-windsurf'] })
+    for (const client of ['cursor', 'windsurf']) {
+      expect((await run('connect', client, '--replace', '--yes')).code).toBe(0)
+    }
+    expect([await readFile(at('shop', 'toolway.yaml'), 'utf8'), await secrets()]).toEqual(before)
+  })
+
   test('a server whose working folder 0.1.0 wrote is not added again', async () => {
     const { run, at } = await user({
       'home/.cursor/mcp.json': servers({ files: { command: 'npx', args: ['-y', 'x'] } }),
@@ -124,6 +165,8 @@ describe('B11: import adds the servers of a file to a configuration', () => {
         '[[mcp_client.servers]]\nname = "a"\ncommand = "x"\n[tool_forwarding.security]\nblocked_tools = ["a::b"]\n',
     })
     expect((await run('import', 'rules.toml')).stderr).toMatch(/Only servers are imported; .*policy.*--config/)
+    const other = await user({ 'shop/.mcp.json': '{"_comment": "", "mcpServers": {"a": {"command": "x"}}}' })
+    expect((await other.run('import', '.mcp.json')).stderr).not.toContain('--config')
   })
 })
 
@@ -149,6 +192,21 @@ describe('B11: more forms of files are read', () => {
     })
     await run('import', 'config.yaml')
     expect(parse(await readFile(at('shop', 'toolway.yaml'), 'utf8')).mcpServers.a.args).toEqual(['$${exec:touch ran}'])
+  })
+
+  test("LibreChat's file is read tolerantly, and its references to files stay plain text", async () => {
+    const { run, at } = await user({
+      'shop/librechat.yaml': `version: 1.2.8
+cache: true
+mcpServers:
+  My Tools: { command: x, args: ["\${file:/a}"], timeout: 60000, title: T, chatMenu: false }
+`,
+    })
+    const { code, stderr } = await run('import', 'librechat.yaml')
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/title is ignored.*LibreChat/)])
+    expect(parse(await readFile(at('shop', 'toolway.yaml'), 'utf8')).mcpServers).toEqual({
+      'My-Tools': { command: 'x', args: ['$${file:/a}'], timeout: '1m' },
+    })
   })
 
   test('rules beside a list of servers are not ignored', async () => {
@@ -211,6 +269,14 @@ describe('B11: bad input is an error and changes nothing', () => {
     expect(
       existsSync(at('shop', 'toolway.yaml')) ? await readFile(at('shop', 'toolway.yaml'), 'utf8') : undefined,
     ).toBe(before)
+  })
+
+  test('a file of which no server can be used', async () => {
+    const { run } = await user({ 'shop/a.json': servers({ b: { command: 'x', args: 5 } }) })
+    const { code, stdout, stderr } = await run('import', 'a.json')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('mcpServers.b.args')])
+    expect(stdout).toMatch(/None of the servers in a\.json/)
+    expect((await run('import', 'a.json', '--json')).code).toBe(2)
   })
 
   test('a configuration that is not YAML', async () => {

@@ -42,6 +42,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
     .map((server) => adaptServer(server, origin, into))
   const { prepared, preview, write } = await planServers(shell, { path: into, named }, found, secrets)
   const { added, present } = prepared
+  const unusable = found.length === 0 && content.servers.length > 0
 
   warnOfProblems(allProblems(content), output, shell)
   for (const warning of content.warnings) output.warn(warning)
@@ -53,7 +54,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
   if (!json) {
     for (const name of present) output.print(`${name} is already in ${named}.`)
     if (added.length > 0) preview(output)
-    else output.print(`Nothing to add to ${named}.`)
+    else output.print(unusable ? `None of the servers in ${file} can be imported.` : `Nothing to add to ${named}.`)
   }
   const written = added.length > 0 && !dryRun && (await confirmed(shell, options))
   if (written) await write(output)
@@ -72,8 +73,9 @@ export async function importServers(shell: Shell, file: string, options: ImportO
     })
   } else {
     if (written) output.print(`Added ${pluralize(added.length, 'server')} to ${named}.`)
-    if (written || dryRun) noteOf(prepared, output, secrets)
+    if (written || dryRun || added.length === 0) noteOf(prepared, output, secrets)
   }
+  if (unusable) return exit.usage
   return added.length > 0 && !written && !dryRun ? exit.failed : exit.ok
 }
 

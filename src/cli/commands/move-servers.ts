@@ -2,7 +2,9 @@ import type { ClientFile } from '../../clients/client-files.ts'
 import { type ClientText, ownName } from '../../clients/entry.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
-import type { ServersFile } from '../../config/import/read-servers.ts'
+import { clientOnly } from '../../config/import/client-server.ts'
+import type { ConfigDialect } from '../../config/import/dialect.ts'
+import type { ReadServer, ServersFile } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { problemText } from '../../config/problems.ts'
 import { keyPath } from '../../config/tree.ts'
@@ -17,13 +19,22 @@ export interface ServerMove {
   readonly names: readonly string[]
   /** Servers that cannot be moved. */
   readonly kept: readonly string[]
+  /** What the client's file says about the moved servers that has no effect in Toolway. */
+  readonly warnings: readonly string[]
   preview(output: Output): void
   /** Writes our configuration; called before the client's file is written. */
   write(): Promise<void>
   report(output: Output): void
 }
 
-export const noMove: ServerMove = { names: [], kept: [], preview() {}, write: async () => {}, report() {} }
+export const noMove: ServerMove = {
+  names: [],
+  kept: [],
+  warnings: [],
+  preview() {},
+  write: async () => {},
+  report() {},
+}
 
 /** Plans to move all of a client's servers, except our own entry, into our configuration. */
 export async function planMove(
@@ -33,31 +44,38 @@ export async function planMove(
   content: ServersFile,
   loaded: LoadedConfig,
 ): Promise<ServerMove> {
-  const into = loaded.files.findLast(({ path, dialect }) => dialect === 'toolway' && /\.ya?ml$/.test(path))?.path
+  const written = (wanted: ConfigDialect) =>
+    loaded.files.findLast(({ path, dialect }) => dialect === wanted && /\.ya?ml$/.test(path))?.path
+  // A configuration with no section other than `mcpServers` counts as a plain list of servers.
+  const into = written('toolway') ?? written('mcpServers')
   if (into === undefined) {
     throw new UsageError('There is no toolway.yaml to move the servers into.', 'Run `toolway init` to write one.')
   }
   const { client, path, scope } = file
   const others = Object.keys(text.servers).filter((name) => name !== ownName)
-  const found = others.map((name) => ({
-    name,
-    server: content.servers.find(({ key }) => key === keyPath([...text.path, name])),
-  }))
-  const movable = found.flatMap(({ name, server }) => (server?.problems.length === 0 ? [{ name, server }] : []))
+  const found = others.map((name) => {
+    const server = content.servers.find(({ key }) => key === keyPath([...text.path, name]))
+    return { name, server, reason: reasonToKeep(text.servers[name], server) }
+  })
+  const movable = found.flatMap(({ name, server, reason }) => (server && !reason ? [{ name, server }] : []))
   const names = movable.map(({ name }) => name)
   const kept = others.filter((name) => !names.includes(name))
   const servers = movable.map(({ server }) => adaptServer(server, { client, path, scope }, into))
   const target = { path: into, named: shortPath(into, shell) }
   const { prepared, preview, write } = await planServers(shell, target, servers, 'file')
+  const keys = names.map((name) => keyPath(['mcpServers', name]))
+  const warnings = content.warnings.filter((one) =>
+    keys.some((key) => one.startsWith(key) && /[.:]/.test(one.charAt(key.length))),
+  )
   return {
     names,
     kept,
+    warnings,
     preview(output) {
       preview(output)
-      for (const { name, server } of found.filter((one) => kept.includes(one.name))) {
-        const [problem] = server?.problems ?? []
-        const reason = problem ? problemText(problem) : 'Toolway cannot run it'
-        output.warn(`${name} stays in ${clientLabels[client]}: ${reason}.`)
+      for (const warning of warnings) output.warn(`${clientLabels[client]}: ${warning}`)
+      for (const { name, reason } of found) {
+        if (reason !== undefined) output.warn(`${name} stays in ${clientLabels[client]}: ${reason}.`)
       }
     },
     async write() {
@@ -69,4 +87,11 @@ export async function planMove(
       noteOf(prepared, output, 'file')
     },
   }
+}
+
+/** Why a server cannot be moved; undefined if it can. */
+function reasonToKeep(written: unknown, server: ReadServer | undefined): string | undefined {
+  if (!server) return 'Toolway cannot run it'
+  const [problem] = server.problems
+  return problem ? problemText(problem) : clientOnly(written as Readonly<Record<string, unknown>>)
 }

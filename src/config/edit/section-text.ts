@@ -21,6 +21,9 @@ export function sectionText(file: string, text: string, find: (whole: Section) =
     path,
     /** Adds or replaces members and removes those in `without`. */
     edited(set: Readonly<Record<string, object>>, without: readonly string[] = []): string {
+      if (!isRecord(valueAt(whole, path) ?? {})) {
+        throw new FileProblem(`${path.join('.')} in it is not a section`, 'Fix it, then try again.')
+      }
       let changed = text
       for (const name of without) changed = syntax.remove(changed, [...path, name])
       for (const [name, entry] of Object.entries(set)) changed = syntax.set(changed, [...path, name], entry)

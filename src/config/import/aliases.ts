@@ -1,7 +1,7 @@
 import { problemAt } from '../problems.ts'
 import { configSchema } from '../schema.ts'
 import { knownKeysAt } from '../schema-lookup.ts'
-import { type BranchNode, branch, type ConfigTree, leaf, member, type TreeMember } from '../tree.ts'
+import { type BranchNode, branch, type ConfigTree, keyPath, leaf, member, type TreeMember } from '../tree.ts'
 import { inverted, mapText, type TranslationReport } from './shape.ts'
 
 /** Server keys used by other clients, with their descriptions for the editor schema. */
@@ -55,7 +55,7 @@ export function normaliseServer(server: BranchNode, name: string, report: Transl
     else if (key === 'excludeTools' || key === 'disabledTools') put('exclude', entry, value, tools)
     else if (leftAside.includes(key)) {
       report.warnings.push(
-        `mcpServers.${name}.${key} has no effect: the client decides which calls need approval; list tools under approve to have Toolway ask for approval`,
+        `${keyPath(['mcpServers', name, key])} has no effect: the client decides which calls need approval; list tools under approve to have Toolway ask for approval`,
       )
     } else put(key, entry, value)
   }

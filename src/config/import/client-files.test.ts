@@ -264,9 +264,58 @@ describe('B11: nothing of a client is dropped without a word', () => {
     expect(await problems({ paths: ['cline_mcp_settings.json'] })).toMatchObject([{ suggestion: 'args' }])
   })
 
-  test('a bare number is refused where nobody says what it counts', async () => {
-    const { problems } = await project({ '.cursor/mcp.json': '{"mcpServers": {"a": {"command": "x", "timeout": 60}}}' })
-    expect(await problems({ paths: ['.cursor/mcp.json'] })).toMatchObject([{ suggestion: '60s (or 60ms)' }])
+  test("B11: Copilot's list of tools selects tools; * means all", async () => {
+    const tools = { all: ['*'], some: ['read', 'find'], none: [] as string[] }
+    const servers = Object.entries(tools).map(([name, list]) => [name, { command: 'x', tools: list }])
+    const { load } = await project({
+      '.vscode/mcp.json': JSON.stringify({ servers: Object.fromEntries(servers) }),
+      'mcp-config.json': JSON.stringify({ mcpServers: Object.fromEntries(servers) }),
+    })
+    for (const path of ['.vscode/mcp.json', 'mcp-config.json']) {
+      const { config, warnings } = await load({ paths: [path] })
+      expect(config.mcpServers).toMatchObject({
+        all: { tools: { include: ['*'], exclude: [] } },
+        some: { tools: { include: ['read', 'find'], exclude: [] } },
+        none: { tools: { exclude: ['*'] } },
+      })
+      expect(warnings).toEqual([])
+    }
+  })
+
+  test('B11: an invalid value of a key that a server can do without is ignored; of one that restricts it, an error', async () => {
+    const server = { command: 'x', priority: 'top', description: { en: 'x' }, idle: true, session: '${S:-caller}' }
+    const { load, problems } = await project({
+      '.cursor/mcp.json': JSON.stringify({ mcpServers: { a: server } }),
+      'other/.cursor/mcp.json': JSON.stringify({ mcpServers: { a: { command: 'x', readOnly: 'certainly' } } }),
+      'toolway.json': JSON.stringify({ mcpServers: { a: server } }),
+    })
+    const { config, warnings } = await load({ paths: ['.cursor/mcp.json'] })
+    expect(config.mcpServers.a).toMatchObject({ command: 'x', session: 'caller' })
+    expect(warnings).toEqual([
+      expect.stringMatching(/^mcpServers\.a\.priority is ignored: /),
+      expect.stringMatching(/^mcpServers\.a\.description is ignored: /),
+      expect.stringMatching(/^mcpServers\.a\.idle is ignored: /),
+    ])
+    expect(await problems({ paths: ['other/.cursor/mcp.json'] })).toMatchObject([{ key: 'mcpServers.a.readOnly' }])
+    expect(await problems({ paths: ['toolway.json'] })).toHaveLength(3)
+  })
+
+  test('V4: a number as timeout gets the unit that the client documents, or else is ignored with a warning', async () => {
+    const text = JSON.stringify({
+      mcpServers: { a: { command: 'x', timeout: 60 }, b: { command: 'y', timeout: '2m' } },
+    })
+    const units = { '.roo/mcp.json': 60_000, '.amazonq/mcp.json': 60 }
+    const unknown = ['.cursor/mcp.json', 'mcp.json']
+    const { load } = await project(Object.fromEntries([...Object.keys(units), ...unknown].map((path) => [path, text])))
+    for (const [path, timeout] of Object.entries(units)) {
+      const { config, warnings } = await load({ paths: [path] })
+      expect([config.mcpServers.a?.timeout, warnings]).toEqual([timeout, []])
+    }
+    for (const path of unknown) {
+      const { config, warnings } = await load({ paths: [path] })
+      expect([config.mcpServers.a?.timeout, config.mcpServers.b?.timeout]).toEqual([undefined, 120_000])
+      expect(warnings).toEqual([expect.stringMatching(/^mcpServers\.a\.timeout is ignored: .*unit/)])
+    }
   })
 
   test('sections of ours in such a file are in force, whoever it belongs to', async () => {
@@ -276,6 +325,21 @@ describe('B11: nothing of a client is dropped without a word', () => {
     const { config, files: read_ } = await load()
     expect(read_[0]?.dialect).toBe('toolway')
     expect(config.agents.b?.deny.servers).toEqual(['*'])
+  })
+
+  test("B11: a project's .mcp.json with settings that Toolway does not have is a client's file", async () => {
+    const text = '{"_comment": "x", "mcpServers": {"a": {"command": "x", "_note": "y"}}}'
+    const { load, problems } = await project({
+      '.mcp.json': text,
+      'typo/.mcp.json': text.replace('_comment', 'agent'),
+    })
+    const { config, files: read_, warnings } = await load()
+    expect(read_[0]?.dialect).toBe('mcpServers')
+    expect(config.mcpServers.a).toMatchObject({ command: 'x' })
+    expect(warnings).toEqual([expect.stringMatching(/^mcpServers\.a\._note is ignored/)])
+    expect(await problems({ paths: ['typo/.mcp.json'] })).toContainEqual(
+      expect.objectContaining({ suggestion: 'agents' }),
+    )
   })
 
   test('a server that rules speak of keeps its name', async () => {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { nearMiss } from '../../lib/near.ts'
 import { pluralize } from '../../lib/pluralize.ts'
-import { escapeVariables } from '../interpolate.ts'
+import { escapeVariables, interpolate } from '../interpolate.ts'
 import { isRelative } from '../paths.ts'
 import {
   type BranchNode,
@@ -10,15 +10,17 @@ import {
   countServers,
   find,
   keyPath,
+  type ListNode,
   leaf,
   list,
   mapLeaves,
   mapServers,
+  member,
   type TreeMember,
   toPlain,
   withMember,
 } from '../tree.ts'
-import { unknownKeyAt } from '../validate.ts'
+import { unknownKeyAt, validate } from '../validate.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
 import { instead, isFalse, mapText, shape, type TranslationReport } from './shape.ts'
 import { keepsState, statefulNote } from './stateful-servers.ts'
@@ -39,18 +41,58 @@ export function clientServer(
     const { value } = entry
     if (key === 'timeout' && format.timeout) members.set(key, { at: entry.at, value: inUnit(value, format.timeout) })
     else if (key === 'oauth' || (key === 'auth' && isForeignAuth(value))) {
-      const auth = oauthOf(value, `mcpServers.${name}`, report)
+      const auth = oauthOf(value, keyPath(['mcpServers', name]), report)
       if (auth) members.set('auth', { at: entry.at, value: auth })
     } else if (reason !== undefined) report.warnings.push(`${keyPath(['mcpServers', name, key])} ${reason}`)
-    else if (serverKeys.includes(key)) members.set(key, entry)
+    else if (key === 'tools' && value.kind === 'list') {
+      const [listed, names] = toolsOf(value)
+      if (listed && !server.members.has(listed)) members.set(listed, { at: entry.at, value: names })
+    } else if (serverKeys.includes(key)) members.set(key, entry)
     else if (!harmless.includes(key) && !startTimeouts.has(key)) unknown(key, entry, name, format, members, report)
   }
   for (const [key, unit] of startTimeouts) {
     const entry = server.members.get(key)
     if (entry) members.set('startTimeout', { at: entry.at, value: inUnit(entry.value, unit) })
   }
+  for (const [key, entry] of members) {
+    const fault = optional.includes(key) ? faultOf(key, entry) : undefined
+    if (fault === undefined) continue
+    report.warnings.push(`${keyPath(['mcpServers', name, key])} is ignored: ${fault}`)
+    members.delete(key)
+  }
   const normal = normaliseServer(branch(server.at, members), name, report)
   return inFolder(withSession(normal, name, report), format.folder)
+}
+
+/** Converts Copilot's list of enabled tools; `*` stands for all of them, and an empty list enables none. */
+function toolsOf(tools: ListNode): ['includeTools' | 'excludeTools' | undefined, ListNode] {
+  const texts = tools.items.map((item) => toPlain(item))
+  if (texts.length === 0) return ['excludeTools', list(tools.at, [leaf(tools.at, '*')])]
+  return [texts.includes('*') ? undefined : 'includeTools', tools]
+}
+
+/**
+ * Keys of ours that a server can do without. Another program may give them a different meaning, so an invalid value is
+ * ignored. Keys that restrict a server are not among them.
+ */
+const optional: readonly string[] = [
+  ...['description', 'session', 'era', 'connect', 'idle', 'restarts', 'spares', 'refresh', 'capture', 'breaker'],
+  ...['timeout', 'maxTimeout', 'startTimeout', 'toolTimeouts', 'priority'],
+]
+
+/** Why the value of a key is invalid. Variables are not expanded yet, so their values count as valid. */
+function faultOf(key: string, entry: TreeMember): string | undefined {
+  const { at } = entry
+  const server = branch(at, [
+    ['command', member(leaf(at, 'x'))],
+    [key, entry],
+  ])
+  const whole = branch(at, [['mcpServers', member(branch(at, [['any', member(server)]]))]])
+  if (/timeout$/i.test(key) && toPlain(entry.value) === Number(toPlain(entry.value))) {
+    return 'a number without a unit may mean seconds or milliseconds; add it with a unit, such as 60s'
+  }
+  const outcome = validate(interpolate(whole, {}).tree)
+  return 'problems' in outcome ? outcome.problems[0]?.message : undefined
 }
 
 /** Sets `session: caller` for stateful servers: clients start one process each, so the server expects one caller. */
@@ -153,6 +195,15 @@ const startTimeouts: ReadonlyMap<string, 's' | 'ms'> = new Map([
 
 const approval =
   'has no effect: the client decides which calls need approval; list tools under approve to have Toolway ask for approval'
+
+/** Keys without which a server cannot be used, because they say how the client gets its credential. */
+const credentialKeys = ['headersHelper', 'authProviderType']
+
+/** Why a server only works in its client; undefined if it also works here. */
+export const clientOnly = (server: Readonly<Record<string, unknown>>): string | undefined => {
+  const key = credentialKeys.find((name) => server[name] !== undefined)
+  return key && `${key} ${leftAside[key]}`
+}
 
 /** Keys that matter but are not supported, with their warnings. */
 const leftAside: Readonly<Record<string, string>> = {

@@ -9,11 +9,14 @@ import { isRules, translateRules } from './gateway-rules.ts'
 import { isGemini, translateGemini } from './gemini.ts'
 import { isMcpClient, translateMcpClient } from './mcp-client.ts'
 import {
+  isLibreChat,
   isMcpJson,
   isOwnFile,
   isPlain,
   isPlainClient,
   isServerList,
+  isWithoutSections,
+  translateLibreChat,
   translateMcpJson,
   translateOwn,
   translateServerList,
@@ -68,6 +71,7 @@ const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => b
   { dialect: 'claude-code', recognises: isClaudeCode, translate: translateClaudeCode },
   { dialect: 'vscode', recognises: isVscode, translate: translateVscode },
   { dialect: 'mcpServers', recognises: isServerList, translate: translateServerList },
+  { dialect: 'mcpServers', recognises: isLibreChat, translate: translateLibreChat },
   { dialect: 'mcpServers', recognises: isPlain, translate: translatePlain },
   { dialect: 'toolway', recognises: () => true, translate: translateOwn },
 ]
@@ -88,7 +92,7 @@ function readerOf(kind: ClientKind, tree: BranchNode): Reader | undefined {
   }
   if (isPlainClient(kind)) {
     // A project's .mcp.json with Toolway sections is a Toolway configuration, not a client's file.
-    const fits = kind === 'claude-code' ? isPlain(tree) : isMcpJson(tree)
+    const fits = kind === 'claude-code' ? isWithoutSections(tree) : isMcpJson(tree)
     return fits ? { dialect: 'mcpServers', translate: (...given) => translateMcpJson(...given, kind) } : undefined
   }
   return readers.find(({ dialect }) => dialect === kind)

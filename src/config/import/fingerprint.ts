@@ -9,6 +9,23 @@ export function fingerprint(definition: Readonly<Record<string, unknown>>): stri
   return canonical(Object.fromEntries(kept))
 }
 
+/** Keys that say which server an entry starts or connects to. All other keys only say how Toolway treats it. */
+const identifying = ['command', 'args', 'env', 'envFile', 'cwd', 'url', 'transport', 'headers', 'auth']
+
+/** Like `fingerprint`, but compares only which server it is: restrictions and other settings do not make it another. */
+export const identityOf = (definition: Readonly<Record<string, unknown>>): string =>
+  fingerprint(Object.fromEntries(Object.entries(definition).filter(([key]) => identifying.includes(key))))
+
+/** The settings of `definition`, such as `tools`, that `other`, an entry for the same server, does not have. */
+export const settingsBeyond = (
+  definition: Readonly<Record<string, unknown>>,
+  other: Readonly<Record<string, unknown>>,
+): string[] =>
+  Object.entries(definition)
+    .filter(([key, value]) => !identifying.includes(key) && !besides.includes(key) && !isEmpty(value))
+    .filter(([key, value]) => other[key] === undefined || canonical(value) !== canonical(other[key]))
+    .map(([key]) => key)
+
 /** Whether a value counts as absent: an empty list, an empty section or the implied `stdio` transport. */
 const isEmpty = (value: unknown): boolean =>
   value === 'stdio' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)

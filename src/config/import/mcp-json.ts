@@ -1,6 +1,9 @@
 import { basename } from 'node:path'
+import { nearMiss } from '../../lib/near.ts'
 import { pluralize } from '../../lib/pluralize.ts'
-import { type BranchNode, branch, countServers, find, mapServers, member, withMember } from '../tree.ts'
+import { configSchema } from '../schema.ts'
+import { knownKeysAt } from '../schema-lookup.ts'
+import { type BranchNode, branch, countServers, find, mapServers, member, scalarAt, withMember } from '../tree.ts'
 import { normaliseServer } from './aliases.ts'
 import { type ClientKind, clientLabels, folderOf, workspaceOf } from './client-kind.ts'
 import { type ClientFormat, clientServers } from './client-server.ts'
@@ -17,12 +20,18 @@ export const isPlainClient = (kind: ClientKind): kind is PlainClient =>
 
 const units: Partial<Record<ClientKind, 's' | 'ms'>> = { cline: 's', 'claude-code': 'ms' }
 
+/** Units that other clients document for a bare number in `timeout`, by the folder of their files. */
+const unitsByFolder: readonly (readonly [RegExp, 's' | 'ms'])[] = [
+  [/[/\\]\.roo[/\\]/, 's'],
+  [/[/\\]\.?amazonq[/\\]/, 'ms'],
+]
+
 /** Sections that make a file a Toolway configuration: ignoring one could allow what the author meant to forbid. */
 const ours = ['agents', 'policy', 'auth', 'limits', 'defaults', 'server', 'version']
 
 /** Recognizes a Toolway configuration by its name, or by a section that only Toolway has. */
 export const isOwnFile = (tree: BranchNode): boolean =>
-  !isServerList(tree) && (isNamedOurs(tree) || ours.some((key) => find(tree, [key])))
+  !isServerList(tree) && !isLibreChat(tree) && (isNamedOurs(tree) || ours.some((key) => find(tree, [key])))
 
 const isNamedOurs = ({ at }: BranchNode): boolean => basename(at.file.path).startsWith('toolway.')
 
@@ -38,15 +47,27 @@ export function translateServerList(tree: BranchNode, report: TranslationReport,
   return translateMcpJson(servers ? withMember(tree, 'mcpServers', member(servers)) : tree, report, home)
 }
 
+/** Recognizes a file of LibreChat, which has servers and a version such as 1.2.8; Toolway's own version is 1. */
+export const isLibreChat = (tree: BranchNode): boolean =>
+  find(tree, ['mcpServers'])?.kind === 'branch' &&
+  /^\d+\.\d+\.\d+$/.test(String(scalarAt(tree, ['version']))) &&
+  !isNamedOurs(tree) &&
+  !ours.some((key) => key !== 'version' && tree.members.has(key))
+
+/** Converts the servers of LibreChat; its other settings are ignored. */
+export const translateLibreChat = (tree: BranchNode, report: TranslationReport, home: string): BranchNode =>
+  translateMcpJson(tree, report, home, undefined, { label: 'LibreChat', tolerant: true, timeout: 'ms' })
+
 /** Recognizes a client's file, even if the client keeps other settings in it. */
 export const isMcpJson = (tree: BranchNode): boolean => isPlain(tree) || !ours.some((key) => find(tree, [key]))
 
-/** Converts a plain file; `kind` is the client that owns it, if known. */
+/** Converts a plain file; `kind` is the client that owns it, if known, and `special` describes another owner. */
 export function translateMcpJson(
   tree: BranchNode,
   report: TranslationReport,
   home: string,
   kind?: PlainClient,
+  special: Partial<ClientFormat> = {},
 ): BranchNode {
   const folder = folderOf(tree.at.file.path)
   const format: ClientFormat = {
@@ -54,7 +75,8 @@ export function translateMcpJson(
     respell: editorVariables(workspaceOf(tree.at.file.path, home)),
     folder,
     tolerant: kind !== undefined,
-    timeout: kind && units[kind],
+    timeout: kind ? units[kind] : unitsByFolder.find(([folders]) => folders.test(tree.at.file.path))?.[1],
+    ...special,
   }
   const called =
     kind === undefined || kind === 'claude-code' ? 'a plain mcpServers file' : `${clientLabels[kind]}'s file`
@@ -64,6 +86,16 @@ export function translateMcpJson(
 /** Whether the file contains only servers and no other settings. */
 export const isPlain = ({ members }: BranchNode): boolean =>
   members.has('mcpServers') && [...members.keys()].every((key) => key === 'mcpServers' || key === '$schema')
+
+const sections = knownKeysAt(configSchema, [])
+
+/** Whether the file contains servers, but no section of Toolway's, not even a misspelt one. */
+export const isWithoutSections = ({ members }: BranchNode): boolean =>
+  members.has('mcpServers') &&
+  [...members.keys()].every(
+    (key) =>
+      key === 'mcpServers' || key === '$schema' || (!sections.includes(key) && nearMiss(key, sections) === undefined),
+  )
 
 /** Reads Toolway's own format or a plain `{"mcpServers": …}` file. Other clients' server keys are accepted. */
 export function translateOwn(tree: BranchNode, report: TranslationReport): BranchNode {

@@ -13,6 +13,8 @@ import { readSource } from '../locate.ts'
 import { parseDocument } from '../parse/document.ts'
 import { isRelative } from '../paths.ts'
 import { type ConfigProblem, problemAt } from '../problems.ts'
+import { configSchema } from '../schema.ts'
+import { knownKeysAt } from '../schema-lookup.ts'
 import {
   type BranchNode,
   branch,
@@ -53,7 +55,7 @@ export interface ServersFile extends TranslationReport {
   readonly path: string
   readonly dialect: ConfigDialect | undefined
   readonly servers: readonly ReadServer[]
-  /** Top-level sections of the translated file other than the servers. */
+  /** Top-level sections of Toolway's in the translated file, other than the servers. */
   readonly sections: readonly string[]
 }
 
@@ -72,6 +74,8 @@ const nothingIn = (path: string) => ({
   notes: [],
   warnings: [],
 })
+
+const otherSections = knownKeysAt(configSchema, []).filter((key) => !['mcpServers', '$schema', 'version'].includes(key))
 
 /** Reads the servers in a text as if it were the content of a file. */
 export async function readServersFrom(source: SourceFile, home: string, kind?: ClientKind): Promise<ServersFile> {
@@ -99,7 +103,7 @@ export async function readServersFrom(source: SourceFile, home: string, kind?: C
       ...(section && section.kind !== 'branch' ? notSection(section) : []),
     ],
     servers,
-    sections: [...portable.members.keys()].filter((key) => !['mcpServers', '$schema', 'version'].includes(key)),
+    sections: otherSections.filter((key) => portable.members.has(key)),
   }
 }
 

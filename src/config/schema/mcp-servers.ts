@@ -66,7 +66,7 @@ function oauthFault(auth: z.output<typeof oauth>, url: string): string | undefin
 
 export const serverName = textLike(
   /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
-  'a name of up to 64 letters, digits and _ . - that starts with a letter or digit',
+  'a name of up to 64 letters (A-Z, a-z), digits and _ . - that starts with a letter or digit',
 ).refine((name) => !builtInSources.includes(name), {
   error: `a name other than ${builtInSources.join(', ')}, which are reserved`,
 })

@@ -202,6 +202,8 @@ describe('V7: the sources of the inbox', () => {
     // Not the line of the file, which may contain a secret.
     expect(item?.detail).not.toContain('servre')
     expect(pathsOf(item!)).toEqual(['config/reload'])
+    history.add({ at: 3, ok: false, error: 'invalid:\ntoolway.yaml:4: did you mean `agents`?', changes: [] })
+    expect(items()[0]?.detail).toContain('`agents`? The previous')
     const problems = ['port', 'host'].map((key) => ({
       file: 'toolway.yaml',
       line: 1,

@@ -253,7 +253,10 @@ function reloadSource({ history }: InboxContext): InboxSource {
 function problemIn(error: string): string {
   const [first = '', second, ...more] = error.split('\n').filter((line) => !/^(?:\s|\d+ \|)/.test(line))
   if (second === undefined) return first
-  return `${first} ${second.replace(/\.$/, '')}${more.length === 0 ? '' : `, and ${more.length} more`}.`
+  const problem = `${first} ${second.replace(/\.$/, '')}`
+  const isQuestion = problem.endsWith('?')
+  if (more.length === 0) return isQuestion ? problem : `${problem}.`
+  return `${problem}${isQuestion ? ' And' : ', and'} ${more.length} more.`
 }
 
 /** How long before its end a key is reported, and how long after it. */

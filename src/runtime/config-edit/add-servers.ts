@@ -7,7 +7,7 @@ import { asRecord } from '../../lib/is-record.ts'
 import type { ConfigChange } from './config-editor.ts'
 import { type ConfigSource, openEditedFile } from './config-file.ts'
 import { type Pasted, readPasted } from './pasted-servers.ts'
-import { type asWritten, disabledReason, missingIn } from './prepare-import.ts'
+import { type asWritten, disabledReason, missingIn, resolveIn } from './prepare-import.ts'
 
 interface Additions {
   readonly changes: readonly ConfigChange[]
@@ -82,7 +82,13 @@ async function additions(
 ): Promise<Additions> {
   // Secrets stay inline here; the editor moves them to private files.
   const keep = async (secret: string) => secret
-  const plan = await planImport(found, { known, find: () => [], keep, missing: missingIn(env) })
+  const plan = await planImport(found, {
+    known,
+    find: () => [],
+    keep,
+    missing: missingIn(env),
+    resolve: resolveIn(env),
+  })
   const changes = plan.added.map((server): ConfigChange => {
     const reason = server.waiting.length > 0 ? disabledReason(server.waiting) : undefined
     const comment = [origin(server), reason].filter((part) => part !== undefined).join('; ')

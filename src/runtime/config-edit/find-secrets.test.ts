@@ -2,6 +2,12 @@ import { expect, test } from 'vitest'
 import { secretTexts } from './find-secrets.ts'
 
 test.each([
+  [
+    'a password that is a common word, but not a switch or a count',
+    { env: { DB_PASSWORD: 'password', PGPASSWORD: 'postgres', ROOT_PWD: '123456', API_TOKEN: 'token' } },
+    ['password', 'postgres', '123456'],
+  ],
+  ['no switch or count', { env: { ASK_PASSWORD: 'false', PASSWORDS_KEPT: '5', PASSWORD_FILE: 'secret' } }, []],
   ['a variable with a telling name', { env: { GITHUB_TOKEN: 'abc', API_KEY: 'x1' } }, ['abc', 'x1']],
   ['a value that nobody would make up', { env: { SOMETHING: 'a8F3kd93kDk29dkW0' } }, ['a8F3kd93kDk29dkW0']],
   [

@@ -41,10 +41,19 @@ const whole = (key: string, text: string): TextSpan[] => [{ key, start: 0, end: 
 const hasForm = (text: string): boolean => concealPatterns(text) !== text
 
 function ofVariable(name: string, value: string): TextSpan[] {
-  if (isCommonplace(value) || isPath(value)) return []
+  if (isPath(value)) return []
+  if (isCommonplace(value)) return isWeakPassword(name, value) ? whole(name, value) : []
   if (ofUrl(value).length > 0) return whole(name, value)
   return isSecret(name, value) || hasForm(value) ? whole(name, value) : []
 }
+
+/** Whether a common word such as `postgres` is a password: it is in a variable for passwords, and not a switch or count. */
+const isWeakPassword = (name: string, value: string): boolean =>
+  /passw|passphrase|pwd$/i.test(name) &&
+  isSecretName(name) &&
+  !/^(?:true|false|yes|no|on|off|none|null|nil|undefined|default|auto|automatic|(?:en|dis)abled?|required|optional|\d{0,3})$/i.test(
+    value,
+  )
 
 /** The secret in a header, without the scheme in front of it. */
 function ofHeader(name: string, value: string): TextSpan[] {

@@ -1,7 +1,14 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { called, type FoundServer, type ImportPlan, type PlannedServer, planImport } from '../../clients/import-plan.ts'
-import { fileSecretStore, filesIn, variableSecretStore, variablesIn, writeSecrets } from '../../clients/secrets.ts'
+import {
+  fileSecretStore,
+  filesIn,
+  mapTexts,
+  variableSecretStore,
+  variablesIn,
+  writeSecrets,
+} from '../../clients/secrets.ts'
 import type { NewServer } from '../../config/edit/servers-text.ts'
 import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import { type EnvVars, expand, readSecretFile } from '../../config/interpolate.ts'
@@ -32,7 +39,13 @@ export async function prepareImport(
   const { files, secretsFolder } = secretFiles(env)
   const { keep } = secrets === 'file' ? files : variableSecretStore()
   const unset = unsetIn(env)
-  const plan = await planImport(found, { known, find: findSecrets, keep, missing: missingIn(env) })
+  const plan = await planImport(found, {
+    known,
+    find: findSecrets,
+    keep,
+    missing: missingIn(env),
+    resolve: resolveIn(env),
+  })
   return {
     ...plan,
     secretsFolder,
@@ -48,6 +61,17 @@ const unsetIn = (env: EnvVars) => (value: unknown) =>
 export const missingIn =
   (env: EnvVars) =>
   (definition: ServerDefinition): readonly string[] => [...unsetIn(env)(definition), ...missingFiles(definition, env)]
+
+/** Replaces references to variables and files that can be read by their values, in order to compare servers. */
+export const resolveIn = (env: EnvVars) => {
+  const home = homeOf(env)
+  const file = (path: string) => readSecretFile(inHome(path, home) ?? path)
+  return (definition: ServerDefinition): ServerDefinition =>
+    mapTexts(definition, (text) => {
+      const expansion = expand(text, env, { file })
+      return 'text' in expansion ? expansion.text : text
+    }) as ServerDefinition
+}
 
 /** Private files for secrets, in the user's configuration folder. */
 export function secretFiles(env: EnvVars): {
