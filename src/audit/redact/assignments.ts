@@ -1,4 +1,4 @@
-import { isAboutSecret } from '../../core/secret-name.ts'
+import { isAboutSecret, isSecretName } from '../../core/secret-name.ts'
 import { memoize } from '../../lib/memoize.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { redacted } from './conceal.ts'
@@ -9,9 +9,18 @@ import { isPath } from './secrets.ts'
 const always =
   /^(?:pwd|passwd|password|passphrase|accountkey|sharedaccesskey|clientsecret|x-amz-(?:signature|security-token))$/i
 
-/** Whether an argument is a password by its name. The path in an argument `pwd` is the working directory. */
-export const isPassword = (name: string, value: unknown): boolean =>
-  always.test(name) && !(/^pwd$/i.test(name) && typeof value === 'string' && isPath(value))
+/** Whether a name stands for a secret, whatever names are configured. */
+const isSecretByName = memoize((name) => always.test(name) || isSecretName(name), 4096, 256)
+
+/**
+ * Whether an argument is a secret by its name. The path in an argument `pwd` is the working directory, and neither a
+ * switch nor a number of tokens is a secret.
+ */
+export const isSecretArgument = (name: string, value: unknown): boolean =>
+  isSecretByName(name) &&
+  typeof value !== 'boolean' &&
+  !(typeof value === 'number' && isCount(name)) &&
+  !(typeof value === 'string' && /pwd$/i.test(name) && isPath(value))
 
 const maxName = 64
 
@@ -29,12 +38,16 @@ export function concealAssignments(given: string, isSecret: IsSecretKey): string
       place[0] === '=' ? afterEquals(text, at) : place[0] === ':' ? afterColon(text, at) : afterFlag(text, at)
     if (!value || !isSecret(value.name)) continue
     const [start, end] = (value.extent ?? extentOf)(text, value)
-    if (end === start || (/^\d{1,12}$/.test(text.slice(start, end)) && isCount(value.name))) continue
+    if (end === start || isPlain(value.name, text.slice(start, end))) continue
     result += text.slice(done, start) + redacted
     done = end
   }
   return result + text.slice(done)
 }
+
+/** Whether a value is a switch, or a number under a name that stands for one. */
+const isPlain = (name: string, value: string): boolean =>
+  /^(?:true|false|[01])$/i.test(value) || (/^\d{1,12}$/.test(value) && isCount(name))
 
 /** Redacts the content of XML elements with secret names: `<password>…</password>`. */
 function concealElements(text: string, isSecret: IsSecretKey): string {
@@ -223,15 +236,15 @@ export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   return memoize(isWanted, 4096, 256)
 }
 
-/** Creates the test for names in text. Unlike arguments, these are passwords whatever follows. */
+/** Creates the test for names in text. */
 export const createNameMatcher = (isSecretKey: IsSecretKey): IsSecretKey =>
-  memoize((name) => always.test(name) || isSecretKey(name), 4096, 256)
+  memoize((name) => isSecretByName(name) || isSecretKey(name), 4096, 256)
 
-/** Names for numbers of tokens, not for secret tokens: `max_tokens`, `tokens_used`, `token_count`. */
+/** Names for numbers, not for secrets: `max_tokens`, `tokens_used`, `token_count`, `pass`. */
 const count =
-  /tokens$|tokens?(?:count|limit|used|usage|budget|total|left|remaining|perminute)$|^(?:max|min|num|total|n)tokens?/
+  /^pass$|tokens$|tokens?(?:count|limit|used|usage|budget|total|left|remaining|perminute)$|^(?:max|min|num|total|n)tokens?/
 
-/** Whether a name stands for a number of tokens. A number under such a name is not a secret. */
+/** Whether a name stands for a number of tokens or tests. A number under such a name is not a secret. */
 export const isCount = (name: string): boolean => count.test(plain(name))
 
 /** A name's lower-case letters, digits and `*`. NFKC maps full-width and similar characters to plain ones. */

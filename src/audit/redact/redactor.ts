@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { Numeral } from '../../lib/exact-number.ts'
 import { maxDepth, repeatsKey } from '../../lib/json-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import { concealAssignments, createKeyMatcher, createNameMatcher, isCount, isPassword } from './assignments.ts'
+import { concealAssignments, createKeyMatcher, createNameMatcher, isCount, isSecretArgument } from './assignments.ts'
 import { type Conceal, createConceal, redacted } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
 
@@ -63,7 +63,7 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
   }
 
   const hides: Visit['hides'] = (name, value) =>
-    isPassword(name, value) || (isSecretKey(name) && !(typeof value === 'number' && isCount(name)))
+    isSecretArgument(name, value) || (isSecretKey(name) && !(typeof value === 'number' && isCount(name)))
 
   const visit: Visit = {
     bounds,
