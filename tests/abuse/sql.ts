@@ -426,6 +426,10 @@ export const ambiguousSql: readonly Case[] = [
   ['delimiter', 'SELECT 1\ndelimiter'],
   ['meta', 'SELECT 1 \\g'],
   ['function', 'SELECT IFNULL(a, 0) FROM t'],
+  ['sequence', 'SELECT order_ids.nextval FROM dual'],
+  ['sequence', 'SELECT app.order_ids.NEXTVAL'],
+  ['sequence', 'SELECT 1 FROM t WHERE id = order_ids."NEXTVAL"'],
+  ['sequence', 'SELECT order_ids.currval FROM dual'],
 ]
 
 /** What every common database reads alike. */
@@ -454,4 +458,5 @@ export const commonSql: readonly Case[] = [
   ['unicode', "SELECT '日本' FROM users WHERE name = 'naïve – “quoted”'"],
   ['explain', 'EXPLAIN SELECT * FROM users WHERE id = 1'],
   ['show', 'SHOW TABLES'],
+  ['column', 'SELECT nextval, r.value FROM readings r'],
 ]

@@ -53,6 +53,8 @@ function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | un
       return 'locks rows; remove FOR UPDATE and FOR SHARE'
     case 'FuncCall':
       return sideEffectOfCall(namesIn(node.funcname) as string[], dialect)
+    case 'ColumnRef':
+      return dialect === 'any' ? sequenceColumn(node) : undefined
     case 'RangeVar':
       return sideEffectOfTable(node.relname as string, dialect)
     case 'typeName':
@@ -82,6 +84,14 @@ function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | un
 function sideEffectOfCall(called: readonly string[], dialect: Dialect): string | undefined {
   if (isHarmless(called, dialect)) return undefined
   return `calls ${short(called.join('.'))}, which is not a built-in function known to have no side effects; remove it`
+}
+
+/** Finds a pseudo-column such as `orders_id.nextval`, which advances a sequence in Oracle and Snowflake. */
+function sequenceColumn({ fields }: Node): string | undefined {
+  const names = namesIn(fields)
+  const column = names.at(-1)?.toLowerCase()
+  if (names.length < 2 || (column !== 'nextval' && column !== 'currval')) return undefined
+  return `has "${short(names.join('.'))}", which uses a sequence in some databases; remove it`
 }
 
 function sideEffectOfTable(name: string, dialect: Dialect): string | undefined {
