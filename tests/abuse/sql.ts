@@ -191,6 +191,10 @@ export const sqlAttacks: readonly Case[] = [
   ['deep', `SELECT 1${'::int'.repeat(12_000)}`],
   ['deep', `SELECT ${'NOT '.repeat(15_000)}true`],
   ['large', `SELECT '${'x'.repeat(70_000)}'`],
+  ['file view', 'SELECT * FROM pg_hba_file_rules'],
+  ['file view', 'SELECT sourcefile, setting FROM pg_catalog.pg_file_settings AS s'],
+  ['file view', 'SELECT 1 FROM t WHERE a IN (SELECT map_name FROM "pg_ident_file_mappings")'],
+  ['file view', 'TABLE pg_file_settings'],
 ]
 
 /** Reads that must pass. */

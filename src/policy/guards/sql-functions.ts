@@ -135,12 +135,16 @@ const reachingTables = names(`
   fsdir zipfile lsdir fileio_ls fileio_scan lines_read csv_reader tsv_reader xsv_reader http_get http_post http_do
 `)
 
+/** PostgreSQL's views of the server's configuration files. */
+const fileViews = names('pg_hba_file_rules pg_file_settings pg_ident_file_mappings')
+
 /**
  * Whether a table only holds data. In SQLite, a table-valued function is also a table, in every schema: its arguments
  * are hidden columns, as in `SELECT data FROM fsdir WHERE path = '…'`.
  */
 export function isHarmlessTable(name: string, dialect: Dialect): boolean {
   const known = name.toLowerCase()
+  if ((dialect === 'postgres' || dialect === 'any') && fileViews.has(known)) return false
   if (dialect !== 'sqlite' && dialect !== 'any') return true
   return known.startsWith('pragma_') ? readingPragmas.has(known) : !reachingTables.has(known)
 }
