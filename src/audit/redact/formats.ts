@@ -110,7 +110,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'NuGet', prefixes: ['oy2'], alphabet: 'alnum', min: 43, max: 43 },
   { name: 'Docker Hub', prefixes: of('dckr_pat_ dckr_oat_'), alphabet: 'url', min: 16 },
   { name: 'Artifactory', prefixes: ['AKCp'], alphabet: 'alnum', min: 60 },
-  { name: 'Artifactory reference', prefixes: ['cmVmdGtu'], alphabet: 'base64', min: 40 },
+  { name: 'Artifactory reference', prefixes: ['cmVmd'], alphabet: 'alnum', min: 59, max: 123 },
   { name: 'CircleCI', prefixes: of('CCIPAT_ CCIPRJ_'), alphabet: 'word', min: 20 },
   { name: 'Buildkite', prefixes: of('bkua_ bkaj_'), alphabet: 'alnum', min: 30 },
   { name: 'Sourcegraph', prefixes: of('sgp_ slk_'), alphabet: 'word', min: 40 },
