@@ -106,7 +106,7 @@ function spacedValue(name: string, end: number, start: number): Value | undefine
   // `token.kind = 'x'` sets a member of a token.
   const last = name.slice(name.lastIndexOf('.') + 1)
   if (last === '') return undefined
-  return { name: last, start, until: line, named: end - name.length, extent: isHeader(last) ? ofHeader : spaced }
+  return { name: last, start, until: line, named: end - name.length, extent: spaced }
 }
 
 const isHeader = (name: string): boolean => /^(?:authorization|cookie)$/i.test(name)
@@ -114,7 +114,6 @@ const isHeader = (name: string): boolean => /^(?:authorization|cookie)$/i.test(n
 /** The value of a header without a hyphen in its name, which may also be a word in prose. */
 function ofHeader(text: string, value: Value): Extent {
   const { name, start } = value
-  if (isQuote(text.charCodeAt(start))) return spaced(text, value)
   const extent = extentOf(text, value)
   const content = text.slice(start, extent[1]).trimEnd()
   const isCredential = /^cookie$/i.test(name) ? /=/ : /^\S{6,}$|^\S+[ \t]+\S+$|=/
@@ -129,6 +128,7 @@ function ofHeader(text: string, value: Value): Extent {
 function spaced(text: string, value: Value): Extent {
   const { name, start } = value
   if (isAboutSecret(name)) return none
+  if (isHeader(name) && !isQuote(text.charCodeAt(start))) return ofHeader(text, value)
   const sure = always.test(name) || isHeader(name)
   const marked = sure || /_|[a-z][A-Z]/.test(name)
   quotedValue.lastIndex = start
