@@ -1,5 +1,9 @@
 const secretName =
-  /token|secret|passw|passphrase|pwd$|(?:api|access|private|account|encryption|signing|master)[-_]?key|(?:^|[-_])(?:pat|dsn|jwt)(?:$|[-_])|credential|authorization|cookie/i
+  /token|secret|passw|pass[-_]?(?:phrase|code)|pwd$|(?:api|access|private|account|encryption|signing|master|auth|ssh|shared|service|client)[-_]?key|connection[-_]?string|credential|authorization|cookie/i
+
+/** Short names that occur within other words (`compass`, `format`), and at their start (`pass_rate`). */
+const secretWord =
+  /^pass$|(?:^|[-_])(?:(?:pat|dsn|jwt)(?:$|[-_])|(?:db|database|user|admin|root|smtp|mail|email|imap|ftp|sql|mysql|pg|postgres|redis|mongo|amqp|ldap|proxy|auth|login|key|store|keystore)[-_]?pass$)/i
 
 const aboutSecret =
   /(?:file|path|dir|folder|home|root|url|uri|host|port|name|type|mode|ttl|timeout|expiry|limit|count|max|min|size|algorithm|issuer)$/i
@@ -12,7 +16,10 @@ const counted =
   /(?:^|[-_])(?:max|min|num|total)[-_\w]*tokens?$|^(?:max|min|num|total)[A-Z]\w*tokens?$|tokens?[-_]?(?:used|usage|budget|per[-_]?\w+)$/i
 
 export const isSecretName = (name: string): boolean =>
-  secretName.test(name) && !isAboutSecret(name) && !counted.test(name)
+  (secretName.test(name) || secretWord.test(separated(name))) && !isAboutSecret(name) && !counted.test(name)
+
+/** `dbPass` as `db_Pass`. */
+const separated = (name: string): string => name.replace(/(?<=[a-z\d])(?=[A-Z])/g, '_')
 
 /**
  * Whether a value looks generated: a part of it mixes letters and digits at length, or switches case without a pattern.

@@ -191,6 +191,10 @@ export const sqlAttacks: readonly Case[] = [
   ['deep', `SELECT 1${'::int'.repeat(12_000)}`],
   ['deep', `SELECT ${'NOT '.repeat(15_000)}true`],
   ['large', `SELECT '${'x'.repeat(70_000)}'`],
+  ['file view', 'SELECT * FROM pg_hba_file_rules'],
+  ['file view', 'SELECT sourcefile, setting FROM pg_catalog.pg_file_settings AS s'],
+  ['file view', 'SELECT 1 FROM t WHERE a IN (SELECT map_name FROM "pg_ident_file_mappings")'],
+  ['file view', 'TABLE pg_file_settings'],
 ]
 
 /** Reads that must pass. */
@@ -335,6 +339,18 @@ export const sqliteAttacks: readonly Case[] = [
   ['nested', 'SELECT 1 /* /* */ ; DROP TABLE users; /* */ */'],
   ['bracket', 'SELECT [a]] ; DROP TABLE users; SELECT [b]'],
   ['dollar', 'SELECT $$ ; DROP TABLE users; SELECT $$'],
+  ['table', "SELECT data FROM fsdir WHERE path = '/etc/passwd'"],
+  ['table', "SELECT data FROM FsDir WHERE path = '/etc/passwd'"],
+  ['table', `SELECT data FROM "FSDIR" AS f WHERE path = '/etc/passwd'`],
+  ['table', "SELECT data FROM main.fsdir WHERE path = '/etc/passwd'"],
+  ['table', `SELECT data FROM "main"."fsdir" WHERE path = '/etc/passwd'`],
+  ['table', "SELECT 1 FROM t WHERE EXISTS (SELECT 1 FROM fsdir WHERE path = '/etc')"],
+  ['table', "SELECT data FROM t JOIN zipfile ON zipfile.file = '/tmp/x.zip'"],
+  ['table', "SELECT response_body FROM http_get WHERE url = 'http://127.0.0.1/'"],
+  ['table', 'SELECT * FROM pragma_optimize'],
+  ['table', 'SELECT * FROM "Pragma_Optimize"'],
+  ['table', 'SELECT * FROM temp.pragma_optimize'],
+  ['table', 'EXPLAIN SELECT * FROM pragma_not_yet_known'],
   ['write', 'INSERT OR REPLACE INTO t VALUES (1)'],
   ['vacuum', "VACUUM INTO '/tmp/x.db'"],
 ]
@@ -361,6 +377,8 @@ export const honestSqlite: readonly Case[] = [
   ['quotes', 'SELECT "id" FROM "users" WHERE name LIKE \'a%\''],
   ['schema', "SELECT name, sql FROM sqlite_master WHERE type = 'table'"],
   ['pragma', "SELECT p.name FROM pragma_table_info('users') AS p"],
+  ['pragma', "SELECT name FROM pragma_table_info WHERE arg = 'users'"],
+  ['pragma', 'SELECT user_version FROM pragma_user_version, "main".pragma_page_count'],
   ['bracket', "SELECT [full name], `b`, 'C:\\' FROM [t] -- it's the end"],
   ['comment', "SELECT 1 --it's\n, 2 /* /* not nested */"],
 ]
@@ -412,6 +430,10 @@ export const ambiguousSql: readonly Case[] = [
   ['delimiter', 'SELECT 1\ndelimiter'],
   ['meta', 'SELECT 1 \\g'],
   ['function', 'SELECT IFNULL(a, 0) FROM t'],
+  ['sequence', 'SELECT order_ids.nextval FROM dual'],
+  ['sequence', 'SELECT app.order_ids.NEXTVAL'],
+  ['sequence', 'SELECT 1 FROM t WHERE id = order_ids."NEXTVAL"'],
+  ['sequence', 'SELECT order_ids.currval FROM dual'],
 ]
 
 /** What every common database reads alike. */
@@ -440,4 +462,5 @@ export const commonSql: readonly Case[] = [
   ['unicode', "SELECT '日本' FROM users WHERE name = 'naïve – “quoted”'"],
   ['explain', 'EXPLAIN SELECT * FROM users WHERE id = 1'],
   ['show', 'SHOW TABLES'],
+  ['column', 'SELECT nextval, r.value FROM readings r'],
 ]

@@ -62,6 +62,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   // Clouds and hosting
   { name: 'AWS access key id', prefixes: of('AKIA ASIA ABIA ACCA'), alphabet: 'upper', min: 16, max: 16 },
   { name: 'AWS Bedrock', prefixes: ['ABSK'], alphabet: 'base64', min: 60, needs: 'random' },
+  { name: 'AWS Bedrock, short-term', prefixes: ['bedrock-api-key-'], alphabet: 'base64', min: 40 },
   { name: 'Google API key', prefixes: ['AIza'], alphabet: 'url', min: 30 },
   { name: 'Google access token', prefixes: ['ya29.'], alphabet: 'dotted', min: 20 },
   { name: 'Google client secret', prefixes: ['GOCSPX-'], alphabet: 'url', min: 20 },
@@ -90,6 +91,8 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Alibaba', prefixes: ['LTAI'], alphabet: 'alnum', min: 16, max: 24, needs: 'digit' },
   { name: 'Pulumi', prefixes: ['pul-'], alphabet: 'hex', min: 32 },
   { name: 'Prefect', prefixes: of('pnu_ pnb_'), alphabet: 'alnum', min: 36 },
+  { name: 'Scalingo', prefixes: ['tk-us-'], alphabet: 'url', min: 40 },
+  { name: 'ClickHouse Cloud', prefixes: ['4b1d'], alphabet: 'alnum', min: 38, max: 38, needs: 'random' },
   // Code, packages and builds
   { name: 'GitHub', prefixes: of('ghp_ gho_ ghu_ ghs_ ghr_'), alphabet: 'alnum', min: 20 },
   { name: 'GitHub fine-grained', prefixes: ['github_pat_'], alphabet: 'word', min: 20 },
@@ -107,11 +110,16 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'NuGet', prefixes: ['oy2'], alphabet: 'alnum', min: 43, max: 43 },
   { name: 'Docker Hub', prefixes: of('dckr_pat_ dckr_oat_'), alphabet: 'url', min: 16 },
   { name: 'Artifactory', prefixes: ['AKCp'], alphabet: 'alnum', min: 60 },
+  { name: 'Artifactory reference', prefixes: ['cmVmd'], alphabet: 'alnum', min: 59, max: 123 },
   { name: 'CircleCI', prefixes: of('CCIPAT_ CCIPRJ_'), alphabet: 'word', min: 20 },
   { name: 'Buildkite', prefixes: of('bkua_ bkaj_'), alphabet: 'alnum', min: 30 },
   { name: 'Sourcegraph', prefixes: of('sgp_ slk_'), alphabet: 'word', min: 40 },
   { name: 'SonarQube', prefixes: of('squ_ sqp_ sqa_'), alphabet: 'hex', min: 40 },
   { name: 'Clojars', prefixes: ['CLOJARS_'], alphabet: 'alnum', min: 40 },
+  { name: 'Octopus Deploy', prefixes: ['API-'], alphabet: 'upper', min: 25, max: 32 },
+  { name: 'Harness', prefixes: of('pat. sat.'), shape: /[\w-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}/ },
+  { name: 'Infracost', prefixes: ['ico-'], alphabet: 'alnum', min: 32, max: 32, needs: 'digit' },
+  { name: 'GitLab session', prefixes: ['_gitlab_session='], alphabet: 'hex', min: 32 },
   // Secrets and identity
   { name: 'Vault', prefixes: of('hvs. hvb. hvr.'), alphabet: 'url', min: 20 },
   { name: 'Vault before 1.10', prefixes: of('s. b. r.'), alphabet: 'alnum', min: 24, max: 24, needs: 'random' },
@@ -124,6 +132,19 @@ export const tokenFormats: readonly TokenFormat[] = [
   },
   { name: 'age', prefixes: of('AGE-SECRET-KEY-1 AGE-SECRET-KEY-PQ-1'), alphabet: 'upper', min: 20 },
   { name: 'Toolway', prefixes: of('tw_ twk_'), alphabet: 'url', min: 16, needs: 'digit' },
+  {
+    name: 'JWT in base64',
+    // The base64 of eyJhbGciOi, eyJ0eXAiOi and eyJraWQiOi.
+    prefixes: of('ZXlKaGJHY2lPaU ZXlKMGVYQWlPaU ZXlKcmFXUWlPaU'),
+    alphabet: 'base64',
+    min: 60,
+  },
+  {
+    name: 'Authress',
+    prefixes: of('sc_ ext_ scauth_ authress_'),
+    shape: /[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[\w+/=-]{30,120}/,
+  },
+  { name: 'SettleMint', prefixes: of('sm_pat_ sm_aat_ sm_sat_'), alphabet: 'alnum', min: 16 },
   // Work and communication
   { name: 'Slack', prefixes: of('xoxa- xoxb- xoxc- xoxo- xoxp- xoxr- xoxs- xapp- xwfp-'), alphabet: 'url', min: 10 },
   { name: 'Slack cookie', prefixes: ['xoxd-'], alphabet: 'base64', min: 10 },
@@ -147,8 +168,19 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Dropbox', prefixes: of('sl. sl.u.'), alphabet: 'url', min: 100 },
   { name: 'Postman', prefixes: ['PMAK-'], alphabet: 'url', min: 20 },
   { name: 'ReadMe', prefixes: ['rdme_'], alphabet: 'alnum', min: 40 },
+  { name: 'Adobe', prefixes: ['p8e-'], alphabet: 'url', min: 28, needs: 'digit' },
+  { name: 'Frame.io', prefixes: ['fio-u-'], alphabet: 'url', min: 40 },
+  { name: 'Facebook', prefixes: ['EAA'], alphabet: 'alnum', min: 90, needs: 'random' },
+  { name: 'Teamwork', prefixes: ['tkn.v1_'], alphabet: 'base64', min: 40 },
+  { name: 'Zoho', prefixes: ['1000.'], shape: /[0-9a-f]{32}\.[0-9a-f]{32}/ },
+  { name: '42', prefixes: of('s-s4t2ud- s-s4t2af-'), alphabet: 'hex', min: 64 },
   // Payment, mail and telephony
-  { name: 'Stripe', prefixes: of('sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ pk_test_'), alphabet: 'alnum', min: 10 },
+  {
+    name: 'Stripe',
+    prefixes: of('sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ pk_live_ pk_test_'),
+    alphabet: 'alnum',
+    min: 10,
+  },
   { name: 'Stripe organization', prefixes: of('sk_org_live_ sk_org_test_'), alphabet: 'alnum', min: 10 },
   { name: 'Webhook signing secret', prefixes: ['whsec_'], alphabet: 'base64', min: 10 },
   { name: 'Shopify', prefixes: of('shpat_ shpca_ shppa_ shpss_ shpua_ shptka_'), alphabet: 'alnum', min: 20 },
@@ -161,6 +193,9 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Resend', prefixes: ['re_'], shape: /[A-Za-z0-9]{6,10}_[A-Za-z0-9]{20,28}/ },
   { name: 'EasyPost', prefixes: of('EZAK EZTK'), alphabet: 'alnum', min: 54, max: 54 },
   { name: 'Duffel', prefixes: of('duffel_live_ duffel_test_'), alphabet: 'url', min: 30 },
+  { name: 'Shippo', prefixes: of('shippo_live_ shippo_test_'), alphabet: 'alnum', min: 30 },
+  { name: 'Flutterwave', prefixes: of('FLWSECK- FLWSECK_TEST-'), alphabet: 'url', min: 12 },
+  { name: 'IEX Cloud', prefixes: ['sk_'], alphabet: 'hex', min: 32, max: 32 },
   // Operations and monitoring
   { name: 'Sentry', prefixes: of('sntrys_ sntryu_ sntrya_ sntryi_'), alphabet: 'base64', min: 20 },
   { name: 'Grafana', prefixes: of('glsa_ glc_ eyJrIjoi'), alphabet: 'base64', min: 20 },
@@ -170,6 +205,8 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'PostHog', prefixes: of('phc_ phx_ phs_'), alphabet: 'alnum', min: 40 },
   { name: 'LaunchDarkly', prefixes: of('sdk- mob- api-'), shape: /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/ },
   { name: 'Mapbox', prefixes: of('sk.eyJ pk.eyJ tk.eyJ'), alphabet: 'dotted', min: 40 },
+  { name: 'LocationIQ', prefixes: ['pk.'], alphabet: 'hex', min: 32, max: 32 },
+  { name: 'Dynatrace', prefixes: of('dt0c01. dt0s01. dt0s02. dt0s16.'), shape: /[A-Z0-9]{8,24}\.[A-Z0-9]{64}/ },
 ]
 
 /** A kind of credential without a recognisable form. It is identified by the word before it. */

@@ -213,6 +213,8 @@ const patterns: readonly Pattern[] = [
   { hints: ['Q~'], find: starting('[\\w~.-]{3}\\dQ~[\\w~.-]{31,34}(?![\\w~-])') },
   { hints: ['+ASt', '+AMC', '+ABa'], find: starting('[A-Za-z0-9+/]{76}\\+A(?:St|MC|Ba)[A-Za-z0-9+/]{5,6}={1,2}') },
   { hints: ['.atlasv1.'], find: starting('[A-Za-z0-9]{14}\\.atlasv1\\.[\\w=-]{40,}') },
+  { hints: ['.webhook.office.com/'], find: /(\.webhook\.office\.com\/webhookb2\/)[\w@/-]{20,}/g },
+  { hints: ['_mmk'], find: starting('[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?!\\w)') },
   { hints: ['NRAL'], find: starting('[0-9A-Za-z]{32,40}NRAL(?!\\w)') },
   { hints: ['0/', '1/', '2/'], find: starting('[0-2]/\\d{10,20}(?:/\\d{10,20})?:[0-9a-f]{32}(?!\\w)') },
 ]

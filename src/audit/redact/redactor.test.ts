@@ -45,6 +45,45 @@ describe('F11: redaction of arguments', () => {
     for (const pwd of ['/home/me/project', './src', '~/x', 'C:\\work']) expect(value({ pwd })).toEqual({ pwd })
   })
 
+  test.each(
+    `private_key privateKey access_key signing_key encryption_key master_key SSH_KEY client_key credentials cookie Cookie
+    cookies set-cookie jwt user_jwt userJwt pat github_pat dsn SENTRY_DSN sentryDsn pass db_pass DB_PASS dbPass
+    MYSQL_ROOT_PASS mysql_pwd passcode pass_phrase connectionString refresh_token`.split(/\s+/),
+  )('the name %s hides its value, in an object and in a text, whatever the configured names are', (name) => {
+    const { value, text } = createRedactor({ secrets: [], keys: [] })
+    for (const secret of ['hunter2', 'correct horse']) {
+      expect(value({ [name]: secret, deep: [{ [name]: { a: secret } }] })).toEqual({
+        [name]: '[redacted]',
+        deep: [{ [name]: '[redacted]' }],
+      })
+    }
+    expect(text(`x\n${name}=hunter2\n`)).toBe(`x\n${name}=[redacted]\n`)
+  })
+
+  test('names that only contain the name of a secret, switches and counts hide nothing', () => {
+    const honest = {
+      compass: 'north',
+      bypass: 'x',
+      pass_rate: '90%',
+      first_pass: 'x',
+      format: 'x',
+      path: 'x',
+      pattern: 'x',
+      monkey: 'x',
+      primary_key: 'id',
+      cookies: true,
+      pass: 12,
+      max_tokens: 3,
+      private_key_path: 'x.pem',
+      cookieName: 'sid',
+      OLDPWD: '/home/me',
+    }
+    const { value, text } = createRedactor({ secrets: [], keys: [] })
+    expect(value(honest)).toBe(honest)
+    for (const given of ['pass=12 fail=0', 'pass: 12', 'compass=north', 'tcp_syncookies=1', 'Allow-Credentials: true'])
+      expect(text(given)).toBe(given)
+  })
+
   test('JSON inside a text is redacted as what it means', () => {
     const inner = JSON.stringify({ user: 'me', password: 'hunter2', list: [{ apiKey: 'abc' }] })
     expect(clean({ body: inner })).toEqual({

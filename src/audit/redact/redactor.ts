@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { Numeral } from '../../lib/exact-number.ts'
 import { maxDepth, repeatsKey } from '../../lib/json-text.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import { concealAssignments, createKeyMatcher, isCount, isPassword } from './assignments.ts'
+import { concealAssignments, createKeyMatcher, createNameMatcher, isCount, isSecretArgument } from './assignments.ts'
 import { type Conceal, createConceal, redacted } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
 
@@ -40,6 +40,7 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
   const concealTokens = concealThose(tokens)
   const conceal: Conceal = (text) => concealTokens(concealSecrets(text))
   const isSecretKey = createKeyMatcher(keys)
+  const isAssigned = createNameMatcher(isSecretKey)
   const inNumbers = secrets.some((secret) => /^[\d.-]+$/.test(secret.trim()))
 
   const cleanNumber = (value: number): unknown =>
@@ -47,7 +48,7 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
 
   const cleanText = (text: string, depth: number, within: Visit): string => {
     const concealed = conceal(text)
-    return concealJson(concealed, depth, within) ?? concealPatterns(concealAssignments(concealed, isSecretKey))
+    return concealJson(concealed, depth, within) ?? concealPatterns(concealAssignments(concealed, isAssigned))
   }
 
   /** Redacts JSON text by its structure. Undefined if the text is not JSON. */
@@ -62,7 +63,7 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
   }
 
   const hides: Visit['hides'] = (name, value) =>
-    isPassword(name, value) || (isSecretKey(name) && !(typeof value === 'number' && isCount(name)))
+    isSecretArgument(name, value) || (isSecretKey(name) && !(typeof value === 'number' && isCount(name)))
 
   const visit: Visit = {
     bounds,

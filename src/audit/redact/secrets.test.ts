@@ -13,7 +13,16 @@ test('B6: the secrets of a configuration are found wherever they may be written'
     mcpServers: {
       program: {
         command: 'x',
-        args: ['--api-key=in-an-argument', '--token', 'in-the-next-one', '--file', 'a', 'pg://u:in-arguments@h/d'],
+        args: [
+          '--api-key=in-an-argument',
+          '--token',
+          'in-the-next-one',
+          '--password',
+          'with=equals==',
+          '--file',
+          'a',
+          'pg://u:in-arguments@h/d',
+        ],
         env: {
           GITHUB_TOKEN: 'weak-but-secret',
           DB_PASSWORD: 'hunter22',
@@ -49,6 +58,7 @@ test('B6: the secrets of a configuration are found wherever they may be written'
       'our-own-long-token',
       'in-an-argument',
       'in-the-next-one',
+      'with=equals==',
       'in-arguments',
       'weak-but-secret',
       'hunter22',

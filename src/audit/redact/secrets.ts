@@ -63,11 +63,12 @@ const ofConnection = (value: string): string[] =>
 /** The secrets in command-line arguments: `--api-key=…`, `--token …`, and URLs with a password. */
 const ofArguments = (words: readonly string[]): string[] =>
   words.flatMap((word, index) => {
+    // Before assignments: base64 such as `q8Zk…==` looks like one.
+    const flag = /^--?([A-Za-z][\w-]*)$/.exec(words[index - 1] ?? '')?.[1]
+    if (flag !== undefined && isSecretName(flag) && !word.startsWith('-')) return ofNamed(flag, word)
     const [, name, value] = /^(?:--?)?([\w-]+)=(.+)$/s.exec(word) ?? []
     if (name !== undefined && value !== undefined)
       return isSecretName(name) || value.includes('://') ? ofNamed(name, value) : []
-    const flag = /^--?([A-Za-z][\w-]*)$/.exec(words[index - 1] ?? '')?.[1]
-    if (flag !== undefined && isSecretName(flag) && !word.startsWith('-')) return ofNamed(flag, word)
     return word.includes('://') ? ofUrl(word) : []
   })
 

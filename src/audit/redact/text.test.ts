@@ -4,7 +4,7 @@ import { createRedactor } from './redactor.ts'
 
 const { text } = createRedactor({
   secrets: [],
-  keys: ['*token*', '*password*', '*secret*', '*api_key*', '*authorization*'],
+  keys: ['*token*', '*password*', '*secret*', '*api_key*', '*authorization*', '*cookie*'],
 })
 const random = 'Zk3vQ9xLm2Rt7Wp5Yb8Nc4Hd6Jf1Gs0Ka'
 const jwt = `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.${random}`
@@ -39,6 +39,24 @@ describe('B6: texts that hold credentials', () => {
     'a command with quotes': `tool --password "hunter2 hunter2" --verbose`,
     'a header': `X-Api-Key: ${random}`,
     'a variable': `export MY_SECRET=${random}\nnext`,
+    'a YAML file': 'db:\n  user: bob\n  password: hunter2\n  port: 5432\n',
+    'a YAML file, words only': 'client:\n  - api_key: QQQQhorse # of the test system\n    name: x\n',
+    'a YAML file, quoted': `a: 1\nclient_secret: 'QQQQ-horse1QQQQ'\ntoken: "hunter2"\npassword: "hunter2 and more"\n`,
+    'a YAML file in a diff': '@@ -1,2 +1,2 @@\n+  secret: hunter2\n x: 1\n',
+    'a YAML file, escaped and cut': '"db:\\n  password: hunter2\\n  x: 1',
+    'settings with blanks': `[db]\nuser = me\npassword = 'hunter2'\napi_token = hunter2\ndb.password = hunter2`,
+    'properties with a colon': 'db.password : hunter2',
+    'an assignment in code': `const password = "hunter2 hunter2"; let apiKey = 'QQQQ${random}'`,
+    'a log line': 'connecting: user: bob password: hunter2 (attempt 2), api_key: hunter2-of-bob',
+    'an XML element': '<db><user>me</user><password>hunter2</password></db>',
+    'an XML element with attributes': '<wsse:Password Type="text">hunter2</wsse:Password>',
+    'an XML element with CDATA': '<secret><![CDATA[hunter2]]></secret>',
+    'another scheme': 'GET / HTTP/1.1\r\nAuthorization: Custom hunter2\r\nAccept: */*',
+    'another scheme in a command': 'curl -H "Authorization: SharedKey me:hunter2" x',
+    'a scheme with parameters':
+      'Authorization: AWS4-HMAC-SHA256 Credential=QQQQ/20260101, SignedHeaders=host, Signature=hunter2',
+    'no scheme': '> authorization: hunter2',
+    cookies: 'Cookie: theme=dark; sid=hunter2',
     'JSON that is cut': `{"a": 1, "password": "hunter2", "b": {`,
     'JSON that is cut, with spaces': `{"a": 1, "password" : "hunter2", "b": {`,
     'JSON that is cut, over several lines': `{"a": 1, "password"\n  :\n  "hunter2", "b": {`,
@@ -61,6 +79,11 @@ describe('B6: texts that hold credentials', () => {
     expect(text(`?a=1&token=${random}&b=2`)).toBe('?a=1&token=[redacted]&b=2')
     expect(text('Server=db;Password=hunter2;Port=1')).toBe('Server=db;Password=[redacted];Port=1')
     expect(text(credentials['a private key'] as string)).toBe('[redacted] after')
+    expect(text('a:\n  password: hunter2 # of a\n  port: 1')).toBe('a:\n  password: [redacted] # of a\n  port: 1')
+    expect(text("password = 'hunter2' # of a")).toBe("password = '[redacted]' # of a")
+    expect(text('<a><password>hunter2</password></a>')).toBe('<a><password>[redacted]</password></a>')
+    expect(text('Authorization: Digest hunter2\nA: b')).toBe('Authorization: Digest [redacted]\nA: b')
+    expect(text('Cookie: a=hunter2\nA: b')).toBe('Cookie: [redacted]\nA: b')
     expect(text('run --token abc --out x')).toBe('run --token [redacted] --out x')
   })
 
@@ -80,6 +103,15 @@ describe('B6: texts that hold credentials', () => {
     'sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
     'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk',
     '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----',
+    'token: string\nsecret: required\npassword: null\nmax_tokens: 4096\ntemperature: 1',
+    'password: ${DB_PASSWORD}\napi_key: $API_KEY\ntoken: <your token>\nsecret: {{ vault.secret }}\ntoken: …',
+    'tokenType: jwt\npassword_file: /run/secrets/db\nsecret: ./files/secret\nsecret_name: database',
+    'const token = createToken(x)\npassword = ask()\npassword: text("x y")\nthis.token = token;\n  token: options.token,\n  token: config.token\nsecret: SecretStr',
+    "log('token: ' + token); prompt('Password: ', x); f({ secret: 'digest', token: '' }); token.kind = 'comma'",
+    'if (password == x || token === y || secret != z || token <= 3) token += 1',
+    'Authorization: who may do what.\nCookie: a small text that a browser keeps',
+    'curl -H "Authorization: Bearer $TOKEN" x\nAuthorization: Bearer <token>',
+    '<token>, <secret> and <p>password</p> are </b>',
     'npm_config_registry npm_lifecycle_event tw_ hf_transfer AKIA pk_test',
   ]
   test.each(honest)('honest: %s', (given) => {
@@ -101,6 +133,15 @@ describe('B6: texts that hold credentials', () => {
       'password=',
       '"token":',
       '"token":"',
+      'token: ',
+      'token: "a',
+      `token: 'a token: "a `,
+      'password: a # ',
+      'token =',
+      'cookie: a=',
+      '<token>',
+      '<token a',
+      '</',
       '\\"',
       'sk-',
       'SG.aaaaaaaaaaaaaaaaaaaa',

@@ -88,6 +88,15 @@ const extension = names(`
   st_within st_x st_xmax st_xmin st_y st_ymax st_ymin st_z
 `)
 
+/** Pragmas of SQLite that only read. */
+const readingPragmas = names(`
+  pragma_application_id pragma_collation_list pragma_compile_options pragma_database_list pragma_encoding
+  pragma_foreign_key_check pragma_foreign_key_list pragma_freelist_count pragma_function_list pragma_index_info
+  pragma_index_list pragma_index_xinfo pragma_integrity_check pragma_module_list pragma_page_count pragma_page_size
+  pragma_pragma_list pragma_quick_check pragma_schema_version pragma_table_info pragma_table_list pragma_table_xinfo
+  pragma_user_version
+`)
+
 const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
   // Allow no others if the dialect is unknown: what is harmless in one database may do anything in another.
   any: names(''),
@@ -108,7 +117,7 @@ const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
     json_group_object json_insert json_patch json_quote json_remove json_replace json_set json_tree json_type json_valid
     julianday last_insert_rowid likelihood likely log2 nullif octet_length printf quote sqlite_version strftime substring
     timediff total total_changes typeof unhex unicode unixepoch unlikely bm25 highlight snippet
-    pragma_foreign_key_list pragma_index_info pragma_index_list pragma_table_info pragma_table_list pragma_table_xinfo
+    ${[...readingPragmas].join(' ')}
   `),
 }
 
@@ -119,6 +128,25 @@ export function isHarmless(name: readonly string[], dialect: Dialect): boolean {
   const known = dialect === 'postgres' || dialect === 'any' ? plain : plain.toLowerCase()
   if (schema === undefined) return builtIn.has(known) || extension.has(known) || further[dialect].has(known)
   return schema === 'pg_catalog' ? builtIn.has(known) : extension.has(known)
+}
+
+/** Table-valued functions of the sqlite3 program and of common extensions that reach files or the network. */
+const reachingTables = names(`
+  fsdir zipfile lsdir fileio_ls fileio_scan lines_read csv_reader tsv_reader xsv_reader http_get http_post http_do
+`)
+
+/** PostgreSQL's views of the server's configuration files. */
+const fileViews = names('pg_hba_file_rules pg_file_settings pg_ident_file_mappings')
+
+/**
+ * Whether a table only holds data. In SQLite, a table-valued function is also a table, in every schema: its arguments
+ * are hidden columns, as in `SELECT data FROM fsdir WHERE path = '…'`.
+ */
+export function isHarmlessTable(name: string, dialect: Dialect): boolean {
+  const known = name.toLowerCase()
+  if ((dialect === 'postgres' || dialect === 'any') && fileViews.has(known)) return false
+  if (dialect !== 'sqlite' && dialect !== 'any') return true
+  return known.startsWith('pragma_') ? readingPragmas.has(known) : !reachingTables.has(known)
 }
 
 /**

@@ -1,6 +1,6 @@
 import { shorten } from '../../lib/short-text.ts'
 import type { Dialect } from './sql-dialects.ts'
-import { columnsOf, isHarmless } from './sql-functions.ts'
+import { columnsOf, isHarmless, isHarmlessTable } from './sql-functions.ts'
 import { type Node, namesIn, type Statement, walk } from './sql-parser.ts'
 
 /** The node kinds that occur in queries. A statement with any other kind, even a new one, does not count as a read. */
@@ -54,6 +54,10 @@ function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | un
       return 'locks rows; remove FOR UPDATE and FOR SHARE'
     case 'FuncCall':
       return sideEffectOfCall(namesIn(node.funcname) as string[], dialect)
+    case 'ColumnRef':
+      return dialect === 'any' ? sequenceColumn(node) : undefined
+    case 'RangeVar':
+      return sideEffectOfTable(node.relname as string, dialect)
     case 'typeName':
     case 'TypeName':
       return dialect === 'postgres' ? undefined : sideEffectOfType(node, dialect)
@@ -81,6 +85,19 @@ function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | un
 function sideEffectOfCall(called: readonly string[], dialect: Dialect): string | undefined {
   if (isHarmless(called, dialect)) return undefined
   return `calls ${short(called.join('.'))}, which is not a built-in function known to have no side effects; remove it`
+}
+
+/** Finds a pseudo-column such as `orders_id.nextval`, which advances a sequence in Oracle and Snowflake. */
+function sequenceColumn({ fields }: Node): string | undefined {
+  const names = namesIn(fields)
+  const column = names.at(-1)?.toLowerCase()
+  if (names.length < 2 || (column !== 'nextval' && column !== 'currval')) return undefined
+  return `has "${short(names.join('.'))}", which uses a sequence in some databases; remove it`
+}
+
+function sideEffectOfTable(name: string, dialect: Dialect): string | undefined {
+  if (isHarmlessTable(name, dialect)) return undefined
+  return `reads ${short(name)}, which may do more than read the database's tables; remove it`
 }
 
 /** `name(…) 'x'` is a typed literal in PostgreSQL, but elsewhere a call with a column alias, so check it as a call. */

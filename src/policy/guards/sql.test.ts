@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { shown } from '../../../tests/abuse/case.ts'
 import {
@@ -43,6 +44,15 @@ const refusalOfAttack = (sql: string): Promise<ToolwayError | undefined> => {
   const answer = answers.get(sql) ?? refusal(sql)
   answers.set(sql, answer)
   return answer
+}
+
+/** The rows of a query; undefined if it fails. */
+const readAll = (database: DatabaseSync, sql: string) => {
+  try {
+    return database.prepare(sql).all()
+  } catch {
+    return undefined
+  }
 }
 
 describe('SQL guard', () => {
@@ -148,6 +158,41 @@ describe('SQL guard of other dialects', () => {
   })
   test.each(honestSqlite)('F9: SQLite passed (%s) %j', async (_why, sql) => {
     expect(await refusal(sql, 'sqlite')).toBeUndefined()
+  })
+  test.each([
+    'SELECT data FROM [fsdir] WHERE path = 1',
+    'SELECT data FROM `fsdir` WHERE path = 1',
+    'SELECT * FROM [main].[pragma_optimize]',
+  ])('F9: SQLite refused in its own quotes %j', async (sql) => {
+    expect((await refusal(sql, 'sqlite'))?.code).toBe('UNSAFE_SQL')
+  })
+  test('F9: tables of another database may be named like functions of SQLite', async () => {
+    expect(await refusal('SELECT * FROM fsdir', 'postgres')).toBeUndefined()
+    expect(await refusal('SELECT * FROM fsdir', 'mysql')).toBeUndefined()
+  })
+  test('F9: no pragma that may be read as a table changes a database of SQLite', async () => {
+    using database = new DatabaseSync(':memory:')
+    database.exec('CREATE TABLE t (a); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1), (2)')
+    const pragmas = database.prepare('SELECT DISTINCT name FROM pragma_pragma_list').all()
+    const settings = () =>
+      pragmas.flatMap(({ name }) =>
+        /_check$|_list$|optimize|vacuum|memory/.test(`${name}`) ? [] : [readAll(database, `PRAGMA ${name}`)],
+      )
+    const before = [settings(), readAll(database, 'SELECT * FROM sqlite_master')]
+    let passed = 0
+    for (const { name } of pragmas) {
+      for (const where of ['', "WHERE arg = '1'", "WHERE arg = 't'", "WHERE arg = 'wal'"]) {
+        const sql = `SELECT * FROM pragma_${name} ${where}`
+        const answers = [await refusal(sql, 'sqlite'), await refusal(sql, 'any')].map((error) => error?.code)
+        expect(new Set(answers).size, sql).toBe(1)
+        if (answers[0] !== undefined) continue
+        passed++
+        readAll(database, sql)
+        expect([settings(), readAll(database, 'SELECT * FROM sqlite_master')], sql).toEqual(before)
+      }
+    }
+    expect(passed).toBeGreaterThan(40)
+    expect((await refusal('SELECT * FROM pragma_optimize', 'sqlite'))?.code).toBe('UNSAFE_SQL')
   })
   test('F9: what is told names the dialect', async () => {
     expect((await refusal('SELECT 1 --x', 'mysql'))?.message).toContain(

@@ -33,6 +33,11 @@ test.each([
     ['abc', 'def', 'ghi'],
   ],
   [
+    'a value with an equals sign after an option',
+    { args: ['--api-key', 'q8Zk2LmN7vB4xC9dF1gHsQ==', '--password', 'my-secret=horse', '--name', 'a=b'] },
+    ['q8Zk2LmN7vB4xC9dF1gHsQ==', 'my-secret=horse'],
+  ],
+  [
     'a variable of a container',
     {
       args: [

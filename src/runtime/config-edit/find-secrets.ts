@@ -94,6 +94,13 @@ function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
   if (word === undefined || word === '' || isReference(word)) return []
   const shifted = (head: string, spans: readonly TextSpan[]) =>
     spans.map(({ key, start, end }) => ({ key, start: start + head.length, end: end + head.length }))
+  const [, header, field = '', content] = /^(([\w-]+):\s*)([^/\s].*)$/s.exec(word) ?? []
+  if (header !== undefined && content !== undefined && isSecretName(field)) {
+    return shifted(header, ofHeader(field, content))
+  }
+  // Before assignments: base64 such as `q8Zk…==` looks like one.
+  const flag = /^--?([A-Za-z][\w-]*)$/.exec(before ?? '')?.[1]
+  if (flag !== undefined && isSecretName(flag) && !word.startsWith('-') && !isPath(word)) return whole(flag, word)
   const assigned = /^(?:[-/][a-z]*c|-command)$/i.test(before ?? '') ? ofShellText(word) : []
   const [, option, variable, name = '', value] = /^((--env=|-e=?(?=[A-Z_]))?(?:--?)?([\w-]+)=)(.+)$/s.exec(word) ?? []
   if (option !== undefined && value !== undefined && !word.includes('://')) {
@@ -101,12 +108,6 @@ function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
     if (assigned.length > 0) return assigned
     return isSecretName(name) || hasForm(value) ? shifted(option, whole(name, value)) : []
   }
-  const [, header, field = '', content] = /^(([\w-]+):\s*)([^/\s].*)$/s.exec(word) ?? []
-  if (header !== undefined && content !== undefined && isSecretName(field)) {
-    return shifted(header, ofHeader(field, content))
-  }
-  const flag = /^--?([A-Za-z][\w-]*)$/.exec(before ?? '')?.[1]
-  if (flag !== undefined && isSecretName(flag) && !word.startsWith('-') && !isPath(word)) return whole(flag, word)
   if (assigned.length > 0) return assigned
   const address = /[a-z][a-z\d+.-]*:\/\/\S+/i.exec(word)
   if (address) return shifted(word.slice(0, address.index), ofUrl(address[0]))

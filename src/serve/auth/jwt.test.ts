@@ -1,3 +1,4 @@
+import { KeyObject, sign } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { audience, issuer, signingKey } from '../../../tests/fixtures/identity-provider.ts'
@@ -113,6 +114,49 @@ describe('B6: a token that is not as it must be', () => {
       .setProtectedHeader(header)
       .sign(jwt.provider.first.privateKey)
     await expectInvalid(jwt.authenticator()(token), sentence)
+  })
+
+  /** A token with exactly this text in it; jose would not sign some of it. */
+  const signedText = async (header: string, claims: string) => {
+    const text = [header, claims].map((one) => Buffer.from(one).toString('base64url')).join('.')
+    const { privateKey } = jwt.provider.first
+    const key = privateKey instanceof KeyObject ? privateKey : KeyObject.from(privateKey)
+    return `${text}.${sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
+  }
+  const header = '{"alg":"ES256","kid":"first"}'
+  const claims = (more: string) => `{"iss":"${issuer}","aud":"${audience}","sub":"anna"${more}}`
+
+  test.each(['1e999', '1e300', '253402300800', '-1e999', '1700000000000'])('that expires at %s', async (exp) => {
+    const token = await signedText(header, claims(`,"exp":${exp}`))
+    await expectInvalid(jwt.authenticator()(token), /expired|exp claim is invalid/)
+  })
+
+  test.each([
+    ['a claim', header, claims(`,"exp":253402300799,"aud":"${audience}"`)],
+    ['an escaped claim', header, claims(`,"exp":253402300799,"\\u0073ub":"root"`)],
+    ['an inner member', header, claims(',"exp":253402300799,"x":{"a":1,"a":2}')],
+    ['a header', '{"alg":"ES256","kid":"first","kid":"first"}', claims(',"exp":253402300799')],
+  ])('that repeats %s', async (_, header, claims) => {
+    await expectInvalid(jwt.authenticator()(await signedText(header, claims)), /twice/)
+  })
+
+  test('without any of these faults is accepted', async () => {
+    expect(await jwt.authenticator()(await signedText(header, claims(',"exp":253402300799')))).toBeDefined()
+  })
+
+  test.each(['dpop+jwt', 'DPoP+JWT', 'logout+jwt', 'application/secevent+jwt', 'vc+sd-jwt', 'stat+jwt'])(
+    'of the type %s is no access token',
+    async (typ) => {
+      const [other, mine] = [await signingKey('a'), await signingKey('b')]
+      await expectInvalid(jwt.authenticator()(await jwt.provider.token({}, { header: { typ } })), /typ/)
+      jwt.provider.publish(other, mine)
+      const unnamed = await jwt.provider.token({}, { key: mine, header: { typ, kid: undefined } })
+      await expectInvalid(jwt.authenticator()(unnamed), /typ/)
+    },
+  )
+
+  test.each(['at+jwt', 'AT+JWT', 'application/at+jwt', 'JWT', 'jwt'])('unless its type is %s', async (typ) => {
+    expect(await jwt.authenticator()(await jwt.provider.token({}, { header: { typ } }))).toBeDefined()
   })
 
   test('clocks may be half a minute apart', async () => {

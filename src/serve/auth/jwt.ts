@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
-import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
+import { errors, type JWTPayload, type JWTVerifyOptions, type JWTVerifyResult, jwtVerify } from 'jose'
 import type { JwtConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { repeatsKey } from '../../lib/json-text.ts'
 import { setBounded } from '../../lib/memoize.ts'
 import { HttpError } from '../errors.ts'
 import { type ChallengeOf, challengeFor, expiredCredential, insufficientScope, invalidCredential } from './challenge.ts'
@@ -46,10 +47,10 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
       currentDate: new Date(clock.now()),
     }
     try {
-      return (await jwtVerify(token, keys.find, checks)).payload
+      return checked(token, await jwtVerify(token, keys.find, checks))
     } catch (error) {
       if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
-      return claimsByAnyKey(token, error, checks)
+      return checked(token, await verifyByAnyKey(token, error, checks))
     }
   }
 
@@ -86,16 +87,40 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
   return Object.assign(verifier, { challengeOf, [Symbol.asyncDispose]: () => keySet[Symbol.asyncDispose]() })
 }
 
-async function claimsByAnyKey(
+/** The claims of a token with a valid signature, after checks that jose does not make. */
+function checked(token: string, { payload, protectedHeader }: JWTVerifyResult): JWTPayload {
+  const [header = '', claims = ''] = token.split('.')
+  if (repeats(header, protectedHeader) || repeats(claims, payload)) {
+    throw new errors.JWTClaimValidationFailed('repeated member', payload, repeated)
+  }
+  if (isOtherKind(protectedHeader.typ)) throw new errors.JWTClaimValidationFailed('other kind', payload, 'typ')
+  // jose accepts infinity (1e999). Also rejects milliseconds: such a token would practically never expire.
+  if (!((payload.exp as number) <= maxExpiry)) throw new errors.JWTClaimValidationFailed('exp', payload, 'exp')
+  return payload
+}
+
+const repeated = 'repeated'
+
+/** Whether a part of a token repeats a member: parsers disagree on which of the values counts. */
+const repeats = (part: string, value: object): boolean => repeatsKey(Buffer.from(part, 'base64url'), value)
+
+/** The end of the year 9999, in seconds. Some providers use it for tokens that do not expire. */
+const maxExpiry = 253_402_300_799
+
+/** Whether `typ` names another kind of token, such as `dpop+jwt`. Access tokens have `at+jwt`, `JWT` or none. */
+const isOtherKind = (typ: unknown): boolean =>
+  typeof typ === 'string' && typ.includes('+') && !/(?:^|[/-])at\+jwt$/i.test(typ)
+
+async function verifyByAnyKey(
   token: string,
   candidates: errors.JWKSMultipleMatchingKeys,
   checks: JWTVerifyOptions,
-): Promise<JWTPayload> {
+): Promise<JWTVerifyResult> {
   let tries = 0
   for await (const key of candidates) {
     if (++tries > maxTries) break
     try {
-      return (await jwtVerify(token, key, checks)).payload
+      return await jwtVerify(token, key, checks)
     } catch (error) {
       if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error
     }
@@ -119,6 +144,9 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
     const { claim, reason } = error
     if (reason === 'missing')
       return `The token has no ${claim} claim: ask your identity provider for a token that has it.`
+    if (claim === repeated)
+      return 'The token has the same member twice in its header or claims: ask your identity provider for another token.'
+    if (claim === 'typ') return 'The token is not an access token (see its typ header): use an access token instead.'
     if (claim === 'nbf') return "The token is not valid yet: wait, or correct this machine's clock."
     if (claim === 'iss') return `The token was issued by a different issuer: get one from ${issuer}.`
     if (claim === 'aud') return `The token is for a different audience: get one for ${audience}.`
