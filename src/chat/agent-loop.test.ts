@@ -136,6 +136,16 @@ describe('J5: problems go back to the model', () => {
       calls({ name: 'weather__forecast', arguments: 'Rome, please' }),
       /^Error: .*weather__forecast .*contains no JSON.*one JSON object/,
     ],
+    [
+      'S4: arguments whose strings are unclear',
+      calls({ name: 'weather__forecast', arguments: '{"city": "Rome" # say "now"", "days": 2}' }),
+      /^Error: .*weather__forecast .*unclear where its strings end/,
+    ],
+    [
+      'S4: a call written as text whose strings are unclear',
+      says('{"name": "weather__forecast", "arguments": {"city": "Rome" # say "now"", "days": 2}}'),
+      /^Error: .*weather__forecast .*unclear where its strings end/,
+    ],
     ['arguments that were cut off', calls({ name: 'weather__forecast', arguments: '{"city": "Ro' }), /was cut off/],
     ...['{"a": 1', '{"a": 1, "b": 2, ', '{"a": 1, "b": 2'].map((text): readonly [string, Reply, RegExp] => [
       `S6: a stream that ends without a reason in ${text}`,

@@ -22,9 +22,15 @@ export interface ParsedCall {
   readonly problem?: string
 }
 
+/** A call that a model made or wrote as text. */
+export interface MadeCall extends FunctionCall {
+  /** Why the text of the call cannot be read with certainty; completes "The text …". */
+  readonly unclear?: string | undefined
+}
+
 /** Checks whether the tools exist and the arguments match. `ended` means that the answer was not cut off. */
 export function parseCalls(
-  calls: readonly FunctionCall[],
+  calls: readonly MadeCall[],
   toolSet: ToolSet,
   validate: ArgumentCheck,
   ended = false,
@@ -37,10 +43,10 @@ export function parseCalls(
     }),
   )
 
-  async function parseCall(call: FunctionCall): Promise<ParsedCall> {
+  async function parseCall({ unclear, ...call }: MadeCall): Promise<ParsedCall> {
     const { name, arguments: text } = call.function
     const tool = toolSet.find(name)
-    const found = argumentsIn(text, tool, ended)
+    const found = unclear === undefined ? argumentsIn(text, tool, ended) : { problem: unclear }
     const args = 'value' in found ? { ...found.value, ...tool?.preset } : {}
     const written = 'value' in found ? asWritten(text, found.value) : Json.of({})
     return {
@@ -104,6 +110,7 @@ export function parseObject(
   // Never use half a path or half a query. If only closing brackets are missing, the values are complete.
   const isWhole = found.complete || found.lacks === 'brackets' || (ended && found.lacks === 'maybe-more')
   if (!isWhole && !partial) return { problem: 'was cut off' }
+  if (found.ambiguous !== undefined && !partial) return { problem: found.ambiguous }
   return { value: found.value }
 }
 
@@ -114,16 +121,23 @@ export const beginsLikeCalls = (text: string): boolean => /^\s*[{[<`]/.test(text
  * The calls in a model's text, for servers that do not parse their model's calls. They are JSON, in tags or after a
  * special token. Text that starts differently is an answer, even if it quotes calls.
  */
-export function callsInText(text: string, toolSet: ToolSet): readonly FunctionCall[] {
+export function callsInText(text: string, toolSet: ToolSet): readonly MadeCall[] {
   if (!beginsLikeCalls(text)) return []
   const isCall = (value: unknown): value is Written =>
     isObject(value) && typeof value.name === 'string' && toolSet.find(value.name) !== undefined
-  const calls = text.split(/<\/tool_call>/i).flatMap((part) => {
-    const found = repair(part, { accepts: (value) => writtenIn(value).some(isCall) })
-    const isWhole = 'value' in found && (found.complete || found.lacks === 'brackets')
-    return isWhole ? writtenIn(found.value).filter(isCall) : []
+  const accepts = (value: unknown) => writtenIn(value).some(isCall)
+  const found = text.split(/<\/tool_call>/i).flatMap((part) => {
+    const one = repair(part, { accepts })
+    const isWhole = 'value' in one && (one.complete || one.lacks === 'brackets')
+    return isWhole && accepts(one.value) ? [one] : []
   })
-  return calls.map(({ name, arguments: args, parameters = {} }) => functionCall(newCallId(), name, args ?? parameters))
+  // If one call is unclear, the others may be parts of its arguments.
+  const unclear = found.find(({ ambiguous }) => ambiguous !== undefined)?.ambiguous
+  const calls = found.flatMap(({ value }) => writtenIn(value).filter(isCall))
+  return calls.map(({ name, arguments: args, parameters = {} }) => ({
+    ...functionCall(newCallId(), name, args ?? parameters),
+    unclear,
+  }))
 }
 
 interface Written {

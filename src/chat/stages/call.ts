@@ -2,7 +2,7 @@ import type { ChatMessage } from '../../core/chat.ts'
 import { type ChatOutcome, type ChatRun, ignoringFailure, isComplete, reasonOf } from '../chat-run.ts'
 import { correctionMessages, withSystem, withUniqueIds } from '../conversation.ts'
 import { collectAnswer } from '../models/model.ts'
-import { beginsLikeCalls, callsInText, type ParsedCall, parseCalls } from '../parse-answer.ts'
+import { beginsLikeCalls, callsInText, type MadeCall, type ParsedCall, parseCalls } from '../parse-answer.ts'
 import { splitThinking } from '../stream/thinking.ts'
 import type { ToolSet } from '../tool-set.ts'
 import { roundMessages } from './execute.ts'
@@ -29,7 +29,7 @@ export async function call(
     const answer = await ignoringFailure(run, collectAnswer(run.ask({ messages, tools, toolChoice })), failed)
     if (!answer) continue
     const { text } = splitThinking(answer.text)
-    const calls = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
+    const calls: readonly MadeCall[] = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
     if (calls.length === 0) {
       if (toolChoice === 'auto' && isAnswer(text)) return { answer: text, reason: reasonOf(answer.reason) }
       messages = [...messages, ...correctionMessages(answer.text, 'The answer contains neither a tool call nor text.')]
