@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FunctionCall } from '../core/chat.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
@@ -5,6 +6,7 @@ import type { ArgumentCheck } from './chat-run.ts'
 import { isSchemaObject as isObject, type JsonSchemaObject as JsonObject, strings } from './constrain/schema.ts'
 import { functionCall, maxCalls } from './constrain/stage-schemas.ts'
 import { newCallId } from './conversation.ts'
+import type { RepairResult } from './repair/reader.ts'
 import { repair } from './repair/repair.ts'
 import type { ChatTool, ToolSet } from './tool-set.ts'
 
@@ -111,6 +113,8 @@ export function parseObject(
   const isWhole = found.complete || found.lacks === 'brackets' || (ended && found.lacks === 'maybe-more')
   if (!isWhole && !partial) return { problem: 'was cut off' }
   if (found.ambiguous !== undefined && !partial) return { problem: found.ambiguous }
+  const isOther = ({ value }: RepairResult) => !isDeepStrictEqual(value, found.value)
+  if (found.several?.some(isOther) && !partial) return { problem: 'contains several JSON objects' }
   return { value: found.value }
 }
 
@@ -123,17 +127,24 @@ export const beginsLikeCalls = (text: string): boolean => /^\s*[{[<`]/.test(text
  */
 export function callsInText(text: string, toolSet: ToolSet): readonly MadeCall[] {
   if (!beginsLikeCalls(text)) return []
+  const isKnown = (name: string): boolean => toolSet.find(name) !== undefined
+  // Beside a call of a known tool, a call of an unknown one is reported to the model.
   const isCall = (value: unknown): value is Written =>
-    isObject(value) && typeof value.name === 'string' && toolSet.find(value.name) !== undefined
+    isObject(value) &&
+    typeof value.name === 'string' &&
+    (isKnown(value.name) || 'arguments' in value || 'parameters' in value)
   const accepts = (value: unknown) => writtenIn(value).some(isCall)
   const found = text.split(/<\/tool_call>/i).flatMap((part) => {
     const one = repair(part, { accepts })
-    const isWhole = 'value' in one && (one.complete || one.lacks === 'brackets')
-    return isWhole && accepts(one.value) ? [one] : []
+    return 'value' in one ? (one.several ?? [one]).filter(({ value }) => accepts(value)) : []
   })
-  // If one call is unclear, the others may be parts of its arguments.
-  const unclear = found.find(({ ambiguous }) => ambiguous !== undefined)?.ambiguous
   const calls = found.flatMap(({ value }) => writtenIn(value).filter(isCall))
+  if (!calls.some(({ name }) => isKnown(name))) return []
+  const isWhole = ({ complete, lacks }: RepairResult) => complete || lacks === 'brackets'
+  const cutOff = found.every(isWhole) ? undefined : 'was cut off'
+  if (found.length === 1 && cutOff !== undefined) return []
+  // If one call is unclear, the others may be parts of its arguments, so none is run.
+  const unclear = found.find(({ ambiguous }) => ambiguous !== undefined)?.ambiguous ?? cutOff
   return calls.map(({ name, arguments: args, parameters = {} }) => ({
     ...functionCall(newCallId(), name, args ?? parameters),
     unclear,

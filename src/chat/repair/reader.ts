@@ -134,6 +134,8 @@ export interface RepairResult {
    * have been cut at a quote inside it, or may contain members that follow it.
    */
   readonly ambiguous?: string | undefined
+  /** All values with the expected shape, in order, if the text contains more than one. */
+  readonly several?: readonly RepairResult[] | undefined
 }
 
 /** What truncated text lacks: only brackets, possibly more (after a comma or a final digit), or part of a value. */

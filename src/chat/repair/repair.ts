@@ -69,19 +69,41 @@ function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResul
   const around = text.slice(0, best.from).trim() !== '' || text.slice(best.past).trim() !== ''
   const repairs: Repair[] = [...(around ? (['removed surrounding text'] as const) : []), ...best.repairs]
   if (isRivalled(best, candidates)) repairs.unshift('chose one of several values')
-  return { value: best.value, complete: best.complete, lacks: best.lacks, ambiguous: doubt(best, text), repairs }
+  const accepted = inOrder(candidates.filter(({ value, worth }) => worth > 0 && accepts(value)))
+  const several =
+    accepted.length > 1 ? accepted.map((one) => ({ ...one, ambiguous: doubt(one, text, accepted) })) : undefined
+  return {
+    value: best.value,
+    complete: best.complete,
+    lacks: best.lacks,
+    ambiguous: doubt(best, text),
+    several,
+    repairs,
+  }
 }
+
+/** The candidates in the order of the text, without those inside others. */
+const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
+  candidates
+    .filter(({ from, past }) => !candidates.some((other) => other.from < from && past <= other.past))
+    .toSorted((one, other) => one.from - other.from)
 
 const unclear = 'has quotes that are not escaped or not closed, so it is unclear where its strings end'
 
 /** Why the value may not be what was meant; undefined if it is certain. */
-function doubt({ from, past, repairs, ambiguous }: Candidate, text: string): string | undefined {
+function doubt(candidate: Candidate, text: string, all: readonly Candidate[] = [candidate]): string | undefined {
+  const { from, past, repairs, ambiguous } = candidate
   if (ambiguous !== undefined) return ambiguous
-  const rest = text.slice(past)
+  const at = all.indexOf(candidate)
+  const before = text.slice(all[at - 1]?.past ?? 0, from)
+  const rest = text.slice(past, all[at + 1]?.from)
   // After a valid value, the rest may be prose, but not the end of a value on the same line: `{"a": "b"} "c", "d": 1}`.
-  const isTorn = repairs.length === 0 ? /^[^\n{[]*"[\s\S]*[}\]]\s*$/.test(rest) : rest.includes('"')
-  return isTorn || isNested(text.slice(0, from)) ? unclear : undefined
+  const isTorn = repairs.length === 0 ? endsValueOnLine(rest) : rest.includes('"')
+  return isTorn || isNested(before) ? unclear : undefined
 }
+
+const endsValueOnLine = (rest: string): boolean =>
+  /[}\]]$/.test(rest.trimEnd().slice(-1)) && rest.split(/[\n{[]/, 1).some((begin) => begin.includes('"'))
 
 /** Whether a value after this text is part of an object that could not be read. */
 const isNested = (before: string): boolean =>
