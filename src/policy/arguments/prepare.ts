@@ -32,19 +32,19 @@ const malformed = 'it is not a valid JSON Schema'
  */
 export function prepare(schema: Fields, exact = false): Prepared {
   const places = new Set(['#'])
-  const references: string[] = []
+  const references: { readonly holder: Record<string, unknown>; readonly keyword: string; readonly to: string }[] = []
   let subschemas = 0
   let values = 0
   let rounds = false
 
   const subschema = (given: unknown, pointer: string, depth: number): unknown => {
+    places.add(pointer)
     if (typeof given === 'boolean') return given
     if (!isObject(given) || given instanceof Numeral) throw new Unfit(malformed)
     if (depth > maxDepth || ++subschemas > maxSubschemas) throw new Unfit('it is too large')
-    places.add(pointer)
     const copy: Record<string, unknown> = {}
     let cost = 1
-    for (const [keyword, value] of Object.entries(given)) {
+    for (const [keyword, value] of Object.entries(withNumericBounds(given))) {
       if (Object.hasOwn(applicators, keyword)) {
         cost += costOf(keyword, value)
         copy[keyword] = applied(keyword, value, `${pointer}/${step(keyword)}`, depth + 1)
@@ -58,13 +58,16 @@ export function prepare(schema: Fields, exact = false): Prepared {
     values += valuesIn(copy)
     if (values > maxValues) throw new Unfit('it is too large')
     const { $ref, $dynamicRef, $anchor, $dynamicAnchor } = copy as Record<string, string | undefined>
-    for (const reference of [$ref, $dynamicRef]) if (reference !== undefined) references.push(reference)
     for (const anchor of [$anchor, $dynamicAnchor]) if (anchor !== undefined) places.add(`#${anchor}`)
     // Without a type, `nullable` has no meaning and the compiler rejects it.
     if (copy.type === undefined) delete copy.nullable
     if (exact && isWhole(copy.type)) copy[wholeKeyword] = true
     const toPay: Cost = { steps: Math.ceil(cost), passes: passesOf(copy) }
-    return { ...copy, [costKeyword]: toPay }
+    const holder = { ...copy, [costKeyword]: toPay }
+    for (const [keyword, to] of Object.entries({ $ref, $dynamicRef })) {
+      if (to !== undefined) references.push({ holder, keyword, to: decoded(to) })
+    }
+    return holder
   }
 
   const applied = (keyword: string, value: unknown, pointer: string, depth: number): unknown => {
@@ -82,15 +85,63 @@ export function prepare(schema: Fields, exact = false): Prepared {
   }
 
   try {
-    const copy = subschema(schema, '#', 0) as object
-    const missing = references.find((reference) => !places.has(decoded(reference)))
-    if (missing === undefined) return { schema: copy, rounds }
-    const isLocal = missing.startsWith('#')
-    return { unfit: `it has a reference to ${isLocal ? 'a part that it does not define' : 'another document'}` }
+    const copy = subschema(schema, '#', 0) as Record<string, unknown>
+    const definitions: Record<string, unknown> = isObject(copy.$defs) ? copy.$defs : {}
+    const added = new Map<string, string>()
+    // Preparing what a reference points to may add references, which this loop also visits.
+    for (const { holder, keyword, to } of references) {
+      if (places.has(to)) continue
+      const name = added.get(to) ?? nameBeside(definitions, added.size)
+      if (!added.has(to)) {
+        added.set(to, name)
+        definitions[name] = subschema(partAt(schema, to, places), `#/$defs/${name}`, 1)
+      }
+      holder[keyword] = `#/$defs/${name}`
+    }
+    return { schema: added.size > 0 ? { ...copy, $defs: definitions } : copy, rounds }
   } catch (error) {
     if (error instanceof Unfit) return { unfit: error.message }
     throw error
   }
+}
+
+/** Keywords that hold values, which are not schemas even if they look like one. */
+const valueKeywords = new Set(['const', 'enum', 'default', 'example', 'examples'])
+
+/** The part of a schema that a JSON pointer names, such as `#/components/schemas/Pet`. */
+function partAt(schema: Fields, reference: string, places: ReadonlySet<string>): unknown {
+  if (!reference.startsWith('#')) throw new Unfit('it has a reference to another document')
+  let part: unknown = schema
+  let place = '#'
+  for (const name of reference.split('/').slice(1).map(unescaped)) {
+    const isValue = places.has(place) && valueKeywords.has(name)
+    const has = typeof part === 'object' && part !== null && Object.hasOwn(part, name) && !isValue
+    part = has ? (part as Fields)[name] : undefined
+    place += `/${step(name)}`
+  }
+  if (part === undefined || !reference.startsWith('#/')) {
+    throw new Unfit('it has a reference to a part that it does not define')
+  }
+  return part
+}
+
+function nameBeside(definitions: Fields, count: number): string {
+  let name = `toolwayPart${count}`
+  while (Object.hasOwn(definitions, name)) name += '_'
+  return name
+}
+
+/** Replaces the flags of draft 4, `{minimum: 0, exclusiveMinimum: true}`, with the bounds of later drafts. */
+function withNumericBounds(schema: Fields): Fields {
+  if (typeof schema.exclusiveMinimum !== 'boolean' && typeof schema.exclusiveMaximum !== 'boolean') return schema
+  const copy: Record<string, unknown> = { ...schema }
+  for (const [flag, bound] of [['exclusiveMinimum', 'minimum'] as const, ['exclusiveMaximum', 'maximum'] as const]) {
+    if (typeof copy[flag] !== 'boolean') continue
+    const isExclusive = copy[flag] && copy[bound] !== undefined
+    if (isExclusive) copy[flag] = copy[bound]
+    delete copy[isExclusive ? bound : flag]
+  }
+  return copy
 }
 
 const isWhole = (type: unknown): boolean => {
@@ -132,6 +183,8 @@ export function valuesIn(value: unknown, limit = maxValues): number {
   }
   return count
 }
+
+const unescaped = (step: string) => step.replaceAll('~1', '/').replaceAll('~0', '~')
 
 const step = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 

@@ -198,6 +198,59 @@ describe('arguments against the schema of a tool', () => {
   })
 })
 
+describe('schemas of older drafts and other tools', () => {
+  const integer = { type: 'integer' }
+
+  test.each<[string, Fields, Fields, Fields]>([
+    ['an exclusive minimum of draft 4', { minimum: 0, exclusiveMinimum: true }, { n: 1 }, { n: 0 }],
+    ['an inclusive minimum of draft 4', { minimum: 0, exclusiveMinimum: false }, { n: 0 }, { n: -1 }],
+    [
+      'an exclusive maximum of draft 4',
+      { maximum: 9, exclusiveMaximum: true, exclusiveMinimum: 0 },
+      { n: 8 },
+      { n: 9 },
+    ],
+    [
+      'a flag of draft 4 beside a number',
+      { maximum: 9, exclusiveMaximum: true, exclusiveMinimum: 0 },
+      { n: 1 },
+      { n: 0 },
+    ],
+    ['a flag without a bound', { ...integer, exclusiveMaximum: true }, { n: 8 }, { n: 'x' }],
+  ])('F9: %s is applied', async (_title, n, right, wrong) => {
+    for (const $schema of [undefined, 'http://json-schema.org/draft-04/schema#']) {
+      const schema = { ...($schema && { $schema }), type: 'object', properties: { n } }
+      expect(await problems(schema, right)).toBeUndefined()
+      expect(await problems(schema, wrong)).toContain('"n" must be')
+    }
+  })
+
+  test.each<[string, Fields, string]>([
+    ['a boolean definition', { $defs: { any: true } }, '#/$defs/any'],
+    ['a part beside the keywords', { components: { schemas: { N: integer } } }, '#/components/schemas/N'],
+    ['a part within a definition', { definitions: { group: { N: integer } } }, '#/definitions/group/N'],
+    ['a part named like a keyword', { parts: { type: integer } }, '#/parts/type'],
+    ['a part of a part', { parts: { a: { properties: { b: integer } } } }, '#/parts/a/properties/b'],
+    ['an escaped name', { 'x-parts': { 'a/b c': integer } }, '#/x-parts/a~1b%20c'],
+    ['a chain', { parts: { a: { $ref: '#/parts/b' }, b: { $ref: '#/parts/c' }, c: integer } }, '#/parts/a'],
+    ['a part beside definitions', { $defs: { toolwayPart0: { type: 'string' } }, parts: { a: integer } }, '#/parts/a'],
+  ])('F9: a reference to %s is followed', async (title, parts, $ref) => {
+    for (const $schema of [undefined, 'http://json-schema.org/draft-07/schema#']) {
+      const schema = { ...($schema && { $schema }), type: 'object', properties: { n: { $ref }, m: { $ref } }, ...parts }
+      expect(await problems(schema, { n: 1, m: 2 })).toBeUndefined()
+      if (title === 'a boolean definition') continue
+      expect(await problems(schema, { n: 1, m: 'x' })).toContain('"m" must be a whole number')
+    }
+  })
+
+  test('F9: a reference to a part that contains itself is followed', async () => {
+    const tree = { type: 'object', properties: { next: { $ref: '#/parts/tree' }, n: integer } }
+    const schema = { type: 'object', properties: { tree: { $ref: '#/parts/tree' } }, parts: { tree } }
+    expect(await problems(schema, { tree: { next: { next: { n: 1 } } } })).toBeUndefined()
+    expect(await problems(schema, { tree: { next: { next: { n: 'x' } } } })).toContain('"tree.next.next.n" must be')
+  })
+})
+
 describe('schemas that cannot be checked against', () => {
   test.each<[string, Fields]>([
     ['elsewhere', { $ref: 'https://evil.example/schema.json' }],
@@ -206,7 +259,10 @@ describe('schemas that cannot be checked against', () => {
     ['elsewhere', { $id: 'https://evil.example/', $ref: 'x' }],
     ['elsewhere', { $dynamicRef: 'https://evil.example/#x' }],
     ['into a value', { const: { type: 'number' }, properties: { a: { $ref: '#/const' } } }],
+    ['into a value', { default: { type: 'number' }, properties: { a: { $ref: '#/default' } } }],
+    ['to no schema', { parts: { a: 5 }, properties: { a: { $ref: '#/parts/a' } } }],
     ['nowhere', { $ref: '#/$defs/missing' }],
+    ['an endless one', { $ref: '#/parts/a', parts: { a: { $ref: '#/parts/a' } } }],
     ['an endless one', { $ref: '#' }],
     [
       'an endless one',
