@@ -55,6 +55,15 @@ export function prepare(schema: Fields, exact = false): Prepared {
         rounds ||= holdsNumeral(value)
       }
     }
+    // The compiler ignores a condition that stands alone, although it determines which members are known.
+    if (copy.if !== undefined && copy.then === undefined && copy.else === undefined) {
+      copy.allOf = [...((copy.allOf as readonly unknown[] | undefined) ?? []), { anyOf: [copy.if, true] }]
+    }
+    // The compiler skips a property with this name.
+    if (isObject(copy.properties) && Object.hasOwn(copy.properties, '__proto__')) {
+      const [, schema] = Object.entries(copy.properties).find(([name]) => name === '__proto__') ?? []
+      copy.patternProperties = { '^__proto__$': schema, ...(copy.patternProperties as Fields) }
+    }
     values += valuesIn(copy)
     if (values > maxValues) throw new Unfit('it is too large')
     const { $ref, $dynamicRef, $anchor, $dynamicAnchor } = copy as Record<string, string | undefined>

@@ -251,6 +251,53 @@ describe('schemas of older drafts and other tools', () => {
   })
 })
 
+describe('keywords that the compiler reads differently', () => {
+  const text = (pattern: string) => ({ type: 'object', properties: { a: { type: 'string', pattern } } })
+
+  test('F9: \\s and \\S in a pattern know the same spaces as ECMAScript', async () => {
+    // All spaces, their neighbours and some other characters.
+    const signs = Array.from({ length: 0x3002 }, (_, code) => String.fromCodePoint(code))
+      .filter((sign, code) => code < 256 || /\s/.test(sign) || /\s/.test(String.fromCodePoint(code - 1, code + 1)))
+      .concat('\ufeff', '\uff00', '😀')
+    for (const pattern of [
+      '^\\s$',
+      '^\\S$',
+      '^[\\s\\d]$',
+      '^[^\\s]$',
+      '^[\\Sx]$',
+      '^[^\\S]$',
+      '^[[\\s]$',
+      '^\\[\\s?$',
+    ]) {
+      const wanted = new RegExp(pattern, 'u')
+      const validator = openValidator()
+      const schema = text(pattern)
+      const differing: string[] = []
+      for (const a of signs)
+        if (((await validator.problems(schema, { a })) === undefined) !== wanted.test(a)) differing.push(a)
+      expect(differing, pattern).toEqual([])
+    }
+    expect(await problems(text('^[\\s-x]$'), { a: '-' })).toBeUndefined()
+    expect(await problems(text('^[\\s-x]$'), { a: 'y' })).toContain('must match the pattern')
+  })
+
+  test('F9: a property named __proto__ is checked', async () => {
+    const schema = JSON.parse(
+      '{"type":"object","properties":{"__proto__":{"type":"number"}},"additionalProperties":false}',
+    )
+    expect(await problems(schema, JSON.parse('{"__proto__": 1}'))).toBeUndefined()
+    expect(await problems(schema, JSON.parse('{"__proto__": "x"}'))).toContain('must be a number')
+  })
+
+  test('F9: a condition that stands alone determines which members are known', async () => {
+    const condition = { type: 'object', if: { properties: { k: { type: 'number' } }, required: ['k'] } }
+    const alone = { ...condition, unevaluatedProperties: false }
+    expect(await problems(alone, { k: 1 })).toBeUndefined()
+    expect(await problems(alone, { other: 1 })).toContain('"other" is unknown')
+    expect(await problems(alone, { k: 'x' })).toContain('"k" is unknown')
+  })
+})
+
 describe('schemas that cannot be checked against', () => {
   test.each<[string, Fields]>([
     ['elsewhere', { $ref: 'https://evil.example/schema.json' }],
