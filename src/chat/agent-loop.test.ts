@@ -88,6 +88,48 @@ describe.each([{ stream: false }, { stream: true }])('the agent loop, with strea
     expect(events.filter(({ kind }) => kind === 'thinking')).toEqual([{ kind: 'thinking', text: 'Hm.' }])
   })
 
+  const written = ['Rome', 'Oslo', 'Bern'].map((city) =>
+    JSON.stringify({ name: 'weather__forecast', arguments: { city } }),
+  )
+
+  test.each([
+    ['lines', written.join('\n')],
+    ['fenced lines', `\`\`\`json\n${written.join('\n')}\n\`\`\``],
+    ['fences', written.map((one) => `\`\`\`json\n${one}\n\`\`\``).join('\n')],
+    ['one line with semicolons', written.join('; ')],
+    ['one line after a token', `<|python_tag|>${written.join('; ')}`],
+    ['one line with commas', written.join(', ')],
+    ['one line', written.join('')],
+    ['tags', written.map((one) => `<tool_call>${one}</tool_call>`).join('\n')],
+    ['lines with flaws', written.map((one) => one.replace('"name"', 'name').replace(/\}$/, ',}')).join('\n')],
+  ])('J5: several calls written as %s are made in order', async (_how, text) => {
+    const { chat, gateway } = await chatting([says(text), says('Sunny.')], { config: { ...agent.config, parallel: 1 } })
+    expect((await ask(chat, question, { stream })).text).toBe('Sunny.')
+    expect(gateway.calls.map(({ input }) => input.arguments.value)).toEqual(
+      ['Rome', 'Oslo', 'Bern'].map((city) => ({ city })),
+    )
+  })
+
+  test.each([
+    ['one is unclear', '{"name": "weather__forecast", "arguments": {"city": "Bern" # say "now""}}', /unclear/],
+    ['the last was cut off', '{"name": "weather__forecast", "arguments": {"city": "Be', /was cut off/],
+  ])('J5: if of several calls %s, none is made', async (_what, last, problem) => {
+    const { chat, gateway, server } = await chatting([says([...written, last].join('\n')), says('Sorry.')], agent)
+    expect((await ask(chat, question, { stream })).text).toBe('Sorry.')
+    expect(gateway.calls).toEqual([])
+    const results = server.asked[1]?.body.messages.filter(({ role }) => role === 'tool')
+    expect(results?.length).toBeGreaterThanOrEqual(3)
+    for (const { content } of results ?? []) expect(content).toMatch(problem)
+  })
+
+  test('J5: an unknown tool among several calls is reported', async () => {
+    const text = `${written[0]}\n{"name": "tides", "arguments": {}}`
+    const { chat, gateway, server } = await chatting([says(text), says('Sunny.')], agent)
+    await ask(chat, question, { stream })
+    expect(gateway.calls).toHaveLength(1)
+    expect(server.asked[1]?.body.messages.at(-1)?.content).toContain('There is no tool "tides"')
+  })
+
   test('V5: numbers of a model keep their digits in the call and in the conversation', async () => {
     const written = '{"a": 1326954198812345679, "b": 1.0}'
     const exact = calls({ name: 'arithmetic__add', arguments: written })
@@ -135,6 +177,21 @@ describe('J5: problems go back to the model', () => {
       'arguments that are no JSON',
       calls({ name: 'weather__forecast', arguments: 'Rome, please' }),
       /^Error: .*weather__forecast .*contains no JSON.*one JSON object/,
+    ],
+    [
+      'S4: arguments whose strings are unclear',
+      calls({ name: 'weather__forecast', arguments: '{"city": "Rome" # say "now"", "days": 2}' }),
+      /^Error: .*weather__forecast .*unclear where its strings end/,
+    ],
+    [
+      'S4: a call written as text whose strings are unclear',
+      says('{"name": "weather__forecast", "arguments": {"city": "Rome" # say "now"", "days": 2}}'),
+      /^Error: .*weather__forecast .*unclear where its strings end/,
+    ],
+    [
+      'S4: several objects as arguments',
+      calls({ name: 'weather__forecast', arguments: '{"city": "Rome"}{"city": "Oslo"}' }),
+      /contains several JSON objects/,
     ],
     ['arguments that were cut off', calls({ name: 'weather__forecast', arguments: '{"city": "Ro' }), /was cut off/],
     ...['{"a": 1', '{"a": 1, "b": 2, ', '{"a": 1, "b": 2'].map((text): readonly [string, Reply, RegExp] => [

@@ -2,7 +2,7 @@ import type { ChatMessage } from '../core/chat.ts'
 import { pluralize } from '../lib/pluralize.ts'
 import { type ChatLoop, type ChatRun, isComplete, reasonOf, stage } from './chat-run.ts'
 import { withSystem, withUniqueIds } from './conversation.ts'
-import { beginsLikeCalls, callsInText, parseCalls } from './parse-answer.ts'
+import { beginsLikeCalls, callsInText, type MadeCall, parseCalls } from './parse-answer.ts'
 import { answerDirectly, type StreamedAnswer, streamAnswer } from './stages/answer.ts'
 import { discover } from './stages/discover.ts'
 import { type CallResult, execute, roundMessages } from './stages/execute.ts'
@@ -37,7 +37,7 @@ export async function* agent(run: ChatRun): ChatLoop {
       return yield* answerWithResults(run, added, 'The model failed before it gave an answer')
     }
 
-    const made = answer.calls.length > 0 ? answer.calls : callsInText(answer.held, toolSet)
+    const made: readonly MadeCall[] = answer.calls.length > 0 ? answer.calls : callsInText(answer.held, toolSet)
     if (made.length === 0) {
       if (answer.held !== '') yield { kind: 'text', text: before + answer.held }
       if (answer.text.trim() === '' && added.length > 0) {

@@ -48,7 +48,7 @@ export const newCallId = (): string => `call_${randomUUID().replaceAll('-', '')}
 export const isCallId = (id: string): boolean => /^call_[0-9a-f]{32}$/.test(id)
 
 /** Replaces ids that the conversation already uses: some servers restart their ids at zero in each answer. */
-export function withUniqueIds(calls: readonly FunctionCall[], messages: readonly ChatMessage[]) {
+export function withUniqueIds<C extends FunctionCall>(calls: readonly C[], messages: readonly ChatMessage[]) {
   const used = new Set(messages.flatMap(callsOf).map(({ id }) => id))
   return calls.map((call) => (used.has(call.id) ? { ...call, id: newCallId() } : call))
 }

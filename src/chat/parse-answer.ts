@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FunctionCall } from '../core/chat.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
@@ -5,6 +6,7 @@ import type { ArgumentCheck } from './chat-run.ts'
 import { isSchemaObject as isObject, type JsonSchemaObject as JsonObject, strings } from './constrain/schema.ts'
 import { functionCall, maxCalls } from './constrain/stage-schemas.ts'
 import { newCallId } from './conversation.ts'
+import type { RepairResult } from './repair/reader.ts'
 import { repair } from './repair/repair.ts'
 import type { ChatTool, ToolSet } from './tool-set.ts'
 
@@ -22,9 +24,15 @@ export interface ParsedCall {
   readonly problem?: string
 }
 
+/** A call that a model made or wrote as text. */
+export interface MadeCall extends FunctionCall {
+  /** Why the text of the call cannot be read with certainty; completes "The text …". */
+  readonly unclear?: string | undefined
+}
+
 /** Checks whether the tools exist and the arguments match. `ended` means that the answer was not cut off. */
 export function parseCalls(
-  calls: readonly FunctionCall[],
+  calls: readonly MadeCall[],
   toolSet: ToolSet,
   validate: ArgumentCheck,
   ended = false,
@@ -37,10 +45,10 @@ export function parseCalls(
     }),
   )
 
-  async function parseCall(call: FunctionCall): Promise<ParsedCall> {
+  async function parseCall({ unclear, ...call }: MadeCall): Promise<ParsedCall> {
     const { name, arguments: text } = call.function
     const tool = toolSet.find(name)
-    const found = argumentsIn(text, tool, ended)
+    const found = unclear === undefined ? argumentsIn(text, tool, ended) : { problem: unclear }
     const args = 'value' in found ? { ...found.value, ...tool?.preset } : {}
     const written = 'value' in found ? (Json.parseIfSame(text, found.value) ?? Json.of(found.value)) : Json.of({})
     return {
@@ -93,6 +101,9 @@ export function parseObject(
   // Never use half a path or half a query. If only closing brackets are missing, the values are complete.
   const isWhole = found.complete || found.lacks === 'brackets' || (ended && found.lacks === 'maybe-more')
   if (!isWhole && !partial) return { problem: 'was cut off' }
+  if (found.ambiguous !== undefined && !partial) return { problem: found.ambiguous }
+  const isOther = ({ value }: RepairResult) => !isDeepStrictEqual(value, found.value)
+  if (found.several?.some(isOther) && !partial) return { problem: 'contains several JSON objects' }
   return { value: found.value }
 }
 
@@ -103,16 +114,30 @@ export const beginsLikeCalls = (text: string): boolean => /^\s*[{[<`]/.test(text
  * The calls in a model's text, for servers that do not parse their model's calls. They are JSON, in tags or after a
  * special token. Text that starts differently is an answer, even if it quotes calls.
  */
-export function callsInText(text: string, toolSet: ToolSet): readonly FunctionCall[] {
+export function callsInText(text: string, toolSet: ToolSet): readonly MadeCall[] {
   if (!beginsLikeCalls(text)) return []
+  const isKnown = (name: string): boolean => toolSet.find(name) !== undefined
+  // Beside a call of a known tool, a call of an unknown one is reported to the model.
   const isCall = (value: unknown): value is Written =>
-    isObject(value) && typeof value.name === 'string' && toolSet.find(value.name) !== undefined
-  const calls = text.split(/<\/tool_call>/i).flatMap((part) => {
-    const found = repair(part, { accepts: (value) => writtenIn(value).some(isCall) })
-    const isWhole = 'value' in found && (found.complete || found.lacks === 'brackets')
-    return isWhole ? writtenIn(found.value).filter(isCall) : []
+    isObject(value) &&
+    typeof value.name === 'string' &&
+    (isKnown(value.name) || 'arguments' in value || 'parameters' in value)
+  const accepts = (value: unknown) => writtenIn(value).some(isCall)
+  const found = text.split(/<\/tool_call>/i).flatMap((part) => {
+    const one = repair(part, { accepts })
+    return 'value' in one ? (one.several ?? [one]).filter(({ value }) => accepts(value)) : []
   })
-  return calls.map(({ name, arguments: args, parameters = {} }) => functionCall(newCallId(), name, args ?? parameters))
+  const calls = found.flatMap(({ value }) => writtenIn(value).filter(isCall))
+  if (!calls.some(({ name }) => isKnown(name))) return []
+  const isWhole = ({ complete, lacks }: RepairResult) => complete || lacks === 'brackets'
+  const cutOff = found.every(isWhole) ? undefined : 'was cut off'
+  if (found.length === 1 && cutOff !== undefined) return []
+  // If one call is unclear, the others may be parts of its arguments, so none is run.
+  const unclear = found.find(({ ambiguous }) => ambiguous !== undefined)?.ambiguous ?? cutOff
+  return calls.map(({ name, arguments: args, parameters = {} }) => ({
+    ...functionCall(newCallId(), name, args ?? parameters),
+    unclear,
+  }))
 }
 
 interface Written {

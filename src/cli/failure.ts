@@ -32,7 +32,9 @@ function describe(thrown: unknown, command: string): Failure {
   if (thrown instanceof ToolwayError) {
     // The error may be about a model server or a database, which `servers` does not show.
     const isElsewhere = thrown.code === 'SERVER_UNAVAILABLE' && thrown.details.server === undefined
-    const hint = isElsewhere ? undefined : hints(command)[thrown.code]
+    // Approving a definition does not help if its schema is invalid; the message says what does.
+    const isUnusable = thrown.code === 'QUARANTINED' && thrown.details.rule === 'inputSchema'
+    const hint = isElsewhere || isUnusable ? undefined : hints(command)[thrown.code]
     return { code: thrown.code, message, hint, more: thrown.data }
   }
   if (thrown instanceof ServerError) {

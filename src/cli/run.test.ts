@@ -1,7 +1,11 @@
+import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { mountSmallDisk } from '../../tests/fixtures/small-disk.ts'
+import { ToolwayError } from '../core/errors.ts'
 import { version } from '../runtime/package-paths.ts'
+import { report } from './failure.ts'
 import { toolway } from './kit.fixture.ts'
+import { createOutput } from './kit.ts'
 
 describe('B11: help and version', () => {
   test('--version prints the version alone', async () => {
@@ -53,6 +57,16 @@ test('B11: a full disk is an error that names the file and the setting', async (
   const { code, stderr } = await toolway(['keys', 'create', 'x'], { env: { HOME: disk.path } })
   expect(code).toBe(1)
   expect(stderr).toMatch(/^error: ENOSPC.*\/audit-key'\nhint: .*stores\.path/)
+})
+
+test.each([
+  ['inputSchema', false],
+  ['pins', true],
+])('B11: a tool that is quarantined because of %s has a hint about pins: %s', (rule, isHinted) => {
+  const stderr = new PassThrough()
+  const output = createOutput({ stdout: new PassThrough(), stderr })
+  report(new ToolwayError('QUARANTINED', 'x', { rule }), output, { command: 'toolway', cwd: '/', debug: false })
+  expect(String(stderr.read()).includes('pins approve')).toBe(isHinted)
 })
 
 describe('B11: usage errors exit with 2 and suggest what was meant', () => {

@@ -37,6 +37,7 @@ describe('S4, F17: generate with a schema', () => {
     ['{"items":["alpha","beta"', 'length', 'was cut off'],
     ['{"items":[1], "nte": "x"}', 'stop', '"items[0]" must be'],
     ['', 'stop', 'is empty'],
+    ['{"items": ["say "a" # b"], "note": "c"}', 'stop', 'unclear where its strings end'],
   ])('%j with the finish reason %s is an error after a second attempt', async (text, reason, problem) => {
     await using served = await model(text, reason)
     const error = await refusalOf(served.run('generate', { prompt: 'x', schema }))

@@ -62,7 +62,7 @@ function builtInTools(
 
 /**
  * Parses JSON that a model wrote, repairs it where possible, and validates it against the requested schema. An
- * incomplete answer is a problem: its values may be cut off.
+ * incomplete or ambiguous answer is a problem: its values may be cut off.
  */
 export async function answerParser(schema: Readonly<Record<string, unknown>>): Promise<AnswerParser> {
   // Load the modules on demand, because few gateways ask a model for JSON.
@@ -75,6 +75,7 @@ export async function answerParser(schema: Readonly<Record<string, unknown>>): P
       const found = repair(text, { accepts: () => true })
       if ('unreadable' in found) return { problem: found.unreadable }
       if (!found.complete && (!ended || found.lacks === 'more')) return { problem: 'was cut off' }
+      if (found.ambiguous !== undefined) return { problem: found.ambiguous }
       const value = restore(found.value)
       const problem = mismatch(compiled, value)
       return problem === undefined ? { value } : { problem: `does not match the schema: ${problem}` }

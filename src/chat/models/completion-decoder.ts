@@ -32,10 +32,12 @@ export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPl
   }
 }
 
-/** Parses calls that a model wrote as text. If the JSON is incomplete, the text itself is the answer. */
+/** Parses calls that a model wrote as text. If the JSON is incomplete or ambiguous, the text itself is the answer. */
 function readCalls(answer: string, plan: RequestPlan) {
   const found = repair(answer, { accepts: (value) => isObject(value) && ('tool_calls' in value || 'content' in value) })
-  if (!('value' in found) || !found.complete) return { text: answer, calls: [] }
+  if (!('value' in found) || !found.complete || found.ambiguous !== undefined || found.several) {
+    return { text: answer, calls: [] }
+  }
   const value = plan.restore(found.value)
   if (!isObject(value)) return { text: answer, calls: [] }
   const named = Array.isArray(value.tool_calls)

@@ -12,6 +12,12 @@ export interface TextReader {
   lacks: MissingEnd | undefined
   /** Number of characters that were read as unquoted text; they may be prose. */
   unquoted: number
+  /** Whether the end of a string was guessed, because quotes are missing or not escaped. */
+  guessed: boolean
+  /** Whether the structure is damaged: commas, colons, brackets or values are missing, or text is not quoted. */
+  damaged: boolean
+  /** Whether a string may well end elsewhere. */
+  uncertain: boolean
   /** How many more unterminated strings may be reread. */
   rescues: number
   readonly budget: StepBudget
@@ -51,6 +57,9 @@ export const readerAt = (text: string, at: number, budget: StepBudget): TextRead
   complete: true,
   lacks: undefined,
   unquoted: 0,
+  guessed: false,
+  damaged: false,
+  uncertain: false,
   rescues: maxRescues,
   budget,
 })
@@ -79,6 +88,7 @@ export function cutOff(reader: TextReader): void {
 /** Records that a container was not closed. */
 export function unclosed(reader: TextReader, lacks: MissingEnd): void {
   reader.complete = false
+  if (!atEnd(reader)) reader.damaged = true
   reader.lacks ??= lacks
   reader.repairs.add('closed a truncated value')
 }
@@ -119,6 +129,13 @@ export interface RepairResult {
   readonly complete: boolean
   /** What is missing if `complete` is false. */
   readonly lacks?: MissingEnd | undefined
+  /**
+   * Why the value may not be what the model meant; completes "The text …". Do not act upon such a value: a string may
+   * have been cut at a quote inside it, or may contain members that follow it.
+   */
+  readonly ambiguous?: string | undefined
+  /** All values with the expected shape, in order, if the text contains more than one. */
+  readonly several?: readonly RepairResult[] | undefined
 }
 
 /** What truncated text lacks: only brackets, possibly more (after a comma or a final digit), or part of a value. */

@@ -156,11 +156,17 @@ test.each(pairs)('S4: two flaws at once are repaired: %s and %s', (...pair) => {
     fc.property(documents, fc.integer({ min: 1, max: 1_000_000 }), (value, seed) => {
       const text = flawed(value, pair, seed)
       fc.pre(text !== undefined)
-      expect(parseObject(text, { accepts: () => true, ended: true }), text).toEqual({ value })
+      const read = parseObject(text, { accepts: () => true, ended: true })
+      if ('problem' in read && isUnclear(pair)) expect(read.problem, text).toContain('unclear')
+      else expect(read, text).toEqual({ value })
     }),
     runs(3, 500),
   )
 })
+
+/** If a quote is missing and another quote or comma, too, it may be unclear where a string ends. */
+const isUnclear = (pair: readonly string[]): boolean =>
+  pair.includes('missing closing quote') && (pair.includes('missing opening quote') || pair.includes('missing comma'))
 
 test('S4: a truncated value is not acted upon; one that lacks only brackets is', () => {
   fc.assert(

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { runs } from '../../../tests/fixtures/runs.ts'
+import { parseObject } from '../parse-answer.ts'
 import { maxDepth } from './reader.ts'
 import { repair } from './repair.ts'
 
@@ -38,6 +39,63 @@ describe('the reported repairs', () => {
     const text = '{"much": "longer than the other one"} and {"a": 1} and {"also": "longer than that"}'
     const accepts = (value: unknown) => Object.hasOwn(value as object, 'a')
     expect(repair(text, { accepts })).toHaveProperty('value', { a: 1 })
+  })
+})
+
+describe('unescaped quotes', () => {
+  const read = (text: string) => parseObject(text, { accepts: () => true, ended: true })
+
+  const lines = [
+    'print("done")',
+    'log("a"); log("b")',
+    'select max("price") from "orders"',
+    'grep "todo"; rm -rf out',
+    'p::after{content:"*"}',
+    'x = {"k": "v"}',
+    'names["first"]',
+    'd = {"a": 1, "b": 2}',
+    '[link]("https://docs.example/a")',
+    'y = ""',
+  ]
+
+  test.each(lines)('S4: %s is read exactly, wherever it is in the arguments', (line) => {
+    expect(read(`{"code": "${line}", "n": 1}`)).toEqual({ value: { code: line, n: 1 } })
+    expect(read(`{"n": 1, "code": "${line}"}`)).toEqual({ value: { n: 1, code: line } })
+    expect(read(`{"in": {"code": "${line}"}, "n": "${line}"`)).toEqual({ value: { in: { code: line }, n: line } })
+  })
+
+  test.each([
+    'add("-v", count="+")',
+    'f(k="v", "w": "x")',
+    'say "hi" # twice',
+    'say " // twice',
+    'a, "b": 1',
+    'if "</end>" in line',
+    'if "<|end|>{x}" in line',
+    'text.split("</think>")',
+    'text.split("```")',
+    'pipe of 3" width',
+    'parts = [f",{first}", "x"]',
+  ])('S4: %s is never changed without notice', (line) => {
+    for (const [text, value] of [
+      [`{"code": "${line}", "n": 1}`, { code: line, n: 1 }],
+      [`{"n": 1, "code": "${line}"}`, { n: 1, code: line }],
+    ] as const) {
+      const found = read(text)
+      if ('value' in found) expect(found).toEqual({ value })
+      else expect(found.problem).toMatch(/unclear|cut off|not a JSON object/)
+    }
+  })
+
+  test.each([
+    '{"a": "x""b": "y"}',
+    '{"a": "x" y, "b": "z"}',
+    '{"a": "x" + "y"}',
+    '{"a": "x", "b"}',
+    '{"a": {"b": "x" # note }, "c": 1 }',
+    '{"a": "x"} y "z", "b": 1}',
+  ])('S4: %s is unclear', (text) => {
+    expect(read(text)).toEqual({ problem: expect.stringContaining('unclear where its strings end') })
   })
 })
 

@@ -56,7 +56,10 @@ function repaired(text: string, accepts: (value: unknown) => boolean, layers = 2
     const all = bestOf(text, accepts)
     if (all) return all
   }
-  return best ? { ...best, repairs: [...before, ...best.repairs] } : { unreadable: 'contains no JSON' }
+  if (!best) return { unreadable: 'contains no JSON' }
+  // A tag that seems to end thinking may also be part of a string.
+  const isTorn = thought.repairs.length > 0 && /^\s*[{[]/.test(text)
+  return { ...best, ambiguous: isTorn ? unclear : best.ambiguous, repairs: [...before, ...best.repairs] }
 }
 
 function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResult | undefined {
@@ -66,8 +69,45 @@ function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResul
   const around = text.slice(0, best.from).trim() !== '' || text.slice(best.past).trim() !== ''
   const repairs: Repair[] = [...(around ? (['removed surrounding text'] as const) : []), ...best.repairs]
   if (isRivalled(best, candidates)) repairs.unshift('chose one of several values')
-  return { value: best.value, complete: best.complete, lacks: best.lacks, repairs }
+  const accepted = inOrder(candidates.filter(({ value, worth }) => worth > 0 && accepts(value)))
+  const several =
+    accepted.length > 1 ? accepted.map((one) => ({ ...one, ambiguous: doubt(one, text, accepted) })) : undefined
+  return {
+    value: best.value,
+    complete: best.complete,
+    lacks: best.lacks,
+    ambiguous: doubt(best, text),
+    several,
+    repairs,
+  }
 }
+
+/** The candidates in the order of the text, without those inside others. */
+const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
+  candidates
+    .filter(({ from, past }) => !candidates.some((other) => other.from < from && past <= other.past))
+    .toSorted((one, other) => one.from - other.from)
+
+const unclear = 'has quotes that are not escaped or not closed, so it is unclear where its strings end'
+
+/** Why the value may not be what was meant; undefined if it is certain. */
+function doubt(candidate: Candidate, text: string, all: readonly Candidate[] = [candidate]): string | undefined {
+  const { from, past, repairs, ambiguous } = candidate
+  if (ambiguous !== undefined) return ambiguous
+  const at = all.indexOf(candidate)
+  const before = text.slice(all[at - 1]?.past ?? 0, from)
+  const rest = text.slice(past, all[at + 1]?.from)
+  // After a valid value, the rest may be prose, but not the end of a value on the same line: `{"a": "b"} "c", "d": 1}`.
+  const isTorn = repairs.length === 0 ? endsValueOnLine(rest) : rest.includes('"')
+  return isTorn || isNested(before) ? unclear : undefined
+}
+
+const endsValueOnLine = (rest: string): boolean =>
+  /[}\]]$/.test(rest.trimEnd().slice(-1)) && rest.split(/[\n{[]/, 1).some((begin) => begin.includes('"'))
+
+/** Whether a value after this text is part of an object that could not be read. */
+const isNested = (before: string): boolean =>
+  before.includes('"') && before.split('{').length > before.split('}').length
 
 const isRivalled = (best: Candidate, candidates: readonly Candidate[]): boolean =>
   candidates.some((other) => other !== best && other.worth > 0 && (other.past <= best.from || other.from >= best.past))
@@ -216,9 +256,10 @@ function attempt(reader: TextReader, read: (reader: TextReader) => unknown): Can
   const from = reader.at
   try {
     const value = read(reader)
-    const { at: past, repairs, complete, lacks, unquoted } = reader
+    const { at: past, repairs, complete, lacks, unquoted, guessed, damaged, uncertain } = reader
     if (repairs.size === 0 && !parseStrictly(reader.text.slice(from, past))) repairs.add('replaced unusual characters')
-    return { value, repairs: [...repairs], complete, lacks, from, past, worth: past - from - 2 * unquoted }
+    const ambiguous = uncertain || (guessed && damaged) ? unclear : undefined
+    return { value, repairs: [...repairs], complete, lacks, ambiguous, from, past, worth: past - from - 2 * unquoted }
   } catch (error) {
     if (error !== noValue && error !== tooCostly) throw error
     reader.budget.left = error === tooCostly ? 0 : reader.budget.left - stepsPerFailure
@@ -236,6 +277,7 @@ function readWhole(reader: TextReader): unknown {
     reader.at = next + 1
     reader.open.push('{')
     reader.repairs.add('fixed brackets')
+    reader.damaged = true
     readMembers(reader, value as Record<string, unknown>)
   }
 }

@@ -116,6 +116,7 @@ export function readWord(reader: TextReader): unknown {
     if (whole) return meaningOf(whole)
   }
   reader.repairs.add('quoted text')
+  reader.damaged = true
   reader.unquoted += word.length
   return isClosed ? word.slice(0, -1) : word
 }

@@ -14,7 +14,10 @@ export function skipGap(reader: TextReader): void {
   for (;;) {
     const spaced = pastSpaces(text, reader.at)
     const past = pastComment(text, spaced)
-    if (past > spaced) reader.repairs.add('removed comments')
+    if (past > spaced) {
+      reader.repairs.add('removed comments')
+      if (mayHideMembers(text, spaced, past)) reader.uncertain = true
+    }
     const dots = pastEllipsis(text, past)
     if (dots > past) reader.repairs.add('removed ellipses')
     if (dots === reader.at) break
@@ -22,6 +25,10 @@ export function skipGap(reader: TextReader): void {
   }
   spend(reader.budget, 1 + reader.at - from)
 }
+
+/** Whether a comment after other text on its line contains quotes or brackets, which may belong to the value. */
+const mayHideMembers = (text: string, from: number, past: number): boolean =>
+  /["}\]]/.test(text.slice(from, past)) && !/(?:^|\n)\s*$/.test(text.slice(Math.max(0, from - 80), from))
 
 function pastComment(text: string, at: number): number {
   const sign = text[at]

@@ -24,6 +24,8 @@ export function readString(reader: TextReader, role: StringRole): string {
     const next = pastGap(reader.text, plus + 1)
     if (reader.text[plus] !== '+' || !isQuote(reader.text.charAt(next))) return parts.join('')
     reader.repairs.add('joined strings')
+    // The plus sign may also be text between unescaped quotes.
+    reader.uncertain = true
     reader.at = next
     parts.push(readOne(reader, role))
   }
@@ -52,6 +54,8 @@ function readTriple(reader: TextReader, quote: string): string | undefined {
   spend(reader.budget, (end < 0 ? text.length : end) - at)
   if (end < 0) return undefined
   reader.repairs.add('fixed quotes')
+  reader.guessed = true
+  if (text[at + 3] === quote || text[end + 3] === quote) reader.uncertain = true
   reader.at = end + 3
   return decode(text.slice(at + 3, end), quote, new Set())
 }
@@ -68,7 +72,8 @@ interface End {
 function findEnd(reader: TextReader, role: StringRole, quote: string): End {
   const { text, at } = reader
   const ends = closersOf(quote)
-  let inner = false
+  /** The number of unescaped quotes inside the string. They come in pairs unless the string ends elsewhere. */
+  let inner = 0
   /** Whether a curly quote was opened inside the string. Its closing quote is then part of the string. */
   let paired = false
   let rescue: End | undefined
@@ -80,16 +85,24 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
     } else if (sign === '“' && quote === '"') paired = true
     else if (ends.includes(sign)) {
       if (!(paired && sign === '”') && closes(reader, index, role)) {
-        if (inner) reader.repairs.add('escaped quotes')
+        if (inner > 0) {
+          reader.repairs.add('escaped quotes')
+          reader.guessed = true
+          if (inner % 2 === 1) reader.uncertain = true
+        }
         return { end: index, past: index + 1 }
       }
-      rescue ??= forgotten(reader, at, index, role, !inner)
+      rescue ??= forgotten(reader, at, index, role, inner === 0)
       // If no other quote came before, the string almost certainly ends here: `{"a": "x, "b": "y"}`.
-      if (!inner && rescue?.certain) {
+      if (inner === 0 && rescue?.certain) {
         reader.repairs.add('fixed quotes')
+        reader.guessed = true
         return rescue
       }
-      inner = true
+      // A key after an odd number of quotes is a member that follows the string.
+      if (inner % 2 === 1 && isQuotedKey(text, index)) reader.uncertain = true
+      if (!isApostrophe(text, index)) inner++
+      else reader.repairs.add('escaped quotes')
     }
   }
   return rescued(reader, rescue) ?? lostAtTheEnd(reader, role)
@@ -145,6 +158,7 @@ function rescued(reader: TextReader, rescue: End | undefined): End | undefined {
   reader.rescues--
   spend(reader.budget, reader.text.length - reader.at)
   reader.repairs.add('fixed quotes')
+  reader.guessed = true
   return rescue
 }
 
@@ -218,7 +232,8 @@ function closes(reader: TextReader, at: number, role: StringRole): boolean {
   if (sign === '' || endsAnswer(text, next) || isComment(text, at, next)) return true
   if (role === 'key') return endsKey(text, next, sign)
   if (sign === '+') return isQuote(text.charAt(pastSpaces(text, next + 1)))
-  if (sign === ')' || sign === ';') return true
+  if (sign === ')') return reader.open.includes('[') || pastSpaces(text, next + 1) === text.length
+  if ((sign === '}' || sign === ']') && isInsideText(reader, at, next)) return false
   if (sign === '}') return role === 'member' || reader.open.includes('{')
   if (sign === ']') return role === 'item' || reader.open.includes('[') || isLast(text, next)
   return role === 'member' ? endsMember(reader, at, next, sign) : endsItem(reader, at, next, sign)
@@ -234,7 +249,7 @@ function endsKey(text: string, next: number, sign: string): boolean {
 
 function endsMember(reader: TextReader, at: number, next: number, sign: string): boolean {
   const { text } = reader
-  if (sign === ',') {
+  if (sign === ',' || sign === ';') {
     const after = pastGap(text, next + 1)
     spend(reader.budget, after - next + 8)
     const follower = signAt(text, after)
@@ -258,7 +273,7 @@ const plainItem = /(?:[-+.]{0,2}(?:\d|$)|[\w$][\w$ .-]{0,63}\s{0,64}(?:[,\]}]|$)
 function endsItem({ text, budget }: TextReader, at: number, next: number, sign: string): boolean {
   // If two quotes are adjacent at the end of an item, the first one is part of the text.
   if (isQuote(sign)) return next > at + 1 || !endsValue(signAt(text, pastSpaces(text, next + 1)))
-  if (sign !== ',') return (sign === '{' || sign === '[') && next > at + 1
+  if (sign !== ',' && sign !== ';') return (sign === '{' || sign === '[') && next > at + 1
   const after = pastGap(text, next + 1)
   spend(budget, after - next + 8)
   const follower = signAt(text, after)
@@ -269,6 +284,21 @@ function endsItem({ text, budget }: TextReader, at: number, next: number, sign: 
 
 const isComment = (text: string, at: number, next: number): boolean =>
   text.startsWith('//', next) || text.startsWith('/*', next) || (text[next] === '#' && next > at + 1)
+
+/** Whether brackets are part of a string, because another quote, which does not open a key, follows them. */
+function isInsideText({ text, budget }: TextReader, quote: number, at: number): boolean {
+  let next = at
+  while (next < text.length && ' }])'.includes(text.charAt(next))) next++
+  spend(budget, next - at)
+  return text[next] === text[quote] && !isQuotedKey(text, next)
+}
+
+const apostrophe = /\p{L}['’]\p{L}/uy
+
+function isApostrophe(text: string, at: number): boolean {
+  apostrophe.lastIndex = at - 1
+  return apostrophe.test(text)
+}
 
 /** Whether a value ends after this bracket. Only then can an unmatched bracket close something. */
 function isLast(text: string, at: number): boolean {

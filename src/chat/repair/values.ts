@@ -32,6 +32,7 @@ export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>):
 function readCall(reader: TextReader, head: string): unknown {
   reader.at += head.length - 1
   reader.repairs.add('replaced a call with its argument')
+  reader.damaged = true
   const args = readArray(reader)
   return args.length === 1 ? args[0] : args
 }
@@ -47,6 +48,7 @@ function readArray(reader: TextReader): unknown[] {
       // If the next member of the surrounding object starts here, this list lacks its closing bracket.
       if (!open.includes('{') || !isQuotedKey(text, reader.at)) return false
       repairs.add('fixed brackets')
+      reader.damaged = true
       return true
     },
     readNext() {
@@ -86,13 +88,19 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
       reader.at++
     } else if (sign === ']' || sign === ')' || sign === '}') {
       if (separated && !isEmpty()) repairs.add('fixed commas')
-      if (sign !== closer) repairs.add('fixed brackets')
+      if (sign !== closer) {
+        repairs.add('fixed brackets')
+        reader.damaged = true
+      }
       // The other kind of bracket closes a surrounding container of that kind; if there is none, the bracket is a typo.
       if (sign !== otherCloser || !open.includes(otherOpener)) reader.at++
       break
     } else if (isOver(sign, separated)) break
     else {
-      if (!separated) repairs.add('fixed commas')
+      if (!separated) {
+        repairs.add('fixed commas')
+        reader.damaged = true
+      }
       if (!readNext()) break
       separated = false
     }
@@ -129,7 +137,10 @@ export function readMembers(reader: TextReader, members: Members): Members {
     isOver(sign, separated) {
       // If the next item of the surrounding list starts here, this object lacks its closing brace.
       const isNextItem = sign === '{' && separated && open.includes('[')
-      if (isNextItem) repairs.add('fixed brackets')
+      if (isNextItem) {
+        repairs.add('fixed brackets')
+        reader.damaged = true
+      }
       if (isNextItem || separated || !isProseLine(text, reader.at)) return isNextItem
       unclosed(reader, 'brackets')
       return true
@@ -150,8 +161,10 @@ function readMember(reader: TextReader, members: Members): boolean {
   }
   const sign = signAt(reader.text, reader.at)
   let value: unknown = null
-  if (',;}])'.includes(sign)) reader.repairs.add('used null for a missing value')
-  else value = readValue(reader, 'member')
+  if (',;}])'.includes(sign)) {
+    reader.repairs.add('used null for a missing value')
+    reader.damaged = true
+  } else value = readValue(reader, 'member')
   // As in JSON.parse, `__proto__` is an ordinary name.
   if (value !== undefined) setMember(members, key, value)
   return true
@@ -161,6 +174,8 @@ function skipColon(reader: TextReader): void {
   const from = reader.at
   while (':=>'.includes(signAt(reader.text, reader.at)) && !atEnd(reader) && reader.at - from < 2) reader.at++
   if (reader.at !== from + 1 || signAt(reader.text, from) !== ':') reader.repairs.add('fixed colons')
+  // What seems to be a key without a colon may also be text between unescaped quotes.
+  if (reader.at === from) reader.uncertain = true
   skipGap(reader)
 }
 

@@ -2,7 +2,7 @@ import { type ChatMessage, correctionMessages } from '../../core/chat.ts'
 import { type ChatOutcome, type ChatRun, ignoringFailure, isComplete, reasonOf } from '../chat-run.ts'
 import { withSystem, withUniqueIds } from '../conversation.ts'
 import { collectAnswer } from '../models/model.ts'
-import { beginsLikeCalls, callsInText, type ParsedCall, parseCalls } from '../parse-answer.ts'
+import { beginsLikeCalls, callsInText, type MadeCall, type ParsedCall, parseCalls } from '../parse-answer.ts'
 import { splitThinking } from '../stream/thinking.ts'
 import { namedTool, type ToolSet } from '../tool-set.ts'
 import { roundMessages } from './execute.ts'
@@ -30,7 +30,7 @@ export async function call(
     const answer = await ignoringFailure(run, collectAnswer(run.ask({ messages, tools, toolChoice })), failed)
     if (!answer) continue
     const { text } = splitThinking(answer.text)
-    const made = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
+    const made: readonly MadeCall[] = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
     const calls = named ? made.slice(0, 1) : made
     if (calls.length === 0) {
       if (toolChoice === 'auto' && isAnswer(text)) return { answer: text, reason: reasonOf(answer.reason) }

@@ -160,11 +160,26 @@ function linear(pattern: RE2JS): Pattern['test'] {
 
 function compiled(source: string): RE2JS | undefined {
   try {
-    return RE2JS.compile(RE2JS.translateRegExp(source))
+    return RE2JS.compile(withUnicodeSpaces(RE2JS.translateRegExp(source)))
   } catch {
     if (!isPattern(source)) throw new SyntaxError('not a valid regular expression')
     return undefined
   }
+}
+
+// Each ends with a class, so that a hyphen after it does not make a range: `[\s-x]`.
+const spaces = String.raw`\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}\s`
+const others = String.raw`\x00-\x08\x0E-\x1F\x21-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027}\x{202A}-\x{202E}\x{2030}-\x{205E}\x{2060}-\x{2FFF}\x{3001}-\x{FEFE}\x{FF00}-\x{10FFFF}\d`
+
+/** Replaces `\s` and `\S`, which match only ASCII in RE2, with the classes of ECMAScript. */
+function withUnicodeSpaces(source: string): string {
+  let isClass = false
+  return source.replace(/\\[\s\S]|[[\]]/g, (found) => {
+    if (found === '[' || found === ']') isClass = found === '['
+    if (found !== '\\s' && found !== '\\S') return found
+    const signs = found === '\\s' ? spaces : others
+    return isClass ? signs : `[${signs}]`
+  })
 }
 
 /** Whether a pattern is valid. JSON Schema requires Unicode patterns, but many are written in the older syntax. */

@@ -2,7 +2,7 @@ import { applicators, assertions, isListOfItems, isListOfNames } from '../../cor
 import { decodePercent } from '../../lib/basic-auth.ts'
 import { Numeral } from '../../lib/exact-number.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import { escapeStep } from '../../lib/json-pointer.ts'
+import { escapeStep, unescapeStep } from '../../lib/json-pointer.ts'
 
 export type Prepared = { readonly schema: object; readonly rounds: boolean } | { readonly unfit: string }
 
@@ -35,19 +35,19 @@ const malformed = 'it is not a valid JSON Schema'
  */
 export function prepare(schema: Fields, exact = false): Prepared {
   const places = new Set(['#'])
-  const references: string[] = []
+  const references: { readonly holder: Record<string, unknown>; readonly keyword: string; readonly to: string }[] = []
   let subschemas = 0
   let values = 0
   let rounds = false
 
   const subschema = (given: unknown, pointer: string, depth: number): unknown => {
+    places.add(pointer)
     if (typeof given === 'boolean') return given
     if (!isRecord(given) || given instanceof Numeral) throw new Unfit(malformed)
     if (depth > maxDepth || ++subschemas > maxSubschemas) throw new Unfit('it is too large')
-    places.add(pointer)
     const copy: Record<string, unknown> = {}
     let cost = 1
-    for (const [keyword, value] of Object.entries(given)) {
+    for (const [keyword, value] of Object.entries(withNumericBounds(given))) {
       if (Object.hasOwn(applicators, keyword)) {
         cost += costOf(keyword, value)
         copy[keyword] = applied(keyword, value, `${pointer}/${escapeStep(keyword)}`, depth + 1)
@@ -58,16 +58,28 @@ export function prepare(schema: Fields, exact = false): Prepared {
         rounds ||= holdsNumeral(value)
       }
     }
+    // The compiler ignores a condition that stands alone, although it determines which members are known.
+    if (copy.if !== undefined && copy.then === undefined && copy.else === undefined) {
+      copy.allOf = [...((copy.allOf as readonly unknown[] | undefined) ?? []), { anyOf: [copy.if, true] }]
+    }
+    // The compiler skips a property with this name.
+    if (isRecord(copy.properties) && Object.hasOwn(copy.properties, '__proto__')) {
+      const [, schema] = Object.entries(copy.properties).find(([name]) => name === '__proto__') ?? []
+      copy.patternProperties = { '^__proto__$': schema, ...(copy.patternProperties as Fields) }
+    }
     values += valuesIn(copy)
     if (values > maxValues) throw new Unfit('it is too large')
     const { $ref, $dynamicRef, $anchor, $dynamicAnchor } = copy as Record<string, string | undefined>
-    for (const reference of [$ref, $dynamicRef]) if (reference !== undefined) references.push(reference)
     for (const anchor of [$anchor, $dynamicAnchor]) if (anchor !== undefined) places.add(`#${anchor}`)
     // Without a type, `nullable` has no meaning and the compiler rejects it.
     if (copy.type === undefined) delete copy.nullable
     if (exact && isWhole(copy.type)) copy[wholeKeyword] = true
     const toPay: Cost = { steps: Math.ceil(cost), passes: passesOf(copy) }
-    return { ...copy, [costKeyword]: toPay }
+    const holder = { ...copy, [costKeyword]: toPay }
+    for (const [keyword, to] of Object.entries({ $ref, $dynamicRef })) {
+      if (to !== undefined) references.push({ holder, keyword, to: decodePercent(to) })
+    }
+    return holder
   }
 
   const applied = (keyword: string, value: unknown, pointer: string, depth: number): unknown => {
@@ -85,16 +97,63 @@ export function prepare(schema: Fields, exact = false): Prepared {
   }
 
   try {
-    const copy = subschema(schema, '#', 0) as object
-    // Pointers in references may be percent-encoded, but those in `places` are not.
-    const missing = references.find((reference) => !places.has(decodePercent(reference)))
-    if (missing === undefined) return { schema: copy, rounds }
-    const isLocal = missing.startsWith('#')
-    return { unfit: `it has a reference to ${isLocal ? 'a part that it does not define' : 'another document'}` }
+    const copy = subschema(schema, '#', 0) as Record<string, unknown>
+    const definitions: Record<string, unknown> = isRecord(copy.$defs) ? copy.$defs : {}
+    const added = new Map<string, string>()
+    // Preparing what a reference points to may add references, which this loop also visits.
+    for (const { holder, keyword, to } of references) {
+      if (places.has(to)) continue
+      const name = added.get(to) ?? nameBeside(definitions, added.size)
+      if (!added.has(to)) {
+        added.set(to, name)
+        definitions[name] = subschema(partAt(schema, to, places), `#/$defs/${name}`, 1)
+      }
+      holder[keyword] = `#/$defs/${name}`
+    }
+    return { schema: added.size > 0 ? { ...copy, $defs: definitions } : copy, rounds }
   } catch (error) {
     if (error instanceof Unfit) return { unfit: error.message }
     throw error
   }
+}
+
+/** Keywords that hold values, which are not schemas even if they look like one. */
+const valueKeywords = new Set(['const', 'enum', 'default', 'example', 'examples'])
+
+/** The part of a schema that a JSON pointer names, such as `#/components/schemas/Pet`. */
+function partAt(schema: Fields, reference: string, places: ReadonlySet<string>): unknown {
+  if (!reference.startsWith('#')) throw new Unfit('it has a reference to another document')
+  let part: unknown = schema
+  let place = '#'
+  for (const name of reference.split('/').slice(1).map(unescapeStep)) {
+    const isValue = places.has(place) && valueKeywords.has(name)
+    const has = typeof part === 'object' && part !== null && Object.hasOwn(part, name) && !isValue
+    part = has ? (part as Fields)[name] : undefined
+    place += `/${escapeStep(name)}`
+  }
+  if (part === undefined || !reference.startsWith('#/')) {
+    throw new Unfit('it has a reference to a part that it does not define')
+  }
+  return part
+}
+
+function nameBeside(definitions: Fields, count: number): string {
+  let name = `toolwayPart${count}`
+  while (Object.hasOwn(definitions, name)) name += '_'
+  return name
+}
+
+/** Replaces the flags of draft 4, `{minimum: 0, exclusiveMinimum: true}`, with the bounds of later drafts. */
+function withNumericBounds(schema: Fields): Fields {
+  if (typeof schema.exclusiveMinimum !== 'boolean' && typeof schema.exclusiveMaximum !== 'boolean') return schema
+  const copy: Record<string, unknown> = { ...schema }
+  for (const [flag, bound] of [['exclusiveMinimum', 'minimum'] as const, ['exclusiveMaximum', 'maximum'] as const]) {
+    if (typeof copy[flag] !== 'boolean') continue
+    const isExclusive = copy[flag] && copy[bound] !== undefined
+    if (isExclusive) copy[flag] = copy[bound]
+    delete copy[isExclusive ? bound : flag]
+  }
+  return copy
 }
 
 const isWhole = (type: unknown): boolean => {

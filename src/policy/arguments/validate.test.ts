@@ -198,6 +198,106 @@ describe('arguments against the schema of a tool', () => {
   })
 })
 
+describe('schemas of older drafts and other tools', () => {
+  const integer = { type: 'integer' }
+
+  test.each<[string, Fields, Fields, Fields]>([
+    ['an exclusive minimum of draft 4', { minimum: 0, exclusiveMinimum: true }, { n: 1 }, { n: 0 }],
+    ['an inclusive minimum of draft 4', { minimum: 0, exclusiveMinimum: false }, { n: 0 }, { n: -1 }],
+    [
+      'an exclusive maximum of draft 4',
+      { maximum: 9, exclusiveMaximum: true, exclusiveMinimum: 0 },
+      { n: 8 },
+      { n: 9 },
+    ],
+    [
+      'a flag of draft 4 beside a number',
+      { maximum: 9, exclusiveMaximum: true, exclusiveMinimum: 0 },
+      { n: 1 },
+      { n: 0 },
+    ],
+    ['a flag without a bound', { ...integer, exclusiveMaximum: true }, { n: 8 }, { n: 'x' }],
+  ])('F9: %s is applied', async (_title, n, right, wrong) => {
+    for (const $schema of [undefined, 'http://json-schema.org/draft-04/schema#']) {
+      const schema = { ...($schema && { $schema }), type: 'object', properties: { n } }
+      expect(await problems(schema, right)).toBeUndefined()
+      expect(await problems(schema, wrong)).toContain('"n" must be')
+    }
+  })
+
+  test.each<[string, Fields, string]>([
+    ['a boolean definition', { $defs: { any: true } }, '#/$defs/any'],
+    ['a part beside the keywords', { components: { schemas: { N: integer } } }, '#/components/schemas/N'],
+    ['a part within a definition', { definitions: { group: { N: integer } } }, '#/definitions/group/N'],
+    ['a part named like a keyword', { parts: { type: integer } }, '#/parts/type'],
+    ['a part of a part', { parts: { a: { properties: { b: integer } } } }, '#/parts/a/properties/b'],
+    ['an escaped name', { 'x-parts': { 'a/b c': integer } }, '#/x-parts/a~1b%20c'],
+    ['a chain', { parts: { a: { $ref: '#/parts/b' }, b: { $ref: '#/parts/c' }, c: integer } }, '#/parts/a'],
+    ['a part beside definitions', { $defs: { toolwayPart0: { type: 'string' } }, parts: { a: integer } }, '#/parts/a'],
+  ])('F9: a reference to %s is followed', async (title, parts, $ref) => {
+    for (const $schema of [undefined, 'http://json-schema.org/draft-07/schema#']) {
+      const schema = { ...($schema && { $schema }), type: 'object', properties: { n: { $ref }, m: { $ref } }, ...parts }
+      expect(await problems(schema, { n: 1, m: 2 })).toBeUndefined()
+      if (title === 'a boolean definition') continue
+      expect(await problems(schema, { n: 1, m: 'x' })).toContain('"m" must be a whole number')
+    }
+  })
+
+  test('F9: a reference to a part that contains itself is followed', async () => {
+    const tree = { type: 'object', properties: { next: { $ref: '#/parts/tree' }, n: integer } }
+    const schema = { type: 'object', properties: { tree: { $ref: '#/parts/tree' } }, parts: { tree } }
+    expect(await problems(schema, { tree: { next: { next: { n: 1 } } } })).toBeUndefined()
+    expect(await problems(schema, { tree: { next: { next: { n: 'x' } } } })).toContain('"tree.next.next.n" must be')
+  })
+})
+
+describe('keywords that the compiler reads differently', () => {
+  const text = (pattern: string) => ({ type: 'object', properties: { a: { type: 'string', pattern } } })
+
+  test('F9: \\s and \\S in a pattern know the same spaces as ECMAScript', async () => {
+    // All spaces, their neighbours and some other characters.
+    const signs = Array.from({ length: 0x3002 }, (_, code) => String.fromCodePoint(code))
+      .filter((sign, code) => code < 256 || /\s/.test(sign) || /\s/.test(String.fromCodePoint(code - 1, code + 1)))
+      .concat('\ufeff', '\uff00', '😀')
+    for (const pattern of [
+      '^\\s$',
+      '^\\S$',
+      '^[\\s\\d]$',
+      '^[^\\s]$',
+      '^[\\Sx]$',
+      '^[^\\S]$',
+      '^[[\\s]$',
+      '^\\[\\s?$',
+    ]) {
+      const wanted = new RegExp(pattern, 'u')
+      const validator = openValidator()
+      const schema = text(pattern)
+      const differing: string[] = []
+      for (const a of signs)
+        if (((await validator.problems(schema, { a })) === undefined) !== wanted.test(a)) differing.push(a)
+      expect(differing, pattern).toEqual([])
+    }
+    expect(await problems(text('^[\\s-x]$'), { a: '-' })).toBeUndefined()
+    expect(await problems(text('^[\\s-x]$'), { a: 'y' })).toContain('must match the pattern')
+  })
+
+  test('F9: a property named __proto__ is checked', async () => {
+    const schema = JSON.parse(
+      '{"type":"object","properties":{"__proto__":{"type":"number"}},"additionalProperties":false}',
+    )
+    expect(await problems(schema, JSON.parse('{"__proto__": 1}'))).toBeUndefined()
+    expect(await problems(schema, JSON.parse('{"__proto__": "x"}'))).toContain('must be a number')
+  })
+
+  test('F9: a condition that stands alone determines which members are known', async () => {
+    const condition = { type: 'object', if: { properties: { k: { type: 'number' } }, required: ['k'] } }
+    const alone = { ...condition, unevaluatedProperties: false }
+    expect(await problems(alone, { k: 1 })).toBeUndefined()
+    expect(await problems(alone, { other: 1 })).toContain('"other" is unknown')
+    expect(await problems(alone, { k: 'x' })).toContain('"k" is unknown')
+  })
+})
+
 describe('schemas that cannot be checked against', () => {
   test.each<[string, Fields]>([
     ['elsewhere', { $ref: 'https://evil.example/schema.json' }],
@@ -206,7 +306,10 @@ describe('schemas that cannot be checked against', () => {
     ['elsewhere', { $id: 'https://evil.example/', $ref: 'x' }],
     ['elsewhere', { $dynamicRef: 'https://evil.example/#x' }],
     ['into a value', { const: { type: 'number' }, properties: { a: { $ref: '#/const' } } }],
+    ['into a value', { default: { type: 'number' }, properties: { a: { $ref: '#/default' } } }],
+    ['to no schema', { parts: { a: 5 }, properties: { a: { $ref: '#/parts/a' } } }],
     ['nowhere', { $ref: '#/$defs/missing' }],
+    ['an endless one', { $ref: '#/parts/a', parts: { a: { $ref: '#/parts/a' } } }],
     ['an endless one', { $ref: '#' }],
     [
       'an endless one',
