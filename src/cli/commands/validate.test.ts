@@ -47,7 +47,7 @@ test('B11: validate prints problems like a compiler and ends with 2', async () =
 })
 
 test('B11: content of a file cannot control the terminal', async () => {
-  await using at = await folder({ '.mcp.json': '{"mcpServers": {}, "a\\u001b[2Jb": 1, "c\u202e": 2}' })
+  await using at = await folder({ 'toolway.json': '{"mcpServers": {}, "a\\u001b[2Jb": 1, "c\u202e": 2}' })
   const { code, stderr } = await toolway(['validate'], at)
   expect(code).toBe(2)
   expect(stderr).toContain('unknown key `ab`')
