@@ -56,7 +56,7 @@ mcpServers:
   await until(async () => (await readFile(folder.at('ran'), 'utf8')) === 'for a\nfor a\n', { what: 'the second run' })
 })
 
-test('B6: a command that fails is a problem of its field; files that were merely found have none run', async () => {
+test('B6: a command that fails is a problem of its field; in files that were found automatically, none runs', async () => {
   const own = await project({
     'toolway.yaml': 'mcpServers: { a: { url: "https://x", headers: { K: "${exec:false}" } } }',
   })

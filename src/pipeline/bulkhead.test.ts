@@ -160,7 +160,7 @@ describe('who has to go', () => {
     expect(bulkhead.begin({ server: 'other' }).sent).toBe(true)
   })
 
-  test('B7: who fills the room makes way for others, the last to have come first', async () => {
+  test('B7: if the queue is full, the newest calls of the agent with the most are evicted', async () => {
     const bulkhead = bulkheadOf({ queue: 4 })
     fill(bulkhead, 2)
     const greedy = fill(bulkhead, 4, { agent: 'greedy' })

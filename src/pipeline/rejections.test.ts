@@ -42,7 +42,7 @@ test('F11, B7: strangers share ten records a second, and the next one says how m
   expect(ends()[10]).toMatchObject({ operation: 'authenticate', suppressed: 990 })
 })
 
-test('F11, B7: a flood of strangers hides nobody who has a credential', () => {
+test('F11, B7: unauthenticated requests do not suppress records of authenticated ones', () => {
   const { rejected, ends } = refusing()
   for (let count = 0; count < 1_000; count++) rejected({ code: 'AUTH_REQUIRED' })
   // Whatever they call themselves: that is not a credential of a stranger.

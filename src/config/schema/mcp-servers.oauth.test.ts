@@ -22,7 +22,7 @@ test('B6: a client that acts for itself has an id and a secret, and is nobody el
   expect(faults(server({ ...itself, perPrincipal: true }))).toEqual([expect.stringContaining('authorization_code')])
 })
 
-test('B6: keys of an identity provider that anybody on the way could change are a problem of the configuration', () => {
+test('B6: a jwksUrl without TLS is rejected', () => {
   const jwt = { issuer: 'https://id.example.com', audience: 'a', jwksUrl: 'https://id.example.com/jwks' }
   expect(faults({ auth: { jwt } })).toEqual([])
   expect(faults({ auth: { jwt: { ...jwt, jwksUrl: 'http://localhost:9000/jwks' } } })).toEqual([])

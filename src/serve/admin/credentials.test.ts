@@ -25,7 +25,7 @@ describe('B6: a browser that logs in', () => {
     expect((await raw('/admin/api/config', { headers: browser })).status).toBe(200)
   })
 
-  test('behind a proxy with TLS gets a cookie that never travels in the clear', async () => {
+  test('behind a proxy with TLS gets a Secure cookie', async () => {
     const { raw } = await open({ config: { allowedOrigins: ['https://toolway.example.com'] } })
     const headers = { ...json, origin: 'https://toolway.example.com' }
     const answer = await raw('/admin/api/session', { method: 'POST', headers, body: '{"token":"operator"}' })

@@ -123,7 +123,7 @@ describe('B6: the address of a client', () => {
     expect(seen(ours.sign(`${Date.now()} 203.0.113.7 1`))).toBe('203.0.113.7')
   })
 
-  test('is its own where it says itself that it came from elsewhere, without the secret or with an old note', () => {
+  test('is that of its connection if the forwarded address has no valid, recent signature', () => {
     const note = `${Date.now()} 203.0.113.7 1`
     const forged = [note, sealedBy('a guess').sign(note), `${ours.sign(note)}x`, '', 'constructor']
     for (const one of [...forged, ours.sign(`${Date.now() - 120_000} 203.0.113.7 1`)]) {

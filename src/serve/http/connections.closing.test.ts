@@ -113,7 +113,7 @@ describe('B2: a client that goes away has gone for the answer, too', () => {
 })
 
 describe('B7: silence', () => {
-  test('who connects and says nothing is cut off', async () => {
+  test('a connection that sends no request is closed', async () => {
     const { port, sockets } = await take(echo)
     const client = await clientOf(port)
     await until(() => sockets.length === 1, { what: 'the connection' })

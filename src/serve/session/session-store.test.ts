@@ -84,7 +84,7 @@ describe('G3: sessions', () => {
     for (const kept of [listening, used, fresh]) expect(sessions.find(kept.id, 'anna')).toBe(kept)
   })
 
-  test('B7: are taken from whoever holds the most, so that a flood throws out nobody but itself', () => {
+  test('B7: are evicted from the caller that has the most', () => {
     const { clock, sessions, openAs } = setUp(4)
     const quiet = openAs('bert')
     clock.advance(1_000)

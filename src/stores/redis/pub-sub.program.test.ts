@@ -26,7 +26,7 @@ withPart('redis-server', 'B10: a bulletin in Redis', () => {
 
   bulletinContract('Redis', async (count) => replicas(open.use(await connected(server.url)), count))
 
-  test('B10: who does not know the secret of the fleet is not believed', async () => {
+  test("B10: messages that were not sealed with the cluster's secret are ignored", async () => {
     const redis = open.use(await connected(server.url))
     const log = createKeptLog()
     const wary = open.use(redisPubSub({ redis, self: 'wary', seal, log }))

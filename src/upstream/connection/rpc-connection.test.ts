@@ -38,7 +38,7 @@ test('T2: an error of the server keeps its code, message and data', async () => 
   expect((thrown as ServerError).error.value).toEqual(error)
 })
 
-test('G3: answers in another order reach the one who asked', async () => {
+test('G3: responses that arrive out of order are matched to their requests', async () => {
   const { connection, peer } = await open({})
   const first = connection.request(ask('a'))
   const second = connection.request(ask('b'))
@@ -202,7 +202,7 @@ test('G3: a question reaches the only caller with a call under way, and its answ
   expect(log).toEqual(['ann asked sampling/createMessage'])
 })
 
-test('G3: where nothing tells whom a question or a log message is for, it reaches nobody', async () => {
+test('G3: a question or log message that belongs to no known call is dropped', async () => {
   const { connection, peer: server } = await open({})
   const log: string[] = []
   for (const name of ['ann', 'bob'])

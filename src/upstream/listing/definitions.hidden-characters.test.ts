@@ -34,7 +34,7 @@ const hidden = [
 const names = (text: string) => [...text].map((one) => `U+${one.codePointAt(0)?.toString(16)}`).join(' ')
 
 describe('B5: hidden characters', () => {
-  test.each(hidden.map((text) => [names(text), text]))('%s is taken out of every text of a tool', (_, text) => {
+  test.each(hidden.map((text) => [names(text), text]))('%s is removed from all text of a tool', (_, text) => {
     const dirty = `Reads${text}a file`
     const definition = {
       name: 'read',

@@ -140,7 +140,7 @@ test('B6: another authorization server gets nothing of what the first one gave',
   expect(JSON.stringify(second.tokenRequests)).not.toContain('refresh-')
 })
 
-test('B6: where each principal has its own grant, none goes by that of another', async () => {
+test('B6: with perPrincipal, the grant of another principal is never used', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })
   const [oauth, config] = [openOAuth(), serverConfig(resource.url, { perPrincipal: true })]
@@ -191,7 +191,7 @@ test('B6: Toolway gets tokens for itself where it is a client with a secret', as
   await expect(oauth.begin('files', config, new URL('http://127.0.0.1/'))).rejects.toThrow('needs no sign-in')
 })
 
-test('B6: the secret of a client goes to the authorization server it was first shown to, and to no other', async () => {
+test('B6: a client secret is sent only to the authorization server that it was first used with', async () => {
   await using issuer = await startIssuer({ expiresIn: 100 })
   await using evil = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })

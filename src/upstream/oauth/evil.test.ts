@@ -21,7 +21,7 @@ describe('an evil authorization server', () => {
     expect(issuer.registrations).toEqual([])
   })
 
-  test('B6: mixed up with another one it gets no code, and nobody gets a token', async () => {
+  test('B6: no token is requested if the response names another issuer or none', async () => {
     await using issuer = await startIssuer()
     await using resource = await startResource({ issuers: [issuer] })
     const vault = memoryVault()
@@ -194,7 +194,7 @@ describe('an evil server', () => {
     expect(issuer.asked).toEqual([])
   })
 
-  test('B6: a server out there cannot make us look at what is in here', async () => {
+  test('B6: a public server cannot make Toolway request private addresses', async () => {
     await using issuer = await startIssuer()
     const web = createOAuthHttp({ placeOf, clock: systemClock })
     const port = new URL(issuer.url).port

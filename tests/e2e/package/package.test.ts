@@ -81,7 +81,7 @@ describe.concurrent('the package', () => {
     expect(stdout).toBe('')
   })
 
-  test('holds what it needs and says whose it is, and nothing else', () => {
+  test('contains only the needed files and the licences', () => {
     expect(packed.files).toEqual(
       expect.arrayContaining([
         ...['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'server.json', 'toolway.schema.json'],

@@ -52,7 +52,7 @@ test.concurrent('B5: where results are scanned, hidden characters are taken out 
 })
 
 describe.concurrent('B5: a tool that changes what it says of itself', () => {
-  test('is out of use until somebody has approved it, where changes are quarantined', async () => {
+  test('is quarantined until it is approved, if changes are quarantined', async () => {
     await using toolway = await start('quarantine')
     expect(await helper(toolway)).toBeDefined()
     expect(await call(toolway, 'helper', { message: 'x' })).toBeUndefined()

@@ -128,7 +128,7 @@ async function waysOf(agent: string): Promise<Record<string, (server: string, to
 }
 
 describe.each(Object.keys(agents))('G6: %s', (agent) => {
-  test('is decided about alike by every spelling, era, batch, meta-tool and direct call, and `why` agrees', async () => {
+  test('gets the same decision for every spelling, era, batch, meta-tool and direct call, and `why` agrees', async () => {
     const { gateway } = toolway
     const ways = await waysOf(agent)
     for (const { server, tool } of differing) {
@@ -221,7 +221,7 @@ test('G7: an agent that does not exist is refused with its near miss, by every w
   expect(await asked(nobody.ask, 'tools/call', inArguments)).toMatch(/^INVALID_AGENT_ID/)
 })
 
-test('G7: an argument of a forwarded tool never makes anybody an agent', async () => {
+test('G7: the argument agent_id of a forwarded tool does not change the agent', async () => {
   const nobody = await rawSession(toolway)
   const call = { name: 'files.tool_1', arguments: { ...args, agent_id: 'free' } }
   expect(await asked(nobody.ask, 'tools/call', call)).toMatch(/^NO_FALLBACK_CONFIGURED/)

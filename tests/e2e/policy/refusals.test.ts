@@ -83,7 +83,7 @@ describe.concurrent('a real file server', () => {
     expect(refusalOf(some)?.code).toBe('INVALID_PATH')
   })
 
-  test('F9: a path is guarded whatever its name is spelt like, and whatever names were sent before', async () => {
+  test('F9: a path is guarded in every spelling of its name, also after names that confuse JSON.parse', async () => {
     await using open = new AsyncDisposableStack()
     const { folder, inside, entry } = await files({})
     open.use(folder)
@@ -123,7 +123,7 @@ describe.concurrent('a real file server', () => {
     }
   })
 
-  test('F9: arguments that a tool or prompt does not declare are guarded by the look of their names', async () => {
+  test('F9: undeclared arguments whose names suggest a path or URL are guarded', async () => {
     const guards = [{ kind: 'path', arguments: ['path'], roots: ['/data'] }]
     await using toolway = await startToolway({ mcpServers: { everything: { url: everything.url, guards } } })
     const session = await rawSession(toolway)

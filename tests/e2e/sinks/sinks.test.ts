@@ -92,7 +92,7 @@ describe.concurrent('sinks and plugins', () => {
     expect([survivors, alive(pid)]).toEqual([[], false])
   })
 
-  test('G6: a sink does not lead an agent to a tool that it may not use', async () => {
+  test('G6: a sink cannot call a tool that its caller may not use', async () => {
     await using folder = await temporaryFolder()
     await using toolway = await startToolway(
       {

@@ -230,7 +230,7 @@ describe('G1: HTTP to a server', () => {
     expect((await ask(channel)).text).toBe('ok')
   })
 
-  test('B6: an encrypted connection is read the same way, and only where somebody vouches for the server', async () => {
+  test('B6: TLS connections are read the same way, and untrusted certificates are rejected', async () => {
     const pair = await selfSigned()
     const server = createSecureServer(pair, echo)
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))

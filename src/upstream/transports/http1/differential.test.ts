@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { runs } from '../../../../tests/fixtures/runs.ts'
 import { compareReaders } from './compare.fixture.ts'
 
-test('B6: nothing is taken that undici or node:http would refuse or read otherwise, however it is cut', async () => {
+test('B6: no response is accepted that undici or node:http rejects or reads differently, however it is split', async () => {
   const { numRuns } = runs(300, 30_000)
   const { taken, refused, wrong } = await compareReaders(numRuns, Date.now())
   expect(wrong.slice(0, 3)).toEqual([])
