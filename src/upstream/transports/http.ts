@@ -423,10 +423,12 @@ const aboutSession = /session|not initialized/i
 
 /**
  * Whether a response may mean that the server has lost the session, although the protocol does not say so: any rejection
- * but those for too many requests, or a JSON-RPC error about the session.
+ * but those for too many requests or with a challenge for the credential, or a JSON-RPC error about the session.
  */
-function mayForget({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): boolean {
+function mayForget({ status, header }: ResponseHead, text: Buffer = Buffer.alloc(0)): boolean {
   if (status === 429 || status === 503) return false
+  if (status >= 400 && header('www-authenticate') !== undefined && !aboutSession.test(text.toString('latin1')))
+    return false
   const mayBeError = text.length <= maxRefusal && text.includes('"error"')
   if (status < 400 && !(mayBeError && aboutSession.test(text.toString('latin1')))) return false
   const message = readMessage(text)
