@@ -81,6 +81,16 @@ describe('B11: secrets are moved, never copied', () => {
     })
   })
 
+  test.each(['{t:S}', '[S]', '{"a":"{\\"t\\":\\"S\\"}"}', 'S|x', 'user:S@host', 'a/S/b', '`S`'])(
+    'a long one is replaced wherever it is repeated: %s',
+    async (text) => {
+      const token = 'q8ZkV3xT1mN7bR5wY2cL9pDf'
+      const server = { command: 'x', args: ['--config', text.replace('S', token)], env: { API_TOKEN: token } }
+      const { definition } = await withoutSecrets('a', server, findSecrets, async (_, __, key) => `<${key}>`)
+      expect(definition.args).toEqual(['--config', text.replace('S', '<API_TOKEN>')])
+    },
+  )
+
   test('two secrets with the same value get a file each', async () => {
     const { keep, files } = fileSecretStore('/nowhere', '~/secrets')
     const env = { FIRST_TOKEN: 'hunter2hunter2', SECOND_TOKEN: 'hunter2hunter2' }

@@ -52,19 +52,26 @@ export async function withoutSecrets(
   return { definition: mapTexts(definition, replaced) as ServerDefinition, moved: references.size }
 }
 
+const longSecret = 20
+
 /** Whether a secret is replaced wherever it is repeated: others, such as `postgres`, may be there for another reason. */
 const isUnmistakable = (secret: string): boolean =>
-  secret.length >= 20 || (secret.length >= 8 && /\d/.test(secret) && /\p{L}/u.test(secret))
+  secret.length >= longSecret || (secret.length >= 8 && /\d/.test(secret) && /\p{L}/u.test(secret))
 
-/** Matches the secrets as whole words, and in the path of a URL, but not in its scheme, user name or host. */
+/**
+ * Matches the secrets as whole words, and in the path of a URL, but not in its scheme, user name or host. A long secret
+ * is one wherever it stands, such as in `{token:…}` or `user:…@host`.
+ */
 function wholeTokens(secrets: readonly string[]): RegExp {
   // Longer secrets first: a secret may be part of a longer one.
-  const any = secrets
-    .toSorted((a, b) => b.length - a.length)
-    .map((secret) => secret.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+  const sorted = secrets.toSorted((a, b) => b.length - a.length)
+  const escaped = (secret: string) => secret.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+  const any = sorted.map(escaped)
+  const long = sorted.filter(({ length }) => length >= longSecret).map(escaped)
+  const anywhere = long.length > 0 ? `(?<![A-Za-z\\d])(?:${long.join('|')})(?![A-Za-z\\d])|` : ''
   const word = `(?<=^|[\\s=:,;"'(])(?:${any.join('|')})(?=$|[\\s,;&"')#])`
   const segment = `(?<=://[^\\s/?#]+/(?:[^\\s?#]*/)?)(?:${any.join('|')})(?=$|[\\s/?#"'])`
-  return new RegExp(`${word}|${segment}`, 'g')
+  return new RegExp(`${anywhere}${word}|${segment}`, 'g')
 }
 
 /** Whether a secret may be repeated in a value. Commands, folders, user names and hosts are not secret. */

@@ -209,6 +209,12 @@ mcpServers:
     })
   })
 
+  test("a file with sections of Toolway's is not taken for LibreChat's, whatever its version", async () => {
+    const text = 'version: 0.1.0\napprovals: {by: [own]}\nmcpServers:\n  b: {command: x}\n'
+    const { run } = await user({ 'shop/a.yaml': text })
+    expect((await run('validate', '--config', 'a.yaml')).code).toBe(2)
+  })
+
   test('rules beside a list of servers are not ignored', async () => {
     const text = 'version: 1\nagents: {a: {deny: {servers: [b]}}}\nmcpServers:\n  - {name: b, command: x}\n'
     const { run } = await user({ 'shop/a.yaml': text })

@@ -290,6 +290,26 @@ describe('V9: edits keep the comments around what they change', () => {
     expect(short('["x"]', { path: ['a', 0] })).toBe('a = [] # 1\n')
   })
 
+  test('a section that is inserted into a TOML list replaces none', () => {
+    const keys = 'keys = [\n  { id = "a", agent = "x" }, # first\n  { id = "b", agent = "y" },\n]\n'
+    const insert = (text: string, index: number) =>
+      editText('a.toml', `[auth]\n${text}`, [
+        { path: ['auth', 'keys', index], value: { id: 'c', agent: 'z' }, insert: true },
+      ])
+    const added = '  { id = "c", agent = "z" },\n'
+    expect(insert(keys, 0)).toBe(`[auth]\n${keys.replace('[\n', `[\n${added}`)}`)
+    expect(insert(keys, 1)).toBe(`[auth]\n${keys.replace('# first\n', `# first\n${added}`)}`)
+    const tables = '[[auth.keys]]\nid = "a"\nagent = "x"\n[[auth.keys]]\nid = "b"\nagent = "y"\n'
+    expect(() => insert(tables, 0)).toThrow(FileProblem)
+  })
+
+  test('comments before a comma, and behind a first item in YAML, stay', () => {
+    const list = (file: string, text: string) => editText(file, text, [{ path: ['a', 0] }])
+    expect(list('a.toml', 'a = [\n  1 # one\n  # two\n  , 2\n]\n')).toBe('a = [\n   # one\n  # two\n   2\n]\n')
+    expect(list('a.jsonc', '{ "a": [1 /* one */, 2] }')).toBe('{ "a": [ /* one */ 2] }')
+    expect(list('a.yaml', 'a: [b, # one\n  c]\n')).toBe('a: [ # one\n  c]\n')
+  })
+
   test('items are inserted into JSON lists in place', () => {
     const insert = (text: string, index: number) =>
       editText('a.json', text, [{ path: ['a', index], value: 'x', insert: true }])

@@ -77,7 +77,7 @@ const editToml = (file: string, text: string, changes: readonly TextChange[]): s
   changes.reduce((before, change) => {
     const content = contentOf(file, before)
     const old = valueAt(content, change.path)
-    if (isRecord(old) && isRecord(change.value)) {
+    if (!change.insert && isRecord(old) && isRecord(change.value)) {
       return editToml(file, before, changesBetween(old, change.value, change.path))
     }
     const wanted = withChanges(content, [change])

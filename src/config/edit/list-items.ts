@@ -63,6 +63,10 @@ export function insertItem(
 export function removeItem(text: string, { end, items }: BracketedList, index: number, style: CommentStyle): string {
   const item = items[index] as Span
   const comma = commaIn(text, item.end, items[index + 1]?.start ?? end - 1, style)
+  // A comment between the item and its comma stays, too.
+  if (comma !== undefined && text.slice(item.end, comma).trim() !== '') {
+    return text.slice(0, item.start) + text.slice(item.end, comma) + text.slice(comma + 1)
+  }
   const [from, to] = wholeLines(text, item.start, comma === undefined ? item.end : comma + 1)
   const without = text.slice(0, from) + text.slice(to)
   const before = items[index - 1]
@@ -80,6 +84,8 @@ function wholeLines(text: string, from: number, to: number): [number, number] {
   const alone = feed >= 0 && /^\s*$/.test(text.slice(start, from)) && /^\s*$/.test(text.slice(to, feed))
   if (alone && start > 0) return [start, feed + 1]
   const space = /^[ \t]*/.exec(text.slice(to))?.[0].length ?? 0
+  // In YAML, a comment begins after a space.
+  if (text[to + space] === '#' && /\S/.test(text.charAt(from - 1))) return [from, to]
   return [from, to + space]
 }
 

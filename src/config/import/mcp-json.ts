@@ -29,6 +29,8 @@ const unitsByFolder: readonly (readonly [RegExp, 's' | 'ms'])[] = [
 /** Sections that make a file a Toolway configuration: ignoring one could allow what the author meant to forbid. */
 const ours = ['agents', 'policy', 'auth', 'limits', 'defaults', 'server', 'version']
 
+const sections = knownKeysAt(configSchema, [])
+
 /** Recognizes a Toolway configuration by its name, or by a section that only Toolway has. */
 export const isOwnFile = (tree: BranchNode): boolean =>
   !isServerList(tree) && !isLibreChat(tree) && (isNamedOurs(tree) || ours.some((key) => find(tree, [key])))
@@ -52,7 +54,13 @@ export const isLibreChat = (tree: BranchNode): boolean =>
   find(tree, ['mcpServers'])?.kind === 'branch' &&
   /^\d+\.\d+\.\d+$/.test(String(scalarAt(tree, ['version']))) &&
   !isNamedOurs(tree) &&
-  !ours.some((key) => key !== 'version' && tree.members.has(key))
+  // LibreChat has a `cache`, too, but as a switch. Any other section is Toolway's and must not be ignored.
+  [...tree.members].every(
+    ([key, { value }]) =>
+      ['mcpServers', '$schema', 'version'].includes(key) ||
+      !sections.includes(key) ||
+      (key === 'cache' && value.kind === 'leaf'),
+  )
 
 /** Converts the servers of LibreChat; its other settings are ignored. */
 export const translateLibreChat = (tree: BranchNode, report: TranslationReport, home: string): BranchNode =>
@@ -86,8 +94,6 @@ export function translateMcpJson(
 /** Whether the file contains only servers and no other settings. */
 export const isPlain = ({ members }: BranchNode): boolean =>
   members.has('mcpServers') && [...members.keys()].every((key) => key === 'mcpServers' || key === '$schema')
-
-const sections = knownKeysAt(configSchema, [])
 
 /** Whether the file contains servers, but no section of Toolway's, not even a misspelt one. */
 export const isWithoutSections = ({ members }: BranchNode): boolean =>

@@ -115,3 +115,9 @@ test.each([
 ])('B11: %s is left alone', (_, definition) => {
   expect(secretTexts(definition)).toEqual([])
 })
+
+test('B11: a shell command with long runs of spaces is searched in linear time', () => {
+  const started = performance.now()
+  expect(secretTexts({ command: 'sh', args: ['-c', `x --token ${' '.repeat(200_000)}y`] })).toEqual([])
+  expect(performance.now() - started).toBeLessThan(2000)
+})

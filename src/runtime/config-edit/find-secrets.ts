@@ -109,7 +109,7 @@ function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
     return isSecretName(name) || hasForm(value) ? shifted(option, whole(name, value)) : []
   }
   if (assigned.length > 0) return assigned
-  const address = /[a-z][a-z\d+.-]*:\/\/\S+/i.exec(word)
+  const address = /[a-z][a-z\d+.-]{0,30}:\/\/\S+/i.exec(word)
   if (address) return shifted(word.slice(0, address.index), ofUrl(address[0]))
   return hasForm(word) ? whole('argument', word) : []
 }
@@ -120,7 +120,8 @@ function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
  */
 function ofShellText(text: string): TextSpan[] {
   if (!/\s/.test(text)) return []
-  const name = /(?:-{0,2}([A-Za-z_][\w-]*)=|(?<=\s--?([A-Za-z][\w-]*)[ \t]+)(?!-)|)/
+  // What precedes a word is bounded: otherwise a long run of spaces would take quadratic time.
+  const name = /(?:-{0,2}([A-Za-z_][\w-]*)=|(?<=\s--?([A-Za-z][\w-]{0,63})[ \t]{1,64})(?!-)|)/
   const words = new RegExp(`(?<=^|[\\s;(])${name.source}["']?((?<=")[^"]+|(?<=')[^']+|(?!\\$)[^\\s;&|"']+)`, 'g')
   const found = [...text.matchAll(words)].flatMap(({ 0: { length }, 1: assigned, 2: option, 3: value = '', index }) => {
     const start = index + length - value.length
