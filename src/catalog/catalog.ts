@@ -9,10 +9,9 @@ import { metaSource, type Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import type { FlagsOf } from './item.ts'
 import { createReadiness } from './readiness.ts'
-import { isTemplateUri, resolveResource, serversInUri } from './resolve.ts'
+import { isTemplateUri, servedChecker } from './resolve.ts'
 import { createSearchIndex } from './search/search-index.ts'
 import { type CatalogSnapshot, createSnapshotBuilder, type KnownItems } from './snapshot.ts'
-import { isOwnUri } from './uris.ts'
 import { createView } from './view.ts'
 import { createVisibility, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
 
@@ -143,8 +142,14 @@ export function createCatalog(options: CatalogOptions): Catalog {
       const current = snapshot()
       // Without resources, nobody can read the URI through us, so it stays, unless it would be read from another server.
       const isUnreadable = viewOptions.sources.get(server)?.mayHaveResources?.() === false
-      const isUnchanged = (uri: string) =>
-        isUnreadable ? !isServed(current, uri) : uri === input.uri && isTemplateUri(current, server, uri)
+      const isServed = isUnreadable ? servedChecker(current) : undefined
+      let isTemplate: boolean | undefined
+      const isUnchanged = (uri: string) => {
+        if (isServed) return !isServed(uri)
+        if (uri !== input.uri) return false
+        isTemplate ??= isTemplateUri(current, server, uri)
+        return isTemplate
+      }
       return (uri) => (isUnchanged(uri) ? uri : current.uriOf(server, uri))
     },
     snapshot,
@@ -156,9 +161,6 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
   }
 }
-
-const isServed = (snapshot: CatalogSnapshot, uri: string): boolean =>
-  isOwnUri(uri) || serversInUri(snapshot.registry.keys(), uri).length > 0 || resolveResource(snapshot, uri).length > 0
 
 const all: readonly Kind[] = ['tool', 'resource', 'template', 'prompt']
 

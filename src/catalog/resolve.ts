@@ -2,7 +2,7 @@ import type { Served } from '../core/access.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import type { Item } from './item.ts'
 import type { CatalogSnapshot } from './snapshot.ts'
-import { type MatchesTemplate, originalUri, templateMatcher } from './uris.ts'
+import { isOwnUri, type MatchesTemplate, originalUri, segment, serverSegment, templateMatcher } from './uris.ts'
 
 /**
  * All entries that a spelling can match, without duplicates. An exact served name wins. Any other spelling is compared
@@ -108,10 +108,28 @@ export function isTemplateUri(snapshot: CatalogSnapshot, server: string, uri: st
 }
 
 const readUnchanged = (snapshot: CatalogSnapshot, uri: string): readonly Served[] =>
-  firstPerServer(
-    snapshot.items.template.filter((item) => item.name === item.entry.name),
-    uri,
-  )
+  firstPerServer(unchangedTemplates(snapshot), uri)
+
+const unchangedTemplates = ({ items }: CatalogSnapshot): readonly Item[] =>
+  items.template.filter((item) => item.name === item.entry.name)
+
+/**
+ * Returns a function that tells whether a URI is one that Toolway serves, or has the form of one. Fast, because a result
+ * may contain thousands of URIs, and long ones.
+ */
+export function servedChecker(snapshot: CatalogSnapshot): (uri: string) => boolean {
+  const { registry, byName } = snapshot
+  const segments = new Set(Array.from(registry.keys(), segment))
+  const templates = unchangedTemplates(snapshot)
+  const listed = [...registry.values()].filter((own) => own.resource.size > 0 || own.template.size > 0)
+  return (uri) =>
+    isOwnUri(uri) ||
+    segments.has(serverSegment(uri)) ||
+    byName.resource.has(uri) ||
+    byName.template.has(uri) ||
+    listed.some((own) => own.resource.has(uri) || own.template.has(uri)) ||
+    templates.some(({ entry }) => matchesTemplate(entry, uri))
+}
 
 export function resolveTemplate(snapshot: CatalogSnapshot, template: string): readonly Served[] {
   const served = snapshot.byName.template.get(template)

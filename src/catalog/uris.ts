@@ -39,7 +39,15 @@ const literalScheme = (uri: string): string | undefined => /^[A-Za-z][A-Za-z0-9+
 
 const isOurs = (scheme: string): boolean => scheme.toLowerCase() === 'toolway:'
 
-const segment = (server: string): string => encodeURIComponent(server.toWellFormed())
+/** The part of a URI that is the encoded name of a server, if the URI has a server's served form. */
+export function serverSegment(uri: string): string {
+  const scheme = literalScheme(uri)
+  if (scheme === undefined) return ''
+  const start = insertionPoint(uri, scheme)
+  return uri.slice(start, Math.max(start, uri.indexOf('/', start)))
+}
+
+export const segment = (server: string): string => encodeURIComponent(server.toWellFormed())
 
 const maxUri = 16_384
 

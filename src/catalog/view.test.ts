@@ -435,6 +435,18 @@ describe('finding', () => {
     expect(served('file:///files/etc')).toBe('file:///tools/files/etc')
     expect(served('toolway://files/x')).toBe('toolway://tools/toolway://files/x')
   })
+
+  test('B2, P3: thousands of URIs in a result are converted quickly, even long ones', () => {
+    const others = Array.from({ length: 100 }, (_, at) => fakeSource(`s${at}`, { resources: [`x://${at}`] }))
+    const { catalog } = setUp([fakeSource('tools', { tools: ['read'], mayHaveResources: false }), ...others])
+    const served = catalog.servedUris(callOf({ entry: entryOf({ server: 'tools' }) }))
+    const began = performance.now()
+    const uris = Array.from({ length: 2_000 }, (_, at) => `https://example.com/${at}`)
+    expect(uris.filter((uri) => served(uri) !== uri)).toEqual([])
+    const long = 'a'.repeat(8 * 1024 * 1024)
+    expect(served(long) === long).toBe(true)
+    expect(performance.now() - began).toBeLessThan(1_000)
+  })
 })
 
 test.each([

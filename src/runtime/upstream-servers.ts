@@ -87,6 +87,7 @@ function buildServer(
       breaker: () => context.breakers.stateOf(name),
       store,
       servedUris: context.servedUris,
+      redact,
       connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, tasks, clock, log }),
       seal,
       // Keep a server paused when its configuration changes, if an operator has paused it.

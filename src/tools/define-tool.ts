@@ -33,7 +33,7 @@ export interface ToolAnnotations {
   readonly readOnlyHint?: boolean
   readonly destructiveHint?: boolean
   readonly idempotentHint?: boolean
-  readonly openBrowserSetupHint?: boolean
+  readonly openWorldHint?: boolean
 }
 
 /** A tool ready to be served by a `toolSource`; made by `defineTool`. */

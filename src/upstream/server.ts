@@ -50,6 +50,8 @@ export interface UpstreamServerOptions {
   readonly breaker?: () => BreakerCondition
   /** Whether a text from the server, such as its title, may become part of our own tools' descriptions; yes by default. */
   isHarmless?(text: string): boolean
+  /** Removes secrets from text. */
+  redact?(text: string): string
   /** Converts this server's URIs in the result of a call to those that its caller uses. */
   servedUris(call: Call): (uri: string) => string
   readonly seal: Seal
@@ -244,6 +246,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       fingerprint,
       refreshMs,
       limits,
+      redact: options.redact,
       down: () => pool.failure !== undefined,
       entriesOf: (descriptors: Descriptors) => forwardedEntries(descriptors, entry),
       clock,

@@ -127,7 +127,7 @@ export interface InferenceOptions {
 
 export const inferenceTraits = ({ config }: InferenceOptions) => ({
   readOnly: true,
-  annotations: { openBrowserSetupHint: true },
+  annotations: { openWorldHint: true },
   timeoutMs: config.native.inference.timeout,
   timeoutKey: 'native.inference.timeout',
 })

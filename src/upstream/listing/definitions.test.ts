@@ -70,3 +70,11 @@ test('B2: a definition that is right stays the very same, and of a wrong one onl
     inputSchema: { ...right.inputSchema, properties: { a: {}, b: { not: {} } } },
   })
 })
+
+test('B2: of the annotations of MCP, those with a wrong type are removed', () => {
+  const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
+  for (const hint of hints) {
+    const wrong = { name: 'x', inputSchema: { type: 'object' }, annotations: { [hint]: 'yes' } }
+    expect(repairedDefinition('tool', wrong), hint).not.toHaveProperty(['annotations'])
+  }
+})

@@ -57,7 +57,7 @@ const optional: Readonly<Record<ListedKind, Readonly<Record<string, Check>>>> = 
       readOnlyHint: isFlag,
       destructiveHint: isFlag,
       idempotentHint: isFlag,
-      openBrowserSetupHint: isFlag,
+      openWorldHint: isFlag,
     }),
     execution: having({ taskSupport: oneOf('forbidden', 'optional', 'required') }),
   },

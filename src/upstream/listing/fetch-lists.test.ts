@@ -18,14 +18,18 @@ const empty = {
 const numbered = (count: number) => (page: number) =>
   Array.from({ length: count }, (_, index) => tool(`t${page}_${index}`))
 
-async function offer(answers: Parameters<typeof scriptedPeer>[0], capabilities: object = everything) {
+async function offer(
+  answers: Parameters<typeof scriptedPeer>[0],
+  capabilities: object = everything,
+  redact?: (text: string) => string,
+) {
   const warnings: object[] = []
   const log = { ...silentLog, warn: (facts: object) => warnings.push(facts) }
   const { transport, heard } = scriptedPeer(answers)
   const connection = await openRpcConnection(transport, { server: 's', owned: false, log: silentLog }, signal)
   const handshake = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities } as HandshakeResult
   const open = { connection, handshake, identity: { name: 'toolway', version: '1' } }
-  const found = await fetchLists(open, { server: 's', capabilities: {}, log, signal })
+  const found = await fetchLists(open, { server: 's', capabilities: {}, redact, log, signal })
   return { ...found, heard, warnings }
 }
 
@@ -185,6 +189,28 @@ test.each([{}, { tools: null }, { tools: { a: tool('a') } }, { tools: 'a' }])(
     expect(warnings).toMatchObject([{ server: 's', method: 'tools/list' }])
   },
 )
+
+test.each([{}, null])(
+  'V2, F5: a server is not degraded because its empty lists are missing or null (%j)',
+  async (none) => {
+    const listed = (field: string) => () => (none === null ? { [field]: null } : none)
+    const { failed, resources, templates, prompts } = await offer({
+      'tools/list': () => ({ tools: [tool('a')] }),
+      'resources/list': listed('resources'),
+      'resources/templates/list': listed('resourceTemplates'),
+      'prompts/list': listed('prompts'),
+    })
+    expect({ failed, resources, templates, prompts }).toEqual({ failed: [], resources: [], templates: [], prompts: [] })
+  },
+)
+
+test('B6: the reason why a list is missing, which callers see, contains no secret, even a long one', async () => {
+  const secret = 'k'.repeat(300)
+  const error = { code: -32603, message: `Invalid key ${secret}` }
+  const redact = (text: string) => text.replaceAll(secret, '[redacted]')
+  const { failed } = await offer({ 'tools/list': () => ({ error }) }, { tools: {} }, redact)
+  expect(failed).toMatchObject([{ reason: 'error -32603 "Invalid key [redacted]"' }])
+})
 
 test('S1: the pages before one that fails are kept, and the list counts as failed', async () => {
   const pages = [{ tools: [tool('a')], nextCursor: '2' }, { error: { code: -32603, message: 'broken' } }]

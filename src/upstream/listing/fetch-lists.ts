@@ -44,6 +44,8 @@ export interface FailedList {
 export interface FetchListsOptions extends Pick<RequestSpec, 'capabilities' | 'signal'> {
   readonly server: string
   readonly limits?: ListLimits | undefined
+  /** Removes secrets from a server's error. */
+  redact?(text: string): string
   readonly log: Log
 }
 
@@ -104,12 +106,15 @@ const lists = {
   prompt: { method: 'prompts/list', kind: 'prompt', field: 'prompts', key: 'name' },
 } as const satisfies Record<string, ListSpec>
 
+/** How many characters of a server's error are searched for secrets. */
+const maxRead = 2_000
+
 /** Reads all pages until one fails. */
 async function readAll(
   open: InitializedConnection,
   { method }: ListSpec,
   reader: ListReader,
-  { server, capabilities, signal, log }: FetchListsOptions,
+  { server, capabilities, signal, redact = (text) => text, log }: FetchListsOptions,
 ): Promise<'complete' | 'absent' | Pick<FailedList, 'reason'>> {
   try {
     let members: readonly Buffer[] = []
@@ -131,7 +136,8 @@ async function readAll(
     const { code, message } = error.error.value
     if (code === methodNotFound) return 'absent'
     log.warn({ server, method, code, reason: String(message).slice(0, 200) }, 'the server failed to return a list')
-    return { reason: `error ${code} ${quote(String(message))}` }
+    // Callers see the reason. Redact before it is shortened, because that may split a secret.
+    return { reason: `error ${code} ${quote(redact(String(message).slice(0, maxRead)))}` }
   }
 }
 

@@ -41,6 +41,9 @@ export class MalformedList extends Error {
   override readonly name = 'MalformedList'
 }
 
+const nullBytes = Buffer.from('null')
+const emptyList = Buffer.from('[]')
+
 export type ListReader = ReturnType<typeof createListReader>
 
 /**
@@ -65,11 +68,14 @@ export function createListReader({ method, kind, field, key, malformed }: ListSp
     /** Reads a page. Returns the cursor of the next page; undefined if this was the last one that is read. */
     page(result: Buffer): string | undefined {
       const found = pageMembers(result)
-      const list = found.get(field)
+      const given = found.get(field)
+      // Many servers write an empty list as null, or answer methods that they do not know with an empty result.
+      const isEmpty = kind !== 'tool' && (given === undefined || given.equals(nullBytes))
+      const list = isEmpty ? emptyList : given
       if (list?.[0] !== OPEN_ARRAY) throw new MalformedList(`"${field}" is not an array`)
       const ttl = found.get('ttlMs')
       if (ttl) ttlMs = Math.min(ttlMs ?? Number.POSITIVE_INFINITY, millisecondsOf(ttl))
-      bytes += result.length - list.length
+      bytes += result.length - (given?.length ?? 0)
       eachElement(list, (start, end) => entry(list.subarray(start, end)))
       return cut ? undefined : nextCursor(found.get('nextCursor'))
     },

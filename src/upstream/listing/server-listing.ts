@@ -51,6 +51,8 @@ export interface ServerListingOptions {
   readonly fingerprint: string
   readonly refreshMs: number
   readonly limits?: ListLimits | undefined
+  /** Removes secrets from text. */
+  redact?(text: string): string
   readonly store: DescriptorStore
   connection(): ManagedConnection
   /** An open connection for fetching the lists, if there is one. Does not open a connection. */
@@ -204,8 +206,8 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     isBehind = false
     requestedAt = clock.monotonic()
     try {
-      const { limits } = options
-      const offer = await fetchLists(open, { server, capabilities, limits, log, signal: limit.signal })
+      const { limits, redact } = options
+      const offer = await fetchLists(open, { server, capabilities, limits, redact, log, signal: limit.signal })
       const { failure, missing, fetched, descriptors } = listing
       const recovered = failure !== undefined || JSON.stringify(missing) !== JSON.stringify(offer.failed)
       listing.missing = offer.failed

@@ -21,6 +21,10 @@ const fetched = async (args: object, vet?: Vet) =>
   bodyOf(await fetching(args, vet)).structuredContent as Record<string, unknown>
 
 describe('fetch', () => {
+  test('S2: clients learn that it reaches the outside world', () => {
+    expect(fetchTool({ vet: local, config }).definition.annotations).toMatchObject({ openWorldHint: true })
+  })
+
   test('S2: a page comes as readable text, with all that is known of it', async () => {
     await using web = await site({
       '/': gives('text/html; charset=utf-8', '<title>A page</title><h1>Hi</h1><p>See <a href="/more">more</a>.</p>'),

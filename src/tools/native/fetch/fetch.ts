@@ -45,7 +45,7 @@ export const fetchTool = ({ vet, config }: FetchOptions): Tool =>
     input,
     output,
     readOnly: true,
-    annotations: { openBrowserSetupHint: true },
+    annotations: { openWorldHint: true },
     timeoutMs: config.timeout,
     timeoutKey: 'native.fetch.timeout',
     async run({ url, max_chars, start, raw }, { signal }) {
