@@ -15,8 +15,13 @@ export const isAboutSecret = (name: string): boolean => aboutSecret.test(name)
 const counted =
   /(?:^|[-_])(?:max|min|num|total)[-_\w]*tokens?$|^(?:max|min|num|total)[A-Z]\w*tokens?$|tokens?[-_]?(?:used|usage|budget|per[-_]?\w+)$/i
 
+/** Max length of a name that may stand for a number. The search for such names takes quadratic time. */
+const maxCounted = 256
+
 export const isSecretName = (name: string): boolean =>
-  (secretName.test(name) || secretWord.test(separated(name))) && !isAboutSecret(name) && !counted.test(name)
+  (secretName.test(name) || secretWord.test(separated(name))) &&
+  !isAboutSecret(name) &&
+  !(name.length <= maxCounted && counted.test(name))
 
 /** `dbPass` as `db_Pass`. */
 const separated = (name: string): string => name.replace(/(?<=[a-z\d])(?=[A-Z])/g, '_')

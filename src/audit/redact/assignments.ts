@@ -114,10 +114,12 @@ const isHeader = (name: string): boolean => /^(?:authorization|cookie)$/i.test(n
 /** The value of a header without a hyphen in its name, which may also be a word in prose. */
 function ofHeader(text: string, value: Value): Extent {
   const { name, start } = value
+  // First, because every name in a line would search the rest of the line.
+  if (!startsLine(text, value)) return none
   const extent = extentOf(text, value)
   const content = text.slice(start, extent[1]).trimEnd()
   const isCredential = /^cookie$/i.test(name) ? /=/ : /^\S{6,}$|^\S+[ \t]+\S+$|=/
-  return isCredential.test(content) && !isReference(content) && startsLine(text, value) ? extent : none
+  return isCredential.test(content) && !isReference(content) ? extent : none
 }
 
 /**
@@ -140,10 +142,12 @@ function spaced(text: string, value: Value): Extent {
     return [start + quote.length, start + quote.length + content.length]
   }
   plainValue.lastIndex = start
-  const [, found = '', rest] = plainValue.exec(text) ?? []
+  const [found = ''] = plainValue.exec(text) ?? []
   if (found === '' || isReference(found) || isPath(found) || description.test(found)) return none
-  if (call.test(found) || (!sure && expression.test(found))) return none
-  const isAlone = rest !== undefined && startsLine(text, value)
+  if (call.test(found) || block.test(found) || (!sure && expression.test(found))) return none
+  restOfLine.lastIndex = start + found.length
+  // In this order, because every name in a line would search the rest of the line.
+  const isAlone = startsLine(text, value) && restOfLine.test(text)
   const hasDigit = /^(?=\D*\d)[^\s()[\]{}<>=]{6,}={0,2}$/.test(found)
   return isAlone || (marked && hasDigit) ? [start, start + found.length] : none
 }
@@ -155,16 +159,22 @@ const same = (name: string, value: string): boolean => plain(name) === plain(val
 /** A value in quotes. What starts with a blank or a sign follows a closing quote, as in `'token: ' + x`. */
 const quotedValue = /(\\{0,8}["'])([^\s"',;:+)\]}\\][^\r\n]*?)(?:(?<!\\)\1|$)/y
 
-/** A value without blanks and, if nothing but a comment is left of the line, what follows it. */
-const plainValue = /([^\s"'`\\,;]+)(?:([ \t]*(?:#[^\r\n"'`\\]*)?)(?=[\r\n"'`\\]|$)|)/y
+/** A value without blanks. */
+const plainValue = /[^\s"'`\\,;]+/y
+
+/** The rest of a line with nothing but a comment. */
+const restOfLine = /[ \t]*(?:#[^\r\n"'`\\]*)?(?=[\r\n"'`\\]|$)/y
 
 /** `${NAME}`, `$NAME`, `{{ name }}`, `<name>` or an ellipsis in place of a value. */
 const isReference = (value: string): boolean =>
-  /\$\{|\{\{|\{env:|(?:^|[ \t])(?:\$[A-Za-z_]\w*|<[^>]*>|\*+|…|\.\.\.|\[redacted\])$/.test(value)
+  /\$\{|\{\{|\{env:|(?:^|[ \t])(?:\$[A-Za-z_]\w*|<[^<>]*>|\*+|…|\.\.\.|\[redacted\])$/.test(value)
 
 /** Types and similar words that describe a value. */
 const description =
   /^(?:string|str|text|bytes|number|integer|int|float|boolean|bool|object|array|list|any|unknown|never|void|undefined|null|none|nil|true|false|yes|no|required|optional)[?!.)\]]*$/i
+
+/** The mark of a YAML block, whose text follows on other lines. */
+const block = /^[|>][-+\d]{0,2}$/
 
 const call = /^[A-Za-z_$][\w.$]*\((?:.*\))?$/
 

@@ -261,7 +261,7 @@ function concealShapes(text: string, hinted: ReadonlySet<number>): string {
   return result
 }
 
-/** The length of the minLength string that can contain a credential: `://:x@h`. */
+/** The length of the shortest string that can contain a credential: `://:x@h`. */
 const minLength = 7
 
 /** Redacts private keys. One expression for both markers would take quadratic time if only begin markers occur. */

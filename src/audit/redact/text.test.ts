@@ -162,4 +162,22 @@ describe('B6: texts that hold credentials', () => {
       expect(best, part).toBeLessThan(30)
     }
   })
+
+  test.each(['authorization: Basic ', 'password: #', 'password: a # ', ' <', 'cookie: a=', 'token: a '])(
+    'a long text of %j, as in a capture, takes linear time',
+    (part) => {
+      const { whole } = createRedactor({ secrets: [], keys: ['*token*'] })
+      const start = cpuMs()
+      whole({ text: `password: "x${part.repeat(Math.ceil(262_144 / part.length))}` })
+      whole({ text: part.repeat(Math.ceil(262_144 / part.length)) })
+      expect(cpuMs() - start).toBeLessThan(1_000)
+    },
+  )
+
+  test('the long name of an argument takes linear time', () => {
+    const { value } = createRedactor({ secrets: [], keys: ['*token*'] })
+    const start = cpuMs()
+    value({ [`token${'max_'.repeat(65_536)}`]: 'x', [`${'token_per_a'.repeat(16_384)}!`]: 'y' })
+    expect(cpuMs() - start).toBeLessThan(500)
+  })
 })

@@ -129,6 +129,8 @@ function partAt(schema: Fields, reference: string, places: ReadonlySet<string>):
     const isValue = places.has(place) && valueKeywords.has(name)
     const has = typeof part === 'object' && part !== null && Object.hasOwn(part, name) && !isValue
     part = has ? (part as Fields)[name] : undefined
+    // A reference may have any number of steps, and looking up every place takes as long as the reference is long.
+    if (part === undefined) break
     place += `/${escapeStep(name)}`
   }
   if (part === undefined || !reference.startsWith('#/')) {

@@ -57,6 +57,11 @@ test('B2: a definition that is right stays the very same, and of a wrong one onl
     own: { kept: true },
   }
   expect(repairedDefinition('tool', right)).toBe(right)
+  const { annotations: _annotations, ...plain } = right
+  for (const hint of ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']) {
+    const broken = { ...plain, annotations: { own: 'kept', [hint]: 'yes' } }
+    expect(repairedDefinition('tool', broken).annotations, hint).not.toEqual(broken.annotations)
+  }
   const list = { ...right, outputSchema: { type: 'array', items: { type: 'string' } } }
   expect(repairedDefinition('tool', list)).toBe(list)
   const wrong = {
