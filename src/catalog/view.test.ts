@@ -436,7 +436,7 @@ describe('finding', () => {
     expect(served('toolway://files/x')).toBe('toolway://tools/toolway://files/x')
   })
 
-  test('B2, P3: thousands of URIs in a result are converted quickly, even long ones', () => {
+  test('B2, V6: thousands of URIs in a result are converted quickly, even long ones', () => {
     const others = Array.from({ length: 100 }, (_, at) => fakeSource(`s${at}`, { resources: [`x://${at}`] }))
     const { catalog } = setUp([fakeSource('tools', { tools: ['read'], mayHaveResources: false }), ...others])
     const served = catalog.servedUris(callOf({ entry: entryOf({ server: 'tools' }) }))

@@ -345,4 +345,9 @@ describe('schemas that cannot be checked against', () => {
     )
     expect(warnings).toHaveLength(1)
   })
+
+  test('F9: a reference that can be read in two ways makes a schema unusable', async () => {
+    const $defs = { a: { b: { type: 'string' } }, 'a/b': { type: 'number' } }
+    expect(await unusable({ $defs, properties: { x: { $ref: '#/$defs/a%2Fb' } } }, { x: 1 })).toContain('encoded slash')
+  })
 })
