@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { silentLog } from '../core/log.ts'
 import { openPipeline, refusing } from './pipeline.fixture.ts'
 
-test('F11: whoever is rejected by a front end is written down', () => {
+test('F11: requests that a front end rejects are recorded', () => {
   const { rejected, ends } = openPipeline()
   rejected({ address: '192.0.2.1', code: 'AUTH_REQUIRED' })
   rejected({ principal: 'key:ci', code: 'INVALID_AGENT_ID' })

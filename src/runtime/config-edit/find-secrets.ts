@@ -5,6 +5,7 @@ import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
 import { isRandom, isSecretName } from '../../core/secret-name.ts'
+import { decodePercent } from '../../lib/basic-auth.ts'
 
 /** The position of a secret within a string, and the secret's name. */
 type TextSpan = Omit<SecretSpan, 'path'>
@@ -75,17 +76,9 @@ export function ofUrl(text: string): TextSpan[] {
   }
   for (const { 1: name = '', 2: value = '', index } of query.matchAll(/[?&#]([^=&#]+)=([^&#]*)/g)) {
     const start = head.length + path.length + index + 1 + name.length + 1
-    if (isSecret(decoded(name), decoded(value))) found.push({ key: name, start, end: start + value.length })
+    if (isSecret(decodePercent(name), decodePercent(value))) found.push({ key: name, start, end: start + value.length })
   }
   return found
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 /** The secrets in an argument: `--api-key=…`, `--token …`, `KEY=…`, `Authorization: Bearer …`, and those in URLs. */

@@ -170,7 +170,7 @@ describe('G10: the stream of events', () => {
     expect(fixture.log.lines).toHaveLength(1)
   })
 
-  test('ends with the fixture, so that nobody waits for it', async () => {
+  test('ends when the endpoint is disposed of', async () => {
     const fixture = await open()
     const { over } = await follow(fixture)
     fixture.endpoint[Symbol.dispose]()

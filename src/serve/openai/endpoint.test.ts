@@ -10,7 +10,7 @@ afterEach(async () => {
 })
 const open = async (settings?: Parameters<typeof openChatServer>[0]) => stack.use(await openChatServer(settings))
 
-describe('B6: who may come in is who may come in at the MCP endpoint', () => {
+describe('B6: accepts the same credentials as the MCP endpoint', () => {
   test('without a credential, or with a wrong one, nobody; and it is written down', async () => {
     const { ask, access, chat } = await open()
     for (const authorization of [undefined, 'Bearer wrong', 'Basic x']) {

@@ -228,7 +228,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     else if (mayForget(head, text)) await isLost()
   }
 
-  /** Whether the session is lost, and ends it if so. Probes at most once per `recheckMs`, whoever asks. */
+  /** Whether the session is lost, and ends it if so. Probes at most once per `recheckMs`. */
   function isLost(): Promise<boolean> {
     const now = clock.monotonic()
     if (now - probedAt < recheckMs) return lost
