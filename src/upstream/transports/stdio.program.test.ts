@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { serverProgram } from '../../../tests/fixtures/programs.ts'
 import { silentLog } from '../../core/log.ts'
 import { notificationBytes } from '../../wire/message.ts'
@@ -124,7 +125,7 @@ describe('a server that writes nonsense', () => {
     ['garbage', 'after the garbage'],
     ['half-line', 'in two halves'],
     ['invalid-utf8', 'a\ufffd\ufffd(b'],
-    ['flood-stderr', 'flooded'],
+    ['flood', 'flooded'],
   ])('security: %s survives', async (tool, text) => {
     const { call } = await established()
     expect(await call(tool)).toBe(text)
@@ -133,11 +134,25 @@ describe('a server that writes nonsense', () => {
 
   test('security: stderr is kept in a bounded ring', async () => {
     const { transport, heard, call, start } = await established()
-    await call('flood-stderr', { megabytes: 4 })
+    await call('flood', { megabytes: 2 })
     await start('exit')
     await heard.down
     expect(transport.stderrTail()).toMatch(/the last line\nsomething went wrong\n$/)
     expect(transport.stderrTail().length).toBe(64 * 1024)
+  })
+
+  test.each([
+    ['stdout', { stream: 1 }],
+    ['stderr', { stream: 2 }],
+  ])('G2: output to %s beyond a limit per second is read in the next second', async (_, args) => {
+    const clock = createManualClock()
+    const { heard, call, start } = await established({ clock })
+    await start('flood', { ...args, megabytes: 5 })
+    await expect.poll(() => clock.pending).toBeGreaterThan(0)
+    expect(heard.heard).toHaveLength(1)
+    clock.advance(1_000)
+    await expect.poll(() => heard.heard.length).toBe(2)
+    expect(await call('echo', { text: 'still here' })).toBe('still here')
   })
 
   test('security: noise is logged at debug and never passed on', async () => {
