@@ -195,17 +195,21 @@ export async function openRpcConnection(
     pending.clear()
   }
 
-  function message(body: Buffer, exchange?: number): void {
+  function message(body: Buffer, exchange?: number): boolean {
     const message = readMessage(body)
     connection.received++
     connection.cancelledSinceReceived = 0
     switch (message.kind) {
-      case 'response':
-        answered(message.id, exchange)?.resolve(message)
-        break
-      case 'error':
-        answered(message.id ?? exchange ?? null, exchange)?.reject(new ServerError(Json.raw(message.error)))
-        break
+      case 'response': {
+        const waiting = answered(message.id, exchange)
+        waiting?.resolve(message)
+        return waiting !== undefined
+      }
+      case 'error': {
+        const waiting = answered(message.id ?? exchange ?? null, exchange)
+        waiting?.reject(new ServerError(Json.raw(message.error)))
+        return waiting !== undefined
+      }
       case 'notification':
         notified(message.method, message.params, exchange)
         break
@@ -221,6 +225,7 @@ export async function openRpcConnection(
           garbled(Number(id), message.reason, cause)
         }
     }
+    return false
   }
 
   function answered(responseId: Id | null, exchange: number | undefined): Pending | undefined {

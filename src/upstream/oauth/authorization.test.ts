@@ -3,7 +3,15 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { HttpChannel, ResponseHead } from '../transports/http-channel.ts'
 import { authorizedChannel, type RequestAuthorizer } from './authorization.ts'
 
-const refusal: ResponseHead = { status: 401, type: '', header: () => undefined, all: () => [], abort() {} }
+const refusal: ResponseHead = {
+  status: 401,
+  type: '',
+  header: () => undefined,
+  all: () => [],
+  abort() {},
+  pause() {},
+  resume() {},
+}
 
 /** A server that answers every request with 401, and counts the requests. */
 function refusing(): HttpChannel & { asked: number } {

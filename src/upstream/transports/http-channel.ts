@@ -49,6 +49,9 @@ export interface ResponseHead {
   /** All values of a header that may be repeated. */
   all(name: string): readonly string[]
   abort(): void
+  /** Stops reading the body, until `resume`. */
+  pause(): void
+  resume(): void
 }
 
 /** Reads a response body: `data` is called any number of times, then `end` or `lost`. */

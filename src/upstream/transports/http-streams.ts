@@ -5,6 +5,7 @@ import { backoffMs } from '../../lib/backoff.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { discardBody, type ReceiveBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
+import { createReadLimit } from './read-limit.ts'
 import { LimitExceeded } from './transport-errors.ts'
 
 export interface ResponseStreamOptions {
@@ -37,6 +38,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
 
   function read(head: ResponseHead): ResponseBodyReader {
     let linger: Disposable | undefined
+    const limit = createReadLimit(head, clock)
     const reader = createEventReader({
       maxLength: maxMessage,
       event({ id, event, data }) {
@@ -46,7 +48,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
         if (isResponse(data)) {
           answered = true
           linger = clock.after(lingerMs, head.abort)
-        }
+        } else limit.message(data)
         exchange.deliver(data)
         if (answered) finish()
       },
@@ -61,6 +63,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
     })
     const ended = (): void => {
       linger?.[Symbol.dispose]()
+      limit.end()
       if (!over) void resume()
     }
     return { data: reader.push, end: ended, lost: ended }
@@ -124,13 +127,17 @@ export async function keepServerStream(options: {
 
   while (!signal.aborted) {
     const ended = Promise.withResolvers<void>()
-    const read = (): ResponseBodyReader => {
+    const read = (head: ResponseHead): ResponseBodyReader => {
+      const flooded = () => log.warn({ server }, 'the server sends more than Toolway reads and has to wait')
+      const limit = createReadLimit(head, clock, flooded)
       const reader = createEventReader({
         maxLength: maxMessage,
         event({ id, event, data }) {
           if (id !== undefined) lastId = id
           nextPauseMs = pauseMs
-          if (event === 'message' && data.length > 0) options.deliver(data)
+          if (event !== 'message' || data.length === 0) return
+          options.deliver(data)
+          limit.message(data)
         },
         retry(ms) {
           pauseMs = Math.min(Math.max(ms, firstPauseMs), maxPauseMs)
@@ -138,10 +145,14 @@ export async function keepServerStream(options: {
         },
         tooLong: () => log.debug({ server }, 'dropped an event that is too long'),
       })
-      return { data: reader.push, end: ended.resolve, lost: () => ended.resolve() }
+      const over = (): void => {
+        limit.end()
+        ended.resolve()
+      }
+      return { data: reader.push, end: over, lost: over }
     }
     try {
-      const head = await options.open(lastId, (head) => (isStream(head) ? read() : discardBody(head, clock)))
+      const head = await options.open(lastId, (head) => (isStream(head) ? read(head) : discardBody(head, clock)))
       if (isStream(head)) {
         known = true
         await ended.promise

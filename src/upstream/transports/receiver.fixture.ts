@@ -48,8 +48,10 @@ export function collector(): Collector {
     until: (fits) => waitFor(() => heard.find(fits)),
     failure: (exchange) => waitFor(() => failures.get(exchange)),
     message(body, exchange) {
-      heard.push({ ...readMessage(body), exchange })
+      const message = readMessage(body)
+      heard.push({ ...message, exchange })
       news()
+      return message.kind === 'response'
     },
     failed(exchange, error) {
       failures.set(exchange, error)

@@ -7,6 +7,7 @@ import type { HttpTransportOptions } from './http.ts'
 import { configuredHeaders, discardBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
 import { isStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
+import { createReadLimit } from './read-limit.ts'
 import { followRedirects } from './redirects.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import {
@@ -24,7 +25,7 @@ const goodbyeMs = 1_000
 
 /** The older HTTP+SSE transport: one stream for all messages from the server, which announces an endpoint for POST. */
 export function sseTransport(options: HttpTransportOptions): Transport {
-  const { name, clock } = options
+  const { name, clock, log } = options
   const url = new URL(options.url)
   const configured = configuredHeaders(url, options.headers)
   const plain = followRedirects(createHttpChannel(url.origin, clock), {
@@ -90,11 +91,13 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   }
 
   function read(head: ResponseHead): ResponseBodyReader {
+    const flooded = () => log.warn({ server: name }, 'the server sends more than Toolway reads and has to wait')
+    const limit = createReadLimit(head, clock, flooded)
     const reader = createEventReader({
       maxLength: maxMessage,
       event({ event, data }) {
         if (event === 'endpoint') named(data.toString('utf8'))
-        else if (event === 'message' && data.length > 0) receiver?.message(data)
+        else if (event === 'message' && data.length > 0 && !receiver?.message(data)) limit.message(data)
       },
       tooLong() {
         // Close the connection, because we cannot know which request this event was the response to.
@@ -105,8 +108,14 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     })
     return {
       data: reader.push,
-      end: () => down('closed the event stream'),
-      lost: (error) => down('closed the event stream unexpectedly', error),
+      end() {
+        limit.end()
+        down('closed the event stream')
+      },
+      lost(error) {
+        limit.end()
+        down('closed the event stream unexpectedly', error)
+      },
     }
   }
 

@@ -1,11 +1,11 @@
-import type { Readable, Writable } from 'node:stream'
-import type { Clock } from '../../core/clock.ts'
+import type { Writable } from 'node:stream'
 import { settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createLineReader, toOneLine } from '../../wire/bytes.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { type ServerProcessHandle, type ServerProcessOptions, startServerProcess } from './child-process.ts'
+import { createReadLimit } from './read-limit.ts'
 import { createByteTail, createProcessOutput, maxStderr, type OutputLine, type RedactLine } from './stderr.ts'
 import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import { brokenConnectionCode, closedByUs, LimitExceeded, unsentError } from './transport-errors.ts'
@@ -27,11 +27,6 @@ const maxDropped = 512 * 1024 * 1024
 
 /** How much other output a server may write to stdout before the handshake. No start needs so much; a wrong command does. */
 const maxEarlyOutput = 4 * 1024 * 1024
-
-/** How much output outside the protocol is read per second. A server that writes more waits, so that others do not. */
-const maxOutputPerSecond = 16 * 1024 * 1024
-/** What reading a line costs, in bytes of a long line that cost the same. */
-const lineCost = 256
 
 /** How long a process's output may take to end after the process has exited. */
 const graceMs = 250
@@ -86,13 +81,14 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
 
   function listen({ streams, ended, drained }: ServerProcessHandle): void {
     const { stdin, stdout, stderr } = streams
-    const limitStdout = createReadLimit(stdout, clock)
-    const limitStderr = createReadLimit(stderr, clock)
+    const flooded = () => log.warn({ server: name }, 'the server writes more than Toolway reads and has to wait')
+    const limitStdout = createReadLimit(stdout, clock, flooded)
+    const limitStderr = createReadLimit(stderr, clock, flooded)
     let early = 0
     const other = (bytes: Buffer) => {
       output.line('stdout', bytes)
       if (over) return
-      if (established) return limitStdout.add(bytes.length + lineCost)
+      if (established) return limitStdout.line(bytes)
       early += bytes.length
       if (early > maxEarlyOutput) giveUp(notProtocol)
     }
@@ -100,8 +96,8 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
       maxLength: maxMessage,
       skipsEmpty: true,
       line: (bytes) => {
-        if (looksLikeMessage(bytes)) receiver?.message(bytes)
-        else other(bytes)
+        if (!looksLikeMessage(bytes)) other(bytes)
+        else if (!receiver?.message(bytes)) limitStdout.message(bytes)
       },
       dropped: (head, tail) => {
         const id = responseId(head, tail)
@@ -117,7 +113,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
       skipsEmpty: true,
       line: (bytes) => {
         output.line('stderr', bytes)
-        limitStderr.add(bytes.length + lineCost)
+        limitStderr.line(bytes)
       },
     })
     stdout.on('data', (chunk: Buffer) => {
@@ -235,37 +231,6 @@ function looksLikeMessage(line: Buffer): boolean {
     if (byte !== 0x20 && byte !== 0x09) return byte === 0x7b
   }
   return false
-}
-
-/** Stops reading a stream for the rest of a second in which too much has come from it. */
-function createReadLimit(stream: Readable, clock: Clock) {
-  let limit = maxOutputPerSecond
-  let second = 0
-  let read = 0
-  let paused: Disposable | undefined
-  const resume = (): void => {
-    paused?.[Symbol.dispose]()
-    paused = undefined
-    stream.resume()
-  }
-  return {
-    add(cost: number): void {
-      const now = clock.monotonic()
-      if (second !== Math.floor(now / 1000)) {
-        second = Math.floor(now / 1000)
-        read = 0
-      }
-      read += cost
-      if (read <= limit || paused) return
-      stream.pause()
-      paused = clock.after(1000 - (now % 1000), resume, { promptly: true })
-    },
-    /** Reads on without a limit: the process has ended, so what is left to read is bounded. */
-    end(): void {
-      limit = Number.POSITIVE_INFINITY
-      resume()
-    },
-  }
 }
 
 type Outbox = ReturnType<typeof createOutbox>

@@ -31,8 +31,11 @@ export interface OutgoingMessage {
 }
 
 export interface TransportReceiver {
-  /** Receives one complete message. `exchange` is the request on whose stream it arrived, if the transport can tell. */
-  message(body: Buffer, exchange?: number): void
+  /**
+   * Receives one complete message. `exchange` is the request on whose stream it arrived, if the transport can tell.
+   * Returns whether it was the response to a pending request: how many others a server sends is its own choice.
+   */
+  message(body: Buffer, exchange?: number): boolean
   /** Called when this request will not get a response although the connection is fine. */
   failed(exchange: number, error: ToolwayError): void
   /** Called once when the connection is down, so pending requests will not be answered; not called after disposal. */

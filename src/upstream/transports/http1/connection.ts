@@ -77,8 +77,16 @@ export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnec
       answered = true
       reuse = answer.reuse
       keepAliveMs = answer.keepAliveMs
-      const head = headOf(answer, relay, () => {
-        if (work === mine) lose(new Error('response aborted'))
+      const head = headOf(answer, relay, {
+        abort: () => {
+          if (work === mine) lose(new Error('response aborted'))
+        },
+        pause: () => {
+          if (work === mine) socket.pause()
+        },
+        resume: () => {
+          if (!over) socket.resume()
+        },
       })
       mine.body = mine.receive(head)
       mine.settled.resolve(head)
@@ -201,7 +209,9 @@ export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnec
   }
 }
 
-function headOf(parsed: ParsedHead, relay: WebProxy | undefined, abort: () => void): ResponseHead {
+type ResponseControl = Pick<ResponseHead, 'abort' | 'pause' | 'resume'>
+
+function headOf(parsed: ParsedHead, relay: WebProxy | undefined, control: ResponseControl): ResponseHead {
   const { status, headers, repeated } = parsed
   const type = headers.get('content-type') ?? ''
   const end = type.indexOf(';')
@@ -215,7 +225,7 @@ function headOf(parsed: ParsedHead, relay: WebProxy | undefined, abort: () => vo
       const others = repeated.filter(([other]) => other === name).map(([, value]) => value)
       return first === undefined ? [] : [first, ...others]
     },
-    abort,
+    ...control,
   }
 }
 

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { result, stream } from '../../../tests/fixtures/rogue-http.ts'
+import { call, opened, rogue, serving } from './http.fixture.ts'
+import { createReadLimit } from './read-limit.ts'
+import { sseTransport } from './sse.ts'
+
+const notification = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'again' } })
+/** More notifications than are read in one second, and a response behind them. */
+const flood = `data: ${notification}\n\n`.repeat(12_000)
+const response = (id: unknown): string => `data: ${result(id)}\n\n`
+
+test('G2: a source is paused beyond the limit, until the next second', () => {
+  const clock = createManualClock()
+  const calls: string[] = []
+  const limit = createReadLimit({ pause: () => calls.push('pause'), resume: () => calls.push('resume') }, clock)
+  clock.advance(300)
+  for (let line = 0; line < 60_000; line++) limit.line(Buffer.from('y'))
+  expect(calls).toEqual([])
+  for (let line = 0; line < 60_000; line++) limit.line(Buffer.from('y'))
+  expect(calls).toEqual(['pause'])
+  clock.advance(699)
+  expect(calls).toEqual(['pause'])
+  clock.advance(1)
+  expect(calls).toEqual(['pause', 'resume'])
+  limit.line(Buffer.from('y'))
+  expect(clock.pending).toBe(0)
+  for (let message = 0; message < 10_000; message++) limit.message(Buffer.from('{}'))
+  limit.end()
+  expect(calls).toEqual(['pause', 'resume', 'pause', 'resume'])
+  expect(clock.pending).toBe(0)
+})
+
+describe('G2: a flood of notifications waits', () => {
+  test("on the stream of a request, and the server's response follows", async () => {
+    const clock = createManualClock()
+    const { transport, heard } = await rogue(
+      ({ method, message }, answer) => {
+        if (method === 'GET') return answer.writeHead(405).end()
+        return stream(answer).end(flood + response(message?.id))
+      },
+      { clock },
+    )
+    await call(transport)
+    await expect.poll(() => clock.pending).toBeGreaterThan(0)
+    expect(heard.heard.length).toBeLessThan(9_000)
+    while (heard.heard.length < 12_002) await clock.pass(500)
+    expect(heard.heard.at(-1)).toMatchObject({ kind: 'response', exchange: 1 })
+  })
+
+  test("on the server's own stream", async () => {
+    const clock = createManualClock()
+    const { heard } = await rogue(
+      ({ method }, answer) =>
+        method === 'GET' ? void stream(answer).write(flood + response(77)) : answer.writeHead(202).end(),
+      { clock },
+    )
+    await expect.poll(() => clock.pending).toBeGreaterThan(0)
+    expect(heard.heard.length).toBeLessThan(9_000)
+    while (heard.heard.length < 12_002) await clock.pass(500)
+  })
+
+  test('on the stream of the older transport', async () => {
+    const clock = createManualClock()
+    const server = await serving(({ method }, answer) => {
+      if (method === 'GET') stream(answer).write(`event: endpoint\ndata: /message\n\n${flood}`)
+      else answer.writeHead(202).end()
+    })
+    const { heard } = await opened(server.url, { clock }, sseTransport)
+    await expect.poll(() => heard.heard.length).toBeGreaterThan(5_000)
+    await expect.poll(() => clock.pending).toBeGreaterThan(0)
+    expect(heard.heard.length).toBeLessThan(9_000)
+    while (heard.heard.length < 12_000) await clock.pass(500)
+  })
+})
