@@ -56,7 +56,7 @@ test('a file that was named must exist', async () => {
 })
 
 describe.skipIf(process.platform === 'win32')(
-  'B6: a file that nobody named is not used if others could have made it',
+  'B6: a file that was found automatically is not used if another user could have created it',
   () => {
     const servers = '{"mcpServers": {"a": {"command": "x"}}}'
     const nobody = 65_534

@@ -134,7 +134,7 @@ test('approve: more arguments than a person can be shown are refused without ask
   expect(asked).toEqual([])
 })
 
-test('approve: a property: whatever else is sent, every name is shown or nobody is asked', async () => {
+test('approve: a property: if a question is asked, it shows the name of every argument', async () => {
   const args = fc.dictionary(fc.stringMatching(/^[a-z]{1,12}$/), fc.jsonValue(), { maxKeys: 40 })
   await fc.assert(
     fc.asyncProperty(args, async (given) => {

@@ -7,7 +7,7 @@ import { approvalBy, openPipeline } from './pipeline.fixture.ts'
 
 const denial = { allowed: false, code: 'DENIED_BY_POLICY', rule: 'agents.a.deny.servers[0]', reason: 'No.' } as const
 
-test('G8: what is denied while a person is asked does not run, whatever they say', async () => {
+test('G8: a call that becomes denied while a person is asked does not run, even if they approve it', async () => {
   let ran = 0
   let changed = false
   const run = async () => {

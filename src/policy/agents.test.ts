@@ -43,7 +43,7 @@ describe('G7: an agent was asked for', () => {
     expect(select({ mine: '*', asked: 'researcher.junior' })).toBe('researcher.junior')
   })
 
-  test('any other is an error that tells nothing about the others', () => {
+  test('any other is an error that does not reveal which agents exist', () => {
     const error = refusal({ mine: ['researcher'], asked: 'backend' })
     expect(error.code).toBe('INVALID_AGENT_ID')
     expect(error.message).toBe('This credential may not act as the agent "backend"; use researcher, or omit it.')

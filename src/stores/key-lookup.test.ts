@@ -39,7 +39,7 @@ test('B6: a key is long, random, named, and its hash does not hold it', () => {
 })
 
 describe('B6: the key file', () => {
-  test('is for its owner alone and holds no key', async () => {
+  test('is readable by its owner only and contains no key', async () => {
     await add(keyOf('ci', { expires: '2027-01-01T00:00:00.000Z' }))
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect((await stat(folder)).mode & 0o777).toBe(0o700)

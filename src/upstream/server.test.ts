@@ -339,14 +339,11 @@ test('J2/F12: traits come from the operator', async () => {
 test.each([
   [{}, { readOnly: false, idempotent: false }],
   [{ trustAnnotations: true }, { readOnly: true, idempotent: true }],
-])(
-  'J2/F12: a tool that calls itself harmless is so only where its annotations are trusted: %j',
-  async (changes, traits) => {
-    const { server } = serverWith({ changes, annotations: { readOnlyHint: true, idempotentHint: true } })
-    await server.ready()
-    expect(server.entries()).toMatchObject([{ traits }])
-  },
-)
+])('a tool is treated as read-only or idempotent only if its annotations are trusted: %j', async (changes, traits) => {
+  const { server } = serverWith({ changes, annotations: { readOnlyHint: true, idempotentHint: true } })
+  await server.ready()
+  expect(server.entries()).toMatchObject([{ traits }])
+})
 
 test('V4: each time limit knows the setting that it comes from', async () => {
   const limitsOf = async (changes: object) => {

@@ -164,7 +164,7 @@ describe('F11: whatever is done to a log is found', () => {
     )
   })
 
-  test('F11: a log rewritten from some record on to its end, head included, by somebody without the secret', async () => {
+  test('F11: a log rewritten from some record to its end, head included, without the secret', async () => {
     let prev: string | undefined
     let seq = 0
     for (const file of segments()) {

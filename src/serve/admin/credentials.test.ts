@@ -61,7 +61,7 @@ describe('B6: a browser that logs in', () => {
     )
   })
 
-  test('CSRF: a form of another page cannot log anybody in', async () => {
+  test('CSRF: a form of another page cannot log in', async () => {
     const { raw } = await open()
     const body = '{"token":"operator"}'
     for (const headers of [{ 'content-type': 'text/plain' }, { ...json, origin: 'https://evil.example.com' }]) {

@@ -161,7 +161,7 @@ describe('B2: who may come back', () => {
     expect(heard).toEqual(rounds.map(({ who, number }) => `${who} ${number}`))
   })
 
-  test('nobody else, with nothing else, and only once', async () => {
+  test('only the caller of the same request with an unchanged state can resume it, and only once', async () => {
     const server = await openServer({ people: true })
     const anna = { headers: { authorization: 'Bearer anna-token' } }
     const bert = { headers: { authorization: 'Bearer bert-token' } }

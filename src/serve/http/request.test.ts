@@ -103,7 +103,7 @@ describe('F14: what is read here', () => {
   })
 })
 
-describe('B6: nothing is smuggled past one reader behind the back of the other', () => {
+describe('B6: ambiguous requests, which could smuggle another one, are left to node:http', () => {
   const smuggled = 'POST /admin HTTP/1.1\r\n\r\n'
   const long = String(smuggled.length)
   /** A request with these lines, and the bytes of another where one reader may expect a body. */

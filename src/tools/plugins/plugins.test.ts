@@ -175,7 +175,7 @@ describe.skipIf(process.getuid === undefined)('plugins that others could change'
     expect(await folder.problems('links/loop.ts')).toHaveLength(1)
   })
 
-  test('J4: what a plugin imports from beside it must be as safe', async () => {
+  test('J4: refuses a plugin that imports a file that other users can change', async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'tool.ts': `import './lib/x.ts'\n${toolSource('t')}`, 'lib/x.ts': 'export const x = 1' })
     expect(await folder.problems('tool.ts')).toEqual([])

@@ -420,7 +420,7 @@ test('an answer that is no answer ends its request instead of letting it wait', 
   await expect(answer).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
 })
 
-test("G3: on the stream of one request nobody else's is answered, and what is said wrongly on the way ends none", async () => {
+test('G3: on the stream of one request, a response to another request is rejected; a malformed notification is ignored', async () => {
   const { connection, peer } = await open({}, { kind: 'http' })
   const first = connection.request(ask('a'))
   const second = connection.request(ask('b'))

@@ -99,7 +99,7 @@ describe('what a token endpoint says', () => {
   })
 })
 
-test('B6: a token goes to the server it is for, and not after a redirect to anybody else', async () => {
+test('B6: a token is sent only to its own server, not to the target of a redirect', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })
   await using other = await startResource({ issuers: [issuer] })

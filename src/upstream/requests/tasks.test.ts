@@ -34,7 +34,7 @@ test('B2/G3: a task of either era gets an id for its caller, and the server is a
   }
 })
 
-test('G3: nobody else can ask about it, and nothing is sent for an id that is none', async () => {
+test('G3: another caller cannot ask about a task, and nothing is sent for an invalid id', async () => {
   const { taskId } = started('{"taskId":"t1"}')
   const never = () => Promise.reject(new Error('was sent'))
   for (const request of [about(taskId, 'eve'), about('t1'), about(5), about(`${taskId}x`)]) {

@@ -138,7 +138,7 @@ describe('a rogue server over HTTP', () => {
   })
 })
 
-test('G2: all the while the bystander answered', () => {
+test("G2: another client's calls to a healthy server succeeded throughout", () => {
   const { answered, failures, slowestMs } = bystander
   console.info(`the bystander answered ${answered} times, at most after ${slowestMs.toFixed(0)} ms`)
   expect(failures).toEqual([])

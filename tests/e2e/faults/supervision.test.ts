@@ -128,7 +128,7 @@ test.concurrent('T5: a server that hangs is found out by a check and replaced, w
   expect((await client.callTool('probe.echo', { message: 'back' })).isError).toBeUndefined()
 })
 
-test.concurrent('security: what a killed Toolway left behind is gone once the next one serves', async () => {
+test.concurrent('security: processes that a killed Toolway left behind are gone once the next one serves', async () => {
   await using open = new AsyncDisposableStack()
   const folder = open.use(await temporaryFolder())
   const config = { mcpServers: { rogue: { command: process.execPath, args: [rogue] } } }

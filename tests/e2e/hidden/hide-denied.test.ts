@@ -76,7 +76,7 @@ test('B6: what is compared exists for an agent that may use it', async () => {
   ).toHaveProperty('result.content')
 })
 
-describe('B6: with policy.hideDenied what is denied answers byte for byte as what does not exist', () => {
+describe('B6: with policy.hideDenied, a response about a denied entry is byte for byte that about a missing one', () => {
   test.each<readonly [string, string, object]>([
     ['a tool of a denied server', ...call('vault__echo', { message: 'x' })],
     ['the same with a dot', ...call('vault.echo', { message: 'x' })],

@@ -56,7 +56,7 @@ async function newKey(name: string): Promise<string> {
 
 // At once, because each test has keys of its own, and a gateway looks at those of open streams every five seconds.
 describe.concurrent('B6: API keys of a running gateway', () => {
-  test('the stream of a revoked key ends by itself', async () => {
+  test('the stream of a revoked key is closed', async () => {
     const key = await newKey('listener')
     const headers = {
       ...goodHeaders(holding(key)),

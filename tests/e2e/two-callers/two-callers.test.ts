@@ -43,7 +43,7 @@ describe.concurrent.each(servers)('one %s server over %s', (era, wire) => {
   )
 })
 
-test.concurrent('B2, G3: a server that speaks outside the streams of its calls reaches the caller that it means', async () => {
+test.concurrent('B2, G3: messages that a server sends outside the streams of its calls reach the caller that they are for', async () => {
   await using open = new AsyncDisposableStack()
   const { url } = open.use(await startConversation('legacy', 'aside'))
   const toolway = open.use(await startToolway({ mcpServers: { talks: { url } } }))
