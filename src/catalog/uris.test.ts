@@ -23,7 +23,7 @@ test.each(forms)('F1: %s is served as %s and comes back', (original, served) => 
   expect(originalUri('everythin', served)).toBeUndefined()
 })
 
-test('F1: a name that is no part of a URI is encoded', () => {
+test('F1: a name that is not valid in a URI is encoded', () => {
   expect(servedUri('my files/1', 'demo://x')).toBe('demo://my%20files%2F1/x')
   expect(originalUri('my files/1', 'demo://my%20files%2F1/x')).toBe('demo://x')
 })

@@ -57,7 +57,7 @@ describe('B6: token formats in free text', () => {
     },
   )
 
-  test.each(contextFormats)('$name, told by the word before it', ({ word, lengths }) => {
+  test.each(contextFormats)('$name, recognized by the word before it', ({ word, lengths }) => {
     for (const length of lengths) {
       const token = mixed(length)
       for (const clean of [`${word} token ${token}`, `${word.toUpperCase()}: ${token}.`]) {

@@ -225,7 +225,7 @@ test('B6: tokens that come while it is in use go like other secrets, and those t
   expect(line(long)).toBe(`${'x'.repeat(20_000)} [redacted]`)
 })
 
-test('F11: counts of tokens are no secrets; texts under such names, and numbers under others, are', () => {
+test('F11: counts of tokens are not secrets; texts under such names, and numbers under others, are', () => {
   const counts = {
     max_tokens: 5,
     maxSchemaTokens: 6,

@@ -28,7 +28,7 @@ test.each([
   expect(texts).toEqual([given])
 })
 
-test('B6: what is remembered never differs from what the redactor says, however little room there is', () => {
+test('B6: memoized texts equal those of the redactor, for any size of the memory', () => {
   const name = fc.oneof(fc.string(), fc.constantFrom('redis://:hunter2@h', 'correct horse battery', 'a', 'b'))
   fc.assert(
     fc.property(fc.array(name), fc.integer({ min: 1, max: 4 }), (names, most) => {

@@ -105,7 +105,7 @@ test('F11: whatever part of a record a kill left behind, the next start cuts it 
   )
 })
 
-test('F11: a secret that was replaced is told, and its log goes on', async () => {
+test('F11: a replaced secret is reported by verify, and its log continues', async () => {
   const first = await openLog(folder.path, { key: 'the old secret' })
   await first[Symbol.asyncDispose]()
   const second = await openLog(folder.path)

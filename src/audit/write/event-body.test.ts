@@ -132,7 +132,7 @@ describe('B6: names are redacted', () => {
   })
 })
 
-test('B7: whoever is refused gets little room, whatever they send', () => {
+test('B7: records of refused calls are short, also for long arguments and names', () => {
   const described = argumentsJson({ text: '€'.repeat(15_000) }, same, true)
   expect(jsonValue(described ?? '')).toEqual({
     truncated: true,

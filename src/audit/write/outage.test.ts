@@ -104,7 +104,7 @@ test('F11: reads go on unrecorded where that is allowed, and are tried again aft
   expect(await verify(folder.path)).toMatchObject({ ok: true, lanes: [{ outages: 1 }] })
 })
 
-test('F11: reads that wait for the end of the turn are lost and told of where a write fails first', async () => {
+test('F11: reads that are still buffered when a write fails are counted as unrecorded', async () => {
   const files = unreliableFiles()
   {
     await using audit = await openLog(folder.path, { files })
@@ -158,7 +158,7 @@ test('F11: on a full disk the reserve takes the end of a write that is under way
   expect(audit.status().recording).toBe(true)
 })
 
-test('F11: denials do not use up the reserve, so that nobody who is refused can', async () => {
+test('F11: denials do not use up the reserve, so refused callers cannot exhaust it', async () => {
   const files = unreliableFiles()
   await using audit = await openLog(folder.path, { files })
   files.writesFail = { code: 'ENOSPC', bytes: 0 }
@@ -219,7 +219,7 @@ test('F11: a folder that cannot be had is an error of the start', async () => {
   await expect(openLog('/dev/null/audit')).rejects.toThrow(/ENOTDIR/)
 })
 
-test('F11: a log that is removed while it is written is noticed, and begun anew', async () => {
+test('F11: a log that is removed while it is written is noticed and created again', async () => {
   const audit = await openLog(folder.path)
   await audit.end(wrote)
   await rm(join(folder.path, '1'), { recursive: true })
@@ -237,7 +237,7 @@ test('F11: a log that is removed while it is written is noticed, and begun anew'
   ])
 })
 
-test('F11: a log that somebody cuts while it is written is noticed before the answer leaves', async () => {
+test('F11: a log that another process truncates while it is written is noticed before the response is sent', async () => {
   const audit = await openLog(folder.path)
   await audit.end(wrote)
   truncateSync(join(folder.path, '1', '000000000001.jsonl'), 300)

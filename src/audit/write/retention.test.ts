@@ -76,7 +76,7 @@ test('F11: a clock that was wrong for a while neither keeps records for longer n
   expect((await verify(folder.path)).problems).toEqual([])
 })
 
-test('F11: files that somebody else removed are missed: the oldest, one in the middle, the last', async () => {
+test('F11: files that another program removed are missed: the oldest, one in the middle, the last', async () => {
   const clock = createManualClock(Date.UTC(2027, 0, 1))
   {
     await using audit = await openLog(folder.path, { clock, retainMs: 5 * dayMs })

@@ -19,7 +19,7 @@ describe('B5: pinned definitions', () => {
     expect(place.warnings()).toEqual([])
   })
 
-  test('warn: a change is told once with what changed, stays usable and is listed until it is approved', async () => {
+  test('warn: a change is logged once with its difference, stays usable and is listed until it is approved', async () => {
     await using place = await pinsPlace()
     const pins = await place.open('warn')
     pins.check(toolEntry('read'))
@@ -38,7 +38,7 @@ describe('B5: pinned definitions', () => {
     expect(pins.flagsOf(changed)).not.toContain('changed')
   })
 
-  test('warn: a change that nobody approved is told again at the next start, once', async () => {
+  test('warn: a change that was not approved is logged again at the next start, once', async () => {
     await using place = await pinsPlace()
     await using first = await place.open()
     first.check(toolEntry('read'))
@@ -130,7 +130,7 @@ describe('B5: pinned definitions', () => {
     expect((await place.open('quarantine')).check({ ...hidden }).usable).toBe(false)
   })
 
-  test('prompts and instructions are pinned, resources and our own tools are not, and volatile _meta is no change', async () => {
+  test('prompts and instructions are pinned, resources and built-in tools are not, and volatile _meta is ignored', async () => {
     await using place = await pinsPlace()
     const pins = await place.open('quarantine')
     const prompt = (description: string) =>
@@ -167,7 +167,7 @@ describe('B5: pinned definitions', () => {
     expect((await readPins({ folder: place.folder, mode: 'off', now: 0, log: place.log })).states).toEqual([])
   })
 
-  test('an approval made on disk reaches a running gateway within a second, which tells its lists', async () => {
+  test('an approval made on disk reaches a running gateway within a second, which updates its lists', async () => {
     await using place = await pinsPlace()
     const pins = await place.open('quarantine')
     pins.check(toolEntry('read'))
@@ -214,7 +214,7 @@ describe('B5: pinned definitions', () => {
     expect((await read()).notes).toEqual([])
   })
 
-  test('a definition that changes all the time is told of a few times only, and a flood of names is not let in', async () => {
+  test('a definition that changes all the time is logged a few times only, and the number of pins is limited', async () => {
     await using place = await pinsPlace()
     const pins = await place.open('quarantine')
     for (let time = 0; time < 20; time++) pins.check(toolEntry('clock', { description: `It is ${time}.` }))

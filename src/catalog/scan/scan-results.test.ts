@@ -40,7 +40,7 @@ describe('B5: results', () => {
     expect(JSON.parse(clean.text)._meta).toHaveProperty([findingsKey])
   })
 
-  test('instructions to the model are marked, and left to whoever reads them', async () => {
+  test('instructions to the model are reported and not removed', async () => {
     const { result } = await scanned('strip', JSON.stringify({ content: [{ type: 'text', text: poisoned }] }))
     expect(result.findings).toEqual(expect.arrayContaining([expect.stringMatching(/instruction|exfiltration/)]))
     expect(result.body.value.content).toEqual([{ type: 'text', text: poisoned }])
